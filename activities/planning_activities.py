@@ -43,7 +43,6 @@ from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import Selection
 
 _T = TypeVar("_T")
-_ASKED = "A person was asked, for no tool tells it."
 
 
 class PlanningActivities:
@@ -137,7 +136,7 @@ class PlanningActivities:
                 walls = self._guard.walls
                 step = _shown(step, catalog, walls.around(step.context.agent.wall))
                 if is_asked_at_once(step.context):
-                    return _standing(Finish(summary=_ASKED), step.context, catalog, None)
+                    return _standing(Finish(summary=""), step.context, catalog, None)
                 decision, usage = await self._decide(step, catalog)
                 try:
                     check_decision(decision, step.selection, step.context, catalog, walls)

@@ -28,9 +28,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows import calls
     from workflows.approval import Approvals
     from workflows.call import Caller
-    from workflows.conditions import settle, told_of
     from workflows.failures import LOST, LegLost, LegSkipped, first_words
     from workflows.finds import tell_mission
+    from workflows.goal_cases import settle, told_of
     from workflows.leg_view import leg_result, step_context
     from workflows.lineage import check_leg
     from workflows.progress import Progress

@@ -46,9 +46,9 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
-    from workflows.conditions import facts_for, not_called_for
     from workflows.failures import LOST, first_words, refuse
     from workflows.finds import SharedFinds
+    from workflows.goal_cases import facts_for, not_called_for
     from workflows.leg_news import PATCH, NewsOfLegs
     from workflows.lineage import check_mission
     from workflows.mission_page import MissionPage
@@ -431,6 +431,7 @@ class MissionWorkflow:
                 budget=self._request.budget,
                 policy=self._request.policy,
                 catalog=self._catalog,
+                doubts_settled=self._talk.settled_doubts(self._plan),
             )
             for leg in self._plan.legs
             if leg.leg_id == leg_id and leg_id in self._started

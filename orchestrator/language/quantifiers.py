@@ -14,7 +14,7 @@ from orchestrator.language.slots import find_slots
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
 
-Order = Literal["cheapest", "dearest", "oldest", "newest", "best", "as_told"]
+Ordering = Literal["cheapest", "dearest", "oldest", "newest", "best", "as_told"]
 """By what things are put in order; `as_told`: as the answer that lists them does."""
 
 _LISTS: Final = WordLists("quantifiers")
@@ -59,15 +59,15 @@ _ABOUT_AS_MANY: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class Place:
+class PlaceInOrder:
     """Which of several things is meant by its place in an order; `first` counts from 0."""
 
-    order: Order
+    order: Ordering
     first: int = 0
     number: int = 1
 
 
-def place_in(text: str) -> Place | None:
+def place_in(text: str) -> PlaceInOrder | None:
     """The place that a clause names: "the second cheapest", "the two earliest", "the last one"."""
     told = _TOLD.search(text)
     match = _RANKED.search(text[: told.start()] if told else text)
@@ -85,7 +85,7 @@ def place_in(text: str) -> Place | None:
         first = _number(match["but"])
     elif match["back"]:
         order, first = "newest", {"second": 1, "next": 1, "third": 2}[match["back"].lower()]
-    return Place(order, first, _number(few) if few else 1)  # type: ignore[arg-type]
+    return PlaceInOrder(order, first, _number(few) if few else 1)  # type: ignore[arg-type]
 
 
 def _is_value(match: re.Match[str], text: str) -> bool:

@@ -22,6 +22,8 @@ _LONGEST_COURTESY: Final = 8
 """Words; a longer one may say something."""
 _REACH: Final = 5
 """Words after its first in which a statement has its verb."""
+_PAUSE: Final = re.compile(r":\s+|\s[-\u2013\u2014]\s+")
+"""Where a request may follow what it is for: "I am in Oslo: book me a hotel"."""
 _SO: Final = re.compile(r"\s*(?:and|so|therefore|thus|hence|please)\s+", re.IGNORECASE)
 
 
@@ -29,7 +31,8 @@ def remark_end(sentence: str) -> int:
     """How much of a sentence is a remark, from its start: all, none, or up to a request."""
     if not is_remark(sentence):
         return 0
-    for start, end in joints(sentence):
+    after_pauses = (match.span() for match in _PAUSE.finditer(sentence))
+    for start, end in sorted((*joints(sentence), *after_pauses)):
         rest = _SO.sub("", sentence[end:], count=1)
         if begins_request(rest, firm=sentence[start:end].strip() != ""):
             return start
@@ -49,9 +52,11 @@ def is_remark(text: str) -> bool:
     words = [word.lower().replace("\u2019", "'") for word in _WORD.findall(bare)][: _REACH + 2]
     if is_courtesy(text):
         return True
-    if len(words) < 2 or words[0] in QUESTION_WORDS or begins_request(bare, firm=True):
+    if len(words) < 2 or words[0] in QUESTION_WORDS or not _WISHES.isdisjoint(words[1:4]):
         return False
-    if not _WISHES.isdisjoint(words[1:4]):
+    if words[0] in _SUBJECTS and words[1].startswith("'"):
+        return True  # "it's our anniversary"
+    if begins_request(bare, firm=True):
         return False
     if words[0] in _SUBJECTS:
         return not (words[0] in ("this", "that") and is_verb(words[1]))

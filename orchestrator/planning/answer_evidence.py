@@ -3,9 +3,10 @@
 Conservative: what is not said in so many words is left open, and a person is asked.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
@@ -20,12 +21,13 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.bounds import limit_of
-from orchestrator.language.intent import Slot
+from orchestrator.language.intent import Slot, SlotKind
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, name_stems, stem, tokens
 from orchestrator.planning.rules.answers import Item, is_empty, read_items
 from orchestrator.saga.judged import says
 
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NUMBER: Final = re.compile(r"(?<![\w.-])-?\d+(?:[.,]\d+)?")
 _THERE_IS: Final = re.compile(
     r"(?:there\s+(?:is|are|was|were)|(?:i|we)(?:['\u2019]ve|\s+(?:already\s+)?have)(?:\s+got)?)\b",
@@ -37,40 +39,31 @@ _IS: Final = re.compile(
 )
 _EXISTS: Final = re.compile(r"\bexists?\s*$", re.IGNORECASE)
 _FREE: Final = frozenset({"free", "available"})
+_FREE_STEMS: Final = frozenset(map(stem, _FREE))
 _EMPTY: Final = stem("empty")
 _LEAST: Final = frozenset({"cheapest", "lowest", "least"})
 _CHANCE: Final = frozenset({"chance", "probability", "likelihood"})
 _LIKELY, _UNLIKELY = 50, 30
 """Of a chance in percent: what contradicts that a thing is not so, and that it is."""
-_STILL: Final = frozenset(map(stem, ("still", "already", "yet")))
+_STILL: Final = frozenset(map(stem, ("still", "already", "yet", "day", "date", "then")))
 _MAX_WORDS: Final = 3
 """Of a value that names a state, and tells no story."""
 
 
 @dataclass(frozen=True)
-class Evidence:
+class SaidSo:
     """What an answer says of a statement; `is_so` is None where it leaves it open."""
 
     is_so: bool | None
     said: str = ""
 
 
-OPEN: Final = Evidence(None)
+OPEN: Final = SaidSo(None)
 
 
-def evidence_in(
-    told: str, body: JsonValue, tool: Tool, *, now: datetime, times: Sequence[str] = ()
-) -> Evidence:
-    """What an answer of a tool says of a statement that denies nothing.
-
-    Args:
-        told: the statement.
-        body: the answer.
-        tool: that gave it.
-        now: the requester's time.
-        times: of the day, as HH:MM, that are spoken of where the statement names none itself.
-    """
-    statement = _Statement(told, body, tool, now, tuple(times))
+def evidence_in(told: str, answer: "Answer", *, now: datetime) -> SaidSo:
+    """What an answer of a tool says of a statement that denies nothing."""
+    statement = _Statement(told, answer.body, answer.tool, now, answer)
     if statement.bound is not None:
         return statement.compared()
     for read in (statement.listed, statement.yes_or_no, statement.named, statement.state):
@@ -81,12 +74,25 @@ def evidence_in(
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a call answered, and what it was asked of."""
+
+    body: JsonValue
+    tool: Tool
+    arguments: JsonObject = field(default_factory=dict)
+    times: tuple[str, ...] = ()
+    """Of the day, as HH:MM, that are meant where a statement names none itself."""
+    days: tuple[str, ...] = ()
+    """That are meant, in ISO 8601; empty: any."""
+
+
+@dataclass(frozen=True)
 class _Statement:
     told: str
     body: JsonValue
     tool: Tool
     now: datetime
-    around: tuple[str, ...] = ()
+    asked: Answer
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -95,7 +101,9 @@ class _Statement:
     @cached_property
     def stems(self) -> frozenset[str]:
         """Of the words that say something, without places, days and numbers."""
-        kinds = ("date", "time", "place", "origin", "amount", "quantity")
+        return self._stems_but("date", "time", "place", "origin", "amount", "quantity")
+
+    def _stems_but(self, *kinds: SlotKind) -> frozenset[str]:
         values = {s for slot in self.slots if slot.kind in kinds for s in content_stems(slot.text)}
         return frozenset(content_stems(self.told)) - values
 
@@ -132,7 +140,7 @@ class _Statement:
 
     # -- numbers ----------------------------------------------------------------------------------
 
-    def compared(self) -> Evidence:
+    def compared(self) -> SaidSo:
         """A number with a number of the same unit: of every field that may be meant, or of none."""
         assert self.bound is not None
         if isinstance(self.bound.value, Money):
@@ -141,7 +149,7 @@ class _Statement:
             found = self._counted() or self._numbers()
         answers = {self.bound.holds(number) for _, number in found}
         said = ", ".join(f"{name} {number}" for name, number in found[:_MAX_WORDS])
-        return Evidence(answers.pop(), said) if len(answers) == 1 else OPEN
+        return SaidSo(answers.pop(), said) if len(answers) == 1 else OPEN
 
     def _prices(self, currency: str) -> list[tuple[str, Decimal]]:
         prices = [one.price for one in self.items if one.price is not None]
@@ -179,32 +187,37 @@ class _Statement:
 
     # -- lists ------------------------------------------------------------------------------------
 
-    def listed(self) -> Evidence:
+    def listed(self) -> SaidSo:
         """Whether what is said to be there is listed."""
         words = {stem(word) for word in tokens(self.told)}
         if not _lists(self.body):
             return OPEN
         empty = is_empty(self.body)
         if _EMPTY in words:
-            return Evidence(empty, "nothing is listed" if empty else "something is listed")
+            return SaidSo(empty, "nothing is listed" if empty else "something is listed")
         exists = bool(_THERE_IS.match(self.told) or _EXISTS.search(self.told))
         free = bool(words & _FREE & set(name_stems(self.tool.name)))
         if not exists and not free:
             return OPEN
         if empty:
-            return Evidence(False, "nothing is listed")
+            return SaidSo(False, "nothing is listed")
         own = [str(slot.value)[:5] for slot in self.slots if slot.kind == "time"]
-        times = own or (self.around if free else ())
-        names = self.stems - _known_words(self.tool)
+        times = own or (self.asked.times if free else ())
+        names = self._stems_but("date", "time", "amount", "quantity") - _known_words(self.tool)
+        names -= _STILL | _FREE_STEMS | _words_of(self.asked.arguments)
         for one in self.items:
             covers = all(_covers(one.fields, time) for time in times)
-            if one.label and covers and names <= _words_of(one.fields):
-                return Evidence(True, f"{one.label}: {_shortly(one.fields)}")
+            if one.label and covers and self._is_of_the_day(one) and names <= _words_of(one.fields):
+                return SaidSo(True, f"{one.label}: {_shortly(one.fields)}")
         return OPEN
+
+    def _is_of_the_day(self, one: Item) -> bool:
+        said = set(_DAY.findall(json.dumps(one.fields, default=str)))
+        return not self.asked.days or not said or not said.isdisjoint(self.asked.days)
 
     # -- fields -----------------------------------------------------------------------------------
 
-    def yes_or_no(self) -> Evidence:
+    def yes_or_no(self) -> SaidSo:
         """A field that is true or false, and has the statement's words in its name."""
         fields = self.item.fields if self.item is not None else {}
         found = {
@@ -215,22 +228,22 @@ class _Statement:
         if len(set(found.values())) != 1:
             return OPEN
         name, value = next(iter(found.items()))
-        return Evidence(value, f"{' '.join(tokens(name))}: {'yes' if value else 'no'}")
+        return SaidSo(value, f"{' '.join(tokens(name))}: {'yes' if value else 'no'}")
 
-    def named(self) -> Evidence:
+    def named(self) -> SaidSo:
         """A field that the statement names with its value: "in building South"."""
         fields = self.item.fields if self.item is not None else {}
         for name, value in fields.items():
             words = r"\s+".join(map(re.escape, tokens(name)))
             said = re.search(rf"\b{words}\s+([A-Z][\w-]*|\d[\w-]*)", self.told)
             if said is not None and isinstance(value, str | int):
-                return Evidence(
+                return SaidSo(
                     said.group(1).casefold() == str(value).casefold(),
                     f"{' '.join(tokens(name))}: {value}",
                 )
         return OPEN
 
-    def state(self) -> Evidence:
+    def state(self) -> SaidSo:
         """A word that names a state: it is the one that is said, or another one of its list."""
         fields = self.item.fields if self.item is not None else {}
         for name, value in fields.items():
@@ -238,12 +251,12 @@ class _Statement:
                 continue
             said = f"{' '.join(tokens(name))}: {value}"
             if (words := set(name_stems(value))) and words <= self.predicate:
-                return OPEN if _contradicts(fields, words, is_so=True) else Evidence(True, said)
+                return OPEN if _contradicts(fields, words, is_so=True) else SaidSo(True, said)
             choices = self._schema_of(name).get("enum")
             others = [set(name_stems(str(c))) for c in choices] if isinstance(choices, list) else []
             meant = next((other for other in others if other and other <= self.predicate), None)
             if meant is not None:
-                return OPEN if _contradicts(fields, meant, is_so=False) else Evidence(False, said)
+                return OPEN if _contradicts(fields, meant, is_so=False) else SaidSo(False, said)
         return OPEN
 
     def _schema_of(self, name: str) -> JsonObject:
@@ -274,7 +287,9 @@ def _bound_in(told: str, slots: Sequence[Slot]) -> _Bound | None:
         if slot.kind == "amount" and (limit := limit_of(told, slot)) is not None:
             money = money_of(slot.value)
             return _Bound(money, limit, or_equal) if money is not None else None
-    match = _NUMBER.search(told)
+    dated = [(s.position, s.position + len(s.text)) for s in slots if s.kind in ("date", "time")]
+    numbers = _NUMBER.finditer(told)
+    match = next((m for m in numbers if not any(a <= m.start() < b for a, b in dated)), None)
     word = re.search(r"\bzero\b", told, re.IGNORECASE) if match is None else None
     place = match or word
     if place is None:
@@ -318,7 +333,9 @@ def _shortly(fields: JsonObject) -> str:
 
 
 def _covers(fields: JsonObject, time: str) -> bool:
-    """Whether a thing with a start and an end is under way at a time of the day."""
+    """Whether a thing is at a time of the day, or under way then."""
+    if any(isinstance(v, str) and re.match(rf"(?:[\d-]+T)?{time}", v) for v in fields.values()):
+        return True
     clocks: dict[str, str] = {}
     for name, value in fields.items():
         found = re.search(r"(?:^|T)(\d{2}:\d{2})", value) if isinstance(value, str) else None
@@ -364,8 +381,8 @@ def _parts(schema: JsonObject, root: JsonObject, name: str, depth: int) -> Itera
     items = resolved.get("items")
     if isinstance(items, dict) and depth < _MAX_WORDS:
         yield from _parts(items, root, name, depth + 1)
-    for field, part in properties_of(resolved).items():
-        if field == name:
+    for key, part in properties_of(resolved).items():
+        if key == name:
             yield resolve(part, root)
         elif depth < _MAX_WORDS:
             yield from _parts(part, root, name, depth + 1)

@@ -5,15 +5,16 @@ from collections.abc import Iterable
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.language.intent import Slot
 from orchestrator.language.slots import find_slots
-from orchestrator.planning.answer_evidence import evidence_in
+from orchestrator.planning.answer_evidence import Answer, evidence_in
 from orchestrator.planning.models import (
     AskUser,
     CallTool,
-    Condition,
     Decided,
     Finish,
     GiveUp,
+    GoalCondition,
     Observation,
     StepContext,
     StepDecision,
@@ -23,6 +24,7 @@ from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.saga.judged import is_about
 
 _JOINED: Final = re.compile(r"\b(?:and|or|nor|but|while)\b", re.IGNORECASE)
+_THAT_DAY: Final = re.compile(r"\b(?:that|the\s+same)\s+(?:day|date|evening|night)|\bthen\b", re.I)
 _NOT: Final = re.compile(r"\b(?:not|no)\b\s*|(?<=\w)n['\u2019]t\b", re.IGNORECASE)
 _NOT_DENIED: Final = re.compile(r"\bno\s+(?:more|less|fewer|later|earlier)\b", re.IGNORECASE)
 
@@ -60,7 +62,7 @@ def deed_of_a_look(decision: StepDecision, context: StepContext, catalog: Catalo
     return f"{tool.name} leaves something at a provider, and this leg only looks: read instead"
 
 
-def _decided(condition: Condition, context: StepContext, catalog: Catalog) -> Decided:
+def _decided(condition: GoalCondition, context: StepContext, catalog: Catalog) -> Decided:
     if not condition.tools:
         return _left_open(condition, "No tool tells whether this is so.")
     seen = _answer(condition, context.observations)
@@ -69,18 +71,23 @@ def _decided(condition: Condition, context: StepContext, catalog: Catalog) -> De
         return _left_open(condition, "Nothing that was looked up tells whether this is so.")
     asked = read_utterance(condition.told, now=context.now)
     answered = tell(tool, seen.arguments, seen.body, asked).sentence
+    around = find_slots(context.mission_goal, now=context.now)
     slots = find_slots(condition.told, now=context.now)
-    days = [str(slot.value) for slot in slots if slot.kind == "date"]
+    days = _days(slots) or (_days(around) if _THAT_DAY.search(condition.told) else [])
     if _JOINED.search(condition.told) or not is_about(seen.arguments, seen.body, days):
         return _left_open(condition, answered)
     told, denied = _undenied(condition.told)
-    around = find_slots(context.mission_goal, now=context.now)
     times = dict.fromkeys(str(slot.value)[:5] for slot in around if slot.kind == "time")
-    found = evidence_in(told, seen.body, tool, now=context.now, times=tuple(times))
+    answer = Answer(seen.body, tool, seen.arguments, tuple(times), tuple(days))
+    found = evidence_in(told, answer, now=context.now)
     if found.is_so is None:
         return _left_open(condition, answered)
     met = found.is_so is not (denied is not condition.is_unless)
     return Decided(clause=condition.clause, met=met, why=f"{seen.tool} answers {found.said}")
+
+
+def _days(slots: Iterable[Slot]) -> list[str]:
+    return list(dict.fromkeys(str(slot.value) for slot in slots if slot.kind == "date"))
 
 
 def _undenied(told: str) -> tuple[str, bool]:
@@ -91,11 +98,11 @@ def _undenied(told: str) -> tuple[str, bool]:
     return (bare, True) if denials == 1 else (told, False)
 
 
-def _left_open(condition: Condition, why: str) -> Decided:
+def _left_open(condition: GoalCondition, why: str) -> Decided:
     return Decided(clause=condition.clause, met=None, why=why)
 
 
-def _answer(condition: Condition, seen: Iterable[Observation]) -> Observation | None:
+def _answer(condition: GoalCondition, seen: Iterable[Observation]) -> Observation | None:
     """The last answer of a tool that tells of the condition."""
     good = [one for one in seen if one.outcome == "succeeded" and one.tool in condition.tools]
     return good[-1] if good else None

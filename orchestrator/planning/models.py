@@ -98,7 +98,7 @@ class AgentProfile(Record):
         return Wall(agent=self.name, domains=self.domains, tools=self.tools)
 
 
-class Condition(Record):
+class GoalCondition(Record):
     """What a goal makes a part of it depend on; the leg that `decides` it finds out."""
 
     clause: str = Field(description="in the words of the goal: 'unless it rains'")
@@ -147,7 +147,7 @@ class LegPlan(Record):
     only_if: tuple[OnlyIf, ...] = Field(
         default=(), description="what must be found first; else it is left out, and nothing is lost"
     )
-    decides: tuple[Condition, ...] = Field(
+    decides: tuple[GoalCondition, ...] = Field(
         default=(), description="what its answer tells the legs that are run only if that is so"
     )
     only_looks: bool = Field(
@@ -271,7 +271,7 @@ class StepContext(Record):
     orders: tuple[Order, ...] = Field(
         default=(), description="what the leg's goal orders: it is not reached without an effect"
     )
-    decides: tuple[Condition, ...] = Field(
+    decides: tuple[GoalCondition, ...] = Field(
         default=(), description="conditions that are decided by what the leg finds"
     )
     only_looks: bool = Field(default=False, description="that is all that it is there for")

@@ -81,6 +81,8 @@ async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
     async with served_by(stack, HalfOfIt(Router), "forgetting") as client:
         goal = f"{TABLE}, send the message 'see you' to my team and show me the weather in Oslo"
         mission = await client.start(MissionRequest(goal=goal))
+        (asked,) = await eventually(mission.questions)
+        await mission.answer(asked.question_id, {"answer": "go on"})
         result = await run_to_end(mission, approve)
         with pytest.raises(UsageError, match="rolling it back is a decision"):
             await client.rollback(mission.mission_id, reason="wrong")
@@ -88,6 +90,7 @@ async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
         await client.rollback(mission.mission_id, reason="wrong", approver="ann")
         after = await mission.result()
 
+    assert "I have not understood: \"send the message 'see you' to my team\"" in asked.question
     assert result.status is MissionStatus.INCOMPLETE
     assert [u.clause for u in result.unserved] == [
         "send the message 'see you' to my team",

@@ -12,8 +12,8 @@ from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import (
     CallTool,
-    Condition,
     Decided,
+    GoalCondition,
     LegPlan,
     MissionPlan,
     OnlyIf,
@@ -35,7 +35,7 @@ CAR = Order(clause="rent a car", tools=("book_car",))
 
 def looking(*, is_unless: bool = False) -> LegPlan:
     """A leg that looks whether it rains."""
-    condition = Condition(
+    condition = GoalCondition(
         clause=RAIN, told="it rains in Oslo", is_unless=is_unless, tools=("find_flights",)
     )
     leg = fake_leg("look")

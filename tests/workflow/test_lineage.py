@@ -20,7 +20,7 @@ from orchestrator.messages.leg import LegInput, LegStatus
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.rollback import RollbackInput
-from orchestrator.planning.models import CallTool, GiveUp
+from orchestrator.planning.models import CallTool, DiscoverTools, GiveUp
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from workflows import ALL_WORKFLOWS
 
@@ -206,3 +206,16 @@ async def test_a_mission_is_none_under_the_id_of_a_leg_or_a_rollback(
         assert failed.value.cause.type == "MissionMisnamed"
 
     assert world.calls == []
+
+
+async def test_a_leg_may_begin_with_what_others_found(stage: Stage, world: FakeWorld) -> None:
+    """Names of tools are no past: what it calls with consequences is its mission's all the same."""
+    world.plan(fake_leg("look"), fake_leg("flight", after=("look",)))
+    world.find("cars", "rent_car")
+    world.decide("look", DiscoverTools(query="cars"))
+    world.decide("flight", CallTool(tool="book_flight"))
+
+    result = await (await stage.start()).end()
+
+    assert result.error is None
+    assert len(world.sent("book_flight")) == 1

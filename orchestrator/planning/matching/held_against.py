@@ -41,7 +41,7 @@ from orchestrator.planning.matching.value_forms import (
     scalars,
     stands_in,
 )
-from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
+from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 
 _LISTS: Final = WordLists("matching")
 _EARLIEST: Final = _LISTS.word_set("earliest")
@@ -83,8 +83,7 @@ class CallEvidence:
             case "amount":
                 return self._bears_amount(said, text)
             case "count" | "duration":
-                noun = replace(said, stems=(stem(said.hint),)) if said.hint else said
-                return self._bears_number(said) and not tells_another(noun, text, self.call)
+                return self._bears_number(said) and not self._counts_others(said, text)
             case "thing" | "quality":
                 return not tells_another(said, text, self.call)
             case "negation":
@@ -165,6 +164,8 @@ class CallEvidence:
 
     def _is_within(self, said: Said, text: str) -> bool:
         """Whether a day of it lies in the month, or the stretch of time, that is said."""
+        if any(parameter.kind in DAYS and parameter.side == "end" for parameter in self._inputs):
+            return False  # its last day is told, and is the one that was said
         period = period_in(text, now=self.call.now)
         if period is None or said.text.casefold() not in period.said.casefold():
             return False
@@ -176,7 +177,7 @@ class CallEvidence:
         wanted = str(said.value)[:5]
         told = [*self._clocks(self._telling(_HOURS))]
         clocks = [clock for clock, _ in told]
-        if wanted in clocks or wanted in self._ends():
+        if wanted in clocks or wanted in self._ends() or any(_is_hour(wanted, c) for c in clocks):
             return True
         # Who wants to leave after six does not mean to arrive after six.
         arrives = bool(_ARRIVES & set(tokens(text[: said.position])[-_NEAR_WORDS:]))
@@ -259,6 +260,12 @@ class CallEvidence:
         texts = self._telling(_NUMBERS)
         return wanted in numbers or any(words & plain_words(str(h.value)) for h in texts)
 
+    def _counts_others(self, said: Said, text: str) -> bool:
+        """Whether what is counted tells another thing: "the two sales reports"."""
+        if said.hint in STOP_WORDS | lexicon.CONNECTING | {*_MINUTES, ""}:
+            return False
+        return tells_another(replace(said, stems=(stem(said.hint),)), text, self.call)
+
     def _is_what_it_makes(self, said: Said) -> bool:
         """Whether it counts the calls: "two tables", of a tool that reserves a table.
 
@@ -266,9 +273,7 @@ class CallEvidence:
         """
         if said.kind != "count":
             return False
-        finders = [link.finder for link in self.call.links if link.finder is not None]
-        inputs = [p for tool in (self.call.tool, *finders) for p in tool_parameters(tool)]
-        is_counted = any(parameter.kind in _NUMBERS for parameter in inputs)
+        is_counted = any(parameter.kind in _NUMBERS for parameter in self._inputs)
         return not is_counted or stem(singular(said.hint)) in name_stems(self.call.tool.name)
 
     def _counted(self, noun: str) -> Iterator[NamedValue]:
@@ -300,6 +305,12 @@ class CallEvidence:
         return number * units[-1] if number is not None and units else None
 
     # -- what it stands on ------------------------------------------------------------------------
+
+    @cached_property
+    def _inputs(self) -> tuple[Parameter, ...]:
+        """The inputs of the call, and of the searches for its things."""
+        finders = [link.finder for link in self.call.links if link.finder is not None]
+        return tuple(p for tool in (self.call.tool, *finders) for p in tool_parameters(tool))
 
     @cached_property
     def _found(self) -> tuple[NamedValue, ...]:
@@ -375,6 +386,11 @@ def _money(said: Said) -> Money | None:
 
 def _tells(text: str, wanted: Money) -> bool:
     return any(number_of(word) == wanted.amount for word in text.replace(",", "").split())
+
+
+def _is_hour(wanted: str, clock: str) -> bool:
+    """Whether a time is that hour, of which nobody said in which half of the day it is."""
+    return wanted.isdigit() and clock[3:5] == "00" and (int(clock[:2]) - int(wanted)) % 12 == 0
 
 
 def _minutes(clock: str) -> int:

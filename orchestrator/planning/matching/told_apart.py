@@ -1,15 +1,18 @@
 """Whether words that were said tell another thing than the one that is taken.
 
 A word says something of a thing where an input has it among its values, where a thing answers it
-with yes or no, or where others that were found bear it. What no tool knows of is not asked here.
+with yes or no, or where others that were found bear it; and so does what is said of the ordered
+thing itself, which one of those that were found has to bear then.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, name_stems, stem
 from orchestrator.planning.accounting.things_said import Said
@@ -19,7 +22,12 @@ from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.tool_words import vocabulary
 
-_DEFINITE: Final = tuple(f" {word}" for word in WordLists("matching").words("definite"))
+_FEATURE: Final = re.compile(
+    rf"\b(?:{'|'.join(WordLists('matching').words('features'))})\s+(?:(?:an?|the|its)\s+)?$",
+    re.IGNORECASE,
+)
+_ASKED_FOR: Final = re.compile(r"\b(?:what|whatever|which|who)\b[^,;.]*$", re.IGNORECASE)
+"""What follows says what is meant by a sentence of its own: "what is due"."""
 
 
 def tells_another(said: Said, text: str, call: TakenCall) -> bool:
@@ -29,17 +37,24 @@ def tells_another(said: Said, text: str, call: TakenCall) -> bool:
     if any(_is_choice(stem, call) or _is_of_others(stem, call) for stem in wanted):
         return True
     known = {*_preferences(), *_vocabulary(call)}
-    return _is_definite(said, text, call) and any(stem not in known for stem in wanted)
+    strange = [s for s in wanted if s not in known and known.isdisjoint(synonyms_of(s))]
+    return bool(strange) and _describes(said, text) and _is_of_what_was_found(call)
 
 
-def _is_definite(said: Said, text: str, call: TakenCall) -> bool:
-    """Whether it says which of the things that were found: "the kitchen channel"."""
-    before = text[: said.position].rstrip().casefold()
-    return (
-        said.kind == "thing"
-        and before.endswith(_DEFINITE)
-        and any(link.finder is not None and is_listing(link.finder) for link in call.links)
-    )
+def _describes(said: Said, text: str) -> bool:
+    """Whether it says what the thing that is ordered is or has: "a quiet room near the station"."""
+    before = text[: said.position]
+    is_ordered = said.kind == "thing" and _ASKED_FOR.search(before) is None
+    return is_ordered or bool(_FEATURE.search(before))
+
+
+def _is_of_what_was_found(call: TakenCall) -> bool:
+    """Whether the call takes one of several things that a search lists.
+
+    What no tool speaks of is taken to say which of them is meant, when a plan is made: it is here
+    that one has to bear it.
+    """
+    return any(link.finder is not None and is_listing(link.finder) for link in call.links)
 
 
 @cache

@@ -1,38 +1,26 @@
 """Values for a tool's inputs out of answers: which thing of which answer gives its values."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Final
 
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.anaphora import reference_in
-from orchestrator.language.inflection import singular
-from orchestrator.language.intent import Action
 from orchestrator.language.quantifiers import place_in
-from orchestrator.language.words import stem, tokens
-from orchestrator.planning.models import Fact, Observation
-from orchestrator.planning.rules.answers import Item, answer_fields, read_items
+from orchestrator.language.words import tokens
+from orchestrator.planning.rules.answers import Item
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.choices import choice_of_one, gives
-from orchestrator.planning.rules.hints import Followed, follow, wants_another
+from orchestrator.planning.rules.found_call import FoundCall, is_in
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.items import Picking, spoken_text
 from orchestrator.planning.rules.moments import moment_of
 from orchestrator.planning.rules.narrowing import narrowed
-from orchestrator.planning.rules.order_of_things import in_order, placed
-from orchestrator.planning.rules.pages import next_page, pages_of
-from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.ranking import Ranking, Wish, rank_items
+from orchestrator.planning.rules.parameters import Kind, Parameter
+from orchestrator.planning.rules.ranking import Ranking, rank_items
 from orchestrator.planning.rules.situation import Situation
-from orchestrator.planning.rules.tool_words import generic_words, vocabulary
-from orchestrator.planning.rules.utterance import Utterance, read_utterance
-from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances
 
 _NOT_FROM_ITEMS: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.OBJECT, Kind.CONSTANT})
-_LOOSE: Final = frozenset({Kind.QUERY, Kind.TEXT, Kind.TITLE})
-"""Words searched for; the other arguments hold of all that is found by them."""
 _MAX_ALTERNATIVES: Final = 50
 
 
@@ -46,7 +34,7 @@ def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) ->
         Why nothing was added: none of the things will do, or a person must choose between them.
     """
     lacking = [p for p in stated.parameters if p.required and p.name not in stated.values]
-    call = _Call(tool, lacking, stated.values, situation)
+    call = FoundCall(tool, lacking, stated.values, situation)
     values: JsonObject = {}
     for items, finder, is_own in call.pools():
         left = [p for p in call.inputs if p.name not in values]
@@ -77,7 +65,7 @@ def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) ->
 
 
 def _several(
-    call: "_Call", ranking: Ranking, wanted: list[Parameter], finder: Tool
+    call: FoundCall, ranking: Ranking, wanted: list[Parameter], finder: Tool
 ) -> list[Item] | Lack:
     """What is left of several things that are asked for; nothing where one is, or any of them."""
     asked = how_many(call.tool, call.situation)
@@ -95,13 +83,13 @@ def _several(
     return picking.left(ranking, call.heeded(finder), call.known(finder))
 
 
-def alike_and_left(call: "_Call", ranking: Ranking, wanted: list[Parameter]) -> list[Item]:
+def alike_and_left(call: FoundCall, ranking: Ranking, wanted: list[Parameter]) -> list[Item]:
     """For one more of what was taken: what is like it, else that once more; [] for the first.
 
     A second table is one in the same restaurant, a second room one of the same kind.
     """
     done = [o for o in call.situation.tried(call.tool) if o.outcome == "succeeded"]
-    taken = [i for i in ranking.items if any(_is_in(one, gives(i, wanted)) for one in done)]
+    taken = [i for i in ranking.items if any(is_in(one, gives(i, wanted)) for one in done)]
     left = [i for i in ranking.items if i not in taken]
     alike = [i for i in left if taken and texts_of(i) == texts_of(taken[0])]
     return [*alike, *taken, *(i for i in left if i not in alike)] if taken else []
@@ -117,7 +105,7 @@ def texts_of(item: Item) -> JsonObject:
 
 
 def _undecided(
-    call: "_Call", ranking: Ranking, fresh: list[Item], wanted: list[Parameter], finder: Tool
+    call: FoundCall, ranking: Ranking, fresh: list[Item], wanted: list[Parameter], finder: Tool
 ) -> Lack | None:
     """The question which of the things is meant; None where nothing is in doubt."""
     if ranking.doubt and not call.situation.hints:
@@ -157,223 +145,6 @@ def _is_offer(item: Item) -> bool:
     return item.price is not None or bool(moment_of(item))
 
 
-@dataclass(frozen=True)
-class _Call:
-    """The call that values are looked for: its required inputs without one, and what is stated."""
-
-    tool: Tool
-    inputs: list[Parameter]
-    stated: JsonObject
-    situation: Situation
-
-    def pools(self) -> Iterator[tuple[list[Item], Tool, bool]]:
-        """Things, the tool that answered with them, and whether this leg called it.
-
-        Those of this leg come first, the newest call before all, then those of earlier legs.
-        """
-        context = self.situation.context
-        found = (o for o in context.observations if o.outcome == "succeeded" and not o.side_effect)
-        own = [seen for seen in found if seen.tool != self.tool.name]
-        facts = [source.fact for source in self.situation.facts_for(self.tool)]
-        answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(facts))
-        paged: set[str] = set()
-        for answer in answers:
-            finder = self.situation.catalog.tool(answer.tool)
-            pages = pages_of(finder, own) if isinstance(answer, Observation) else []
-            if len(pages) > 1 and not self._is_outdated(answer, finder):
-                if finder.name not in paged:
-                    told = (read_items(p.body, tool=finder, asked=p.arguments) for p in pages)
-                    yield [item for items in told for item in items], finder, True
-                paged.add(finder.name)
-                continue
-            loose = {p.name for p in tool_parameters(finder) if p.kind in _LOOSE}
-            asked = {name: v for name, v in answer.arguments.items() if name not in loose}
-            if isinstance(answer, Fact) and self._is_one_page_of_several(answer, finder):
-                continue  # it is searched for again, to the last page
-            if not self._is_outdated(answer, finder):
-                items = read_items(answer.body, tool=finder, asked=asked)
-                yield items, finder, isinstance(answer, Observation)
-
-    def _is_one_page_of_several(self, fact: Fact, finder: Tool) -> bool:
-        """Whether an earlier leg was told only some of the things of which the right one is."""
-        return needs_the_very_one(self.tool) and bool(next_page(finder, [_as_seen(fact)]))
-
-    def is_not_meant(self, given: JsonObject) -> bool:
-        """Whether a thing is of this mission, and the clause means another one."""
-        meant = self.situation.facts_for(self.tool)
-        others = [source for source in self.situation.facts if source not in meant]
-        return any(v in source.fields.values() for source in others for v in given.values())
-
-    def _is_outdated(self, answer: Observation | Fact, finder: Tool) -> bool:
-        """Whether a person has asked since for something else than what was looked for."""
-        said = ArgumentDraft(tool_parameters(finder))
-        for parameter in said.open_inputs() if self.situation.hints else ():
-            if parameter.required or may_fill_optional(parameter):
-                said.add(parameter, value_from_utterances(parameter, self.situation.hints, said))
-        return any(answer.arguments.get(name) != value for name, value in said.values.items())
-
-    def instead(self, ranking: Ranking, wanted: list[Parameter]) -> Sequence[Item]:
-        """The things that may be proposed: after a plain no, those that fit the request as well.
-
-        A person who does not want the one channel that is called so wants no other; a hint may ask
-        for anything.
-        """
-        refusal = next(iter(self.situation.refused_by_people(self.tool)), None)
-        if refusal is None or refusal.sent_back:
-            return ranking.items
-        refused = (i for i in ranking.items if _is_in(refusal, gives(i, wanted)))
-        return next((ranking.as_fitting_as(item) for item in refused), ranking.items)
-
-    def follow_hints(
-        self, fresh: Sequence[Item], wanted: list[Parameter], finder: Tool
-    ) -> Followed:
-        """The things that are left when what people asked for instead is followed."""
-        seen = self.situation.refused_by_people(self.tool)
-        followed = Followed(tuple(fresh))
-        for refusal in reversed([one for one in seen if one.hint]):
-            hint = read_utterance(refusal.hint, now=self.situation.context.now)
-            followed = follow(hint, followed.items, self._refused_thing(refusal, wanted))
-            if followed.refusal:
-                return followed
-        if followed.is_read or not seen or not seen[0].sent_back:
-            return replace(followed, is_read=True)
-        return replace(followed, is_read=self._is_heeded(seen[0], finder))
-
-    def _is_heeded(self, refusal: Observation, finder: Tool) -> bool:
-        """Whether a value of a hint has changed the call, or what is looked for before it."""
-        again = any(one.step > refusal.step for one in self.situation.tried(finder))
-        said = refusal.arguments
-        return again or any(said.get(name) != value for name, value in self.stated.items())
-
-    def _refused_thing(self, refusal: Observation, wanted: list[Parameter]) -> Item | None:
-        """The thing that was proposed in a call that a person refused."""
-        context = self.situation.context
-        own = [o for o in context.observations if o.outcome == "succeeded" and not o.side_effect]
-        answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(context.facts))
-        for answer in answers:
-            finder = self.situation.catalog.tool(answer.tool)
-            for item in read_items(answer.body, tool=finder, asked=answer.arguments):
-                if _is_in(refusal, gives(item, wanted)):
-                    return item
-        return None
-
-    def heeded(self, finder: Tool) -> JsonObject:
-        """What the things were searched by, and what goes into the call beside them."""
-        asked: JsonObject = {}
-        facts = [s.fact for s in self.situation.facts if s.fact.tool == finder.name]
-        answers: list[Observation | Fact] = [*self.situation.tried(finder), *facts]
-        for seen in answers:
-            asked = {**seen.arguments, **asked}
-        return {**asked, **self.stated}
-
-    def spoken_of(self, items: list[Item], finder: Tool) -> list[Item]:
-        """Of found things those that the clause means that was about them, where this points back.
-
-        "List my bookings in March and cancel them" cancels those in March.
-        """
-        if not reference_in(self.situation.utterance.text):
-            return items
-        looks = (Action.READ, Action.SEARCH)
-        others = self.situation.other_utterances
-        found = next((u for u in others if u.reading.action in looks), None)
-        if found is None:
-            return items
-        if needs_the_very_one(self.tool):
-            used, known = self.heeded(finder), self.known(finder)
-            meant = narrowed(items, found, used=used, known=known, text=found.text)
-            items = list(meant.items)
-        place = place_in(found.text)
-        order, doubt = in_order(items, place.order) if place else (items, "")
-        return placed(order, place) if place and not doubt else items
-
-    def known(self, finder: Tool) -> frozenset[str]:
-        """Stems of the words in which the tools of the things speak of themselves."""
-        return frozenset(vocabulary(self.tool) | vocabulary(finder))
-
-    def wish(self, finder: Tool) -> Wish:
-        """What is asked of a thing that `finder` found: what it was searched by, what is stated."""
-        asked: JsonObject = {}
-        for seen in self.situation.tried(finder):
-            asked = {**seen.arguments, **asked}
-        choices = (p.name for p in tool_parameters(finder) if p.kind is Kind.CHOICE)
-        summaries = tokens(f"{self.tool.summary} {finder.summary}")
-        own = tokens(f"{self.tool.summary} {' '.join(self.tool.intent_tags)}")
-        shared = {stem(word) for word in summaries} & {stem(word) for word in own}
-        generic = {stem(w) for w in (*generic_words(self.tool), *generic_words(finder))}
-        return Wish(
-            utterance=self.situation.utterance,
-            stated={**asked, **self.stated},
-            strict=frozenset(choices),
-            named=tuple(dict.fromkeys(self._names(finder))),
-            dull=frozenset(generic | shared),
-            kind=self._kind_asked(finder),
-            buying=self.tool.effect in (Effect.OBLIGATION, Effect.WRITE),
-            budget_left=self.situation.context.budget_left,
-        )
-
-    def has_failed_with(self, given: JsonObject) -> bool:
-        """Whether a call with these values failed, or, of a reading tool, was made at all."""
-        tried, refused = self.situation.tried, self.situation.refused
-        before = refused(self.tool) if self.tool.is_side_effect else tried(self.tool)
-        if any(all(o.arguments.get(k) == v for k, v in given.items()) for o in before):
-            return True
-        # What a person refused may be right at another time, or for more people.
-        whole = given if wants_another(self.situation.hints) else {**self.stated, **given}
-        people = self.situation.refused_by_people(self.tool)
-        return any(all(o.arguments.get(k) == v for k, v in whole.items()) for o in people)
-
-    def why_none(self, ranking: Ranking) -> str:
-        """Why none of the things will do."""
-        if ranking.refusal:
-            return ranking.refusal
-        number = len(ranking.items)
-        error = next((o.error for o in self.situation.tried(self.tool) if o.error), None)
-        if error:
-            return f"each of the {number} that were found was refused; the last: {error}"
-        return f"{number} were found, and none led any further"
-
-    def _names(self, finder: Tool) -> Iterator[str]:
-        """What the user calls the thing: by its noun, or by an id that the tool has refused."""
-        held = answer_fields(finder)
-        own = [p for p in self.inputs if {p.name, singular(p.name)} & held]
-        words = (*(w for p in own for w in p.words), *generic_words(finder))
-        nouns = frozenset(stem(w) for w in words) - {stem(w) for w in lexicon.IDENTIFIER}
-        utterance = self.situation.utterance
-        used = {str(value) for value in self.stated.values()}
-        yield from (name for name in names_beside(nouns, utterance) if name not in used)
-        ids = {str(slot.value) for slot in utterance.of("identifier")}
-        for seen in self.situation.refused(self.tool):
-            yield from (str(v) for v in seen.arguments.values() if str(v) in ids)
-
-    def _kind_asked(self, finder: Tool) -> str:
-        """The noun that a thing must bear; '' where a tool or an earlier step deals in it."""
-        named = self.situation.utterance.of("identifier", "quoted", "email")
-        called = {word for slot in named for word in slot.text.split()}
-        words = [w for w in self.situation.utterance.direct_object if w not in called]
-        if not words or not self.tool.is_side_effect:
-            return ""
-        noun = stem(words[-1].lower())
-        used = {stem(word) for value in self.stated.values() for word in tokens(str(value))}
-        if noun in vocabulary(self.tool) | vocabulary(finder) | used:
-            return ""
-        for seen in self.situation.context.observations:
-            told = [*seen.arguments.values(), seen.body if seen.tool != finder.name else None]
-            if any(noun in map(stem, tokens(str(value))) for value in told):
-                return ""
-        return noun
-
-
-def _as_seen(fact: Fact) -> Observation:
-    return Observation(
-        step=0, tool=fact.tool, arguments=fact.arguments, body=fact.body, outcome="succeeded"
-    )
-
-
-def _is_in(refusal: Observation, given: JsonObject) -> bool:
-    """Whether a call was made with what a thing gives."""
-    return bool(given) and all(refusal.arguments.get(k) == v for k, v in given.items())
-
-
 def _unread(situation: Situation) -> str:
     said = situation.hints[0].text if situation.hints else ""
     return f"nothing that was found is told apart by {said!r}"
@@ -386,20 +157,6 @@ def _why_this(fresh: Sequence[Item], finder: Tool, situation: Situation) -> str:
     if len(fresh) == 1:
         return f"the only one left of what {finder.title!r} found, by {asked}"
     return f"the first of {len(fresh)} that {finder.title!r} found, by {asked} and then by price"
-
-
-def names_beside(nouns: frozenset[str], utterance: Utterance) -> list[str]:
-    """Names, quoted words and ids beside a noun of these stems: "the Archive folder"."""
-    found: list[str] = []
-    for slot in utterance.of("name", "quoted", "identifier", "place"):
-        value = str(slot.value)
-        following = utterance.text[slot.position + len(slot.text) :][:40]
-        beside = {stem(w) for w in tokens(following)[:1]}
-        if slot.kind != "place":
-            beside.add(stem(slot.hint))
-        if beside & nouns and not value.islower():
-            found.append(value)
-    return found
 
 
 def _distinct(items: list[Item], wanted: list[Parameter]) -> list[Item]:

@@ -14,7 +14,7 @@ from orchestrator.language.goal_text import Governed, Subclause
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, tells_apart
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, tokens
-from orchestrator.planning.models import AgentProfile, Condition, OnlyIf
+from orchestrator.planning.models import AgentProfile, GoalCondition, OnlyIf
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.parts import Part, named_things
 from orchestrator.planning.rules.target import find_target, read_request
@@ -86,23 +86,25 @@ def meant_by(request: str, told: str) -> str:
     return _IT.sub(subject.group(1).strip(), request, count=1) if subject else request
 
 
-def condition_of(subclause: Subclause, decider: Part | None) -> Condition:
+def condition_of(subclause: Subclause, decider: Part | None) -> GoalCondition:
     """The condition, as a leg is told to decide it."""
     told = subclause.told
     if subclause.kind == "so" and decider is not None:
         told = _asked_in(decider.request)
     tools = (decider.target.name,) if decider is not None else ()
-    return Condition(clause=subclause.text, told=told, is_unless=subclause.is_unless, tools=tools)
+    return GoalCondition(
+        clause=subclause.text, told=told, is_unless=subclause.is_unless, tools=tools
+    )
 
 
-def deciding(part: Part, condition: Condition) -> Part:
+def deciding(part: Part, condition: GoalCondition) -> Part:
     """The part, which decides a condition as well."""
     if any(known.clause == condition.clause for known in part.decides):
         return part
     return replace(part, decides=(*part.decides, condition))
 
 
-def only_if(governed: Governed, condition: Condition, leg_id: str) -> OnlyIf:
+def only_if(governed: Governed, condition: GoalCondition, leg_id: str) -> OnlyIf:
     """What a part that is governed by a condition waits for."""
     return OnlyIf(clause=condition.clause, leg_id=leg_id, met=governed.as_said)
 

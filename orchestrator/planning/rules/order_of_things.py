@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Final
 
 from orchestrator.language import lexicon
-from orchestrator.language.quantifiers import Order, Place
+from orchestrator.language.quantifiers import Ordering, PlaceInOrder
 from orchestrator.language.words import tokens
 from orchestrator.planning.rules.answers import Item
 from orchestrator.planning.rules.moments import dated
@@ -13,7 +13,7 @@ from orchestrator.planning.rules.moments import dated
 _REVERSED: Final = frozenset({"dearest", "newest", "best"})
 
 
-def in_order(items: Sequence[Item], order: Order) -> tuple[list[Item], str]:
+def in_order(items: Sequence[Item], order: Ordering) -> tuple[list[Item], str]:
     """The things, those first that come first by it, and why that cannot be told; '' when it can.
 
     Prices of several currencies, and what has no price, moment or rating, are compared with
@@ -26,17 +26,17 @@ def in_order(items: Sequence[Item], order: Order) -> tuple[list[Item], str]:
     return sorted(items, key=_key(order), reverse=order in _REVERSED), ""
 
 
-def equals(item: Item, other: Item, order: Order) -> bool:
+def equals(item: Item, other: Item, order: Ordering) -> bool:
     """Whether two things have the same place in an order."""
     return order != "as_told" and _key(order)(item) == _key(order)(other)
 
 
-def placed(items: Sequence[Item], place: Place) -> list[Item]:
+def placed(items: Sequence[Item], place: PlaceInOrder) -> list[Item]:
     """Those of ordered things that a place means."""
     return list(items[place.first : place.first + place.number])
 
 
-def _incomparable(items: Sequence[Item], order: Order) -> str:
+def _incomparable(items: Sequence[Item], order: Ordering) -> str:
     if order in ("cheapest", "dearest"):
         if any(item.price is None for item in items):
             return "not all that was found says plainly what it costs"
@@ -50,7 +50,7 @@ def _incomparable(items: Sequence[Item], order: Order) -> str:
     return "" if all(map(dated, items)) else "not all that was found says when it is"
 
 
-def _key(order: Order) -> Callable[[Item], Decimal | float | str]:
+def _key(order: Ordering) -> Callable[[Item], Decimal | float | str]:
     if order in ("cheapest", "dearest"):
         return lambda item: item.price.amount if item.price is not None else Decimal(0)
     if order == "best":

@@ -8,12 +8,12 @@ from typing import Final
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
-from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
 from orchestrator.language.clauses import begins_request, without_lead
 from orchestrator.language.goal_text import Governed
 from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems, tokens
-from orchestrator.planning.models import Condition, OnlyIf
+from orchestrator.planning.models import GoalCondition, OnlyIf
 
 _PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
 _POINTERS: Final = frozenset({"this", "that", "these", "those"})
@@ -23,6 +23,7 @@ _THEN: Final = re.compile(
     re.IGNORECASE,
 )
 _FORBIDS: Final = re.compile(r"\s*(?:please\s+)?(?:don['\u2019]t|do\s+not|never)\b", re.IGNORECASE)
+_TO_DO: Final = re.compile(r"\s*(?:not\s+|never\s+)?to\s", re.IGNORECASE)
 _JOINED: Final = re.compile(r"(?:[\s,;]|\band\b|\bbut\b)+$", re.IGNORECASE)
 _NEAR: Final = 4
 """Characters at either end of a clause that may be a joint."""
@@ -56,7 +57,7 @@ class Part:
     follows: bool = False
     governed: tuple[Governed, ...] = ()
     only_if: tuple[OnlyIf, ...] = ()
-    decides: tuple[Condition, ...] = ()
+    decides: tuple[GoalCondition, ...] = ()
     only_looks: bool = False
     slots: tuple[Slot, ...] = field(default=(), compare=False)
 
@@ -67,8 +68,10 @@ class Part:
 
     @cached_property
     def points_back(self) -> bool:
-        """Whether it points at what came before."""
-        return refers_back(self.request)
+        """Whether it points at what came before; what somebody is to do says itself of what."""
+        start = matter_start(self.request)
+        to_do = start is not None and _TO_DO.match(self.request, start)
+        return refers_back(self.request[:start] if to_do else self.request)
 
     @cached_property
     def nouns(self) -> frozenset[str]:

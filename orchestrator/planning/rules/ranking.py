@@ -12,7 +12,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.bounds import Limit, bare_limits, limit_of
 from orchestrator.language.intent import Action
-from orchestrator.language.quantifiers import Order, Place, place_in
+from orchestrator.language.quantifiers import Ordering, PlaceInOrder, place_in
 from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
 from orchestrator.planning.rules.amounts import money_said
 from orchestrator.planning.rules.answers import Item
@@ -132,7 +132,7 @@ def _ordered(kept: Sequence[Item], wish: Wish) -> Ranking:
 
 
 def _at_place(
-    kept: Sequence[Item], place: Place, fit: Callable[[Item], tuple[int, int]]
+    kept: Sequence[Item], place: PlaceInOrder, fit: Callable[[Item], tuple[int, int]]
 ) -> Ranking:
     """The thing that has a place in an order of those that fit best, and those after it."""
     best = min(map(fit, kept), default=(0, 0))
@@ -239,7 +239,7 @@ def _cost(item: Item) -> Decimal:
     return item.price.amount if item.price is not None else _UNPRICED
 
 
-def preference_of(utterance: Utterance) -> Order | None:
+def preference_of(utterance: Utterance) -> Ordering | None:
     """By what a clause prefers one thing to another ("a cheap one"); None when it does not say."""
     words = utterance.words
     if words & lexicon.CHEAPEST:

@@ -26,6 +26,7 @@ from orchestrator.planning.models import (
     StepContext,
 )
 from orchestrator.planning.order_terms import count_of
+from orchestrator.planning.order_words import only_points
 from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.condition_legs import (
     ConditionReader,
@@ -300,9 +301,12 @@ class _Goal:
     def _target(self, request: str, earlier: Sequence[str]) -> Tool | None:
         """The tool that reaches a request; None when its best has little to do with it."""
         target = self._best(request, earlier)
-        if target is None or not (self.router.fits(request) or self._speaks_of(request, target)):
+        if target is None:
             return None
-        return target
+        # "Book the second one" has no word for what was found before it.
+        goes_on = bool(earlier) and only_points(read_clause(request))
+        fits = goes_on or self.router.fits(request) or self._speaks_of(request, target)
+        return target if fits else None
 
     def _best(self, request: str, earlier: Sequence[str] = ()) -> Tool | None:
         """The tool for a request after those `earlier`, the last first; None when there is none."""

@@ -12,9 +12,9 @@ from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_
 from orchestrator.planning.models import (
     AskUser,
     CallTool,
-    Condition,
     Finish,
     GiveUp,
+    GoalCondition,
     Observation,
     StepContext,
 )
@@ -45,6 +45,8 @@ EVENTS: JsonObject = {"events": [{"event_id": "e-1", "title": "Dentist", "start"
 SLOTS: JsonObject = {
     "slots": [{"start": "2026-12-04T09:00:00Z", "end": "2026-12-04T11:00:00Z"}],
 }
+TABLE: JsonObject = {"restaurant_name": "Luna", "city": "Porto", "time": "20:00"}
+TABLES = "dining_search_tables"
 INVOICE: JsonObject = {
     "invoices": [
         {"invoice_id": "i1", "vendor_name": "Acme", "invoice_status": "open"},
@@ -60,7 +62,7 @@ def decide(shipped: Catalog, step_context: StepContext) -> Any:
     def decide(
         told: str, tool: str, body: JsonValue, *, unless: bool = False, goal: str = ""
     ) -> Any:
-        condition = Condition(clause=f"if {told}", told=told, is_unless=unless, tools=(tool,))
+        condition = GoalCondition(clause=f"if {told}", told=told, is_unless=unless, tools=(tool,))
         seen = Observation(step=1, tool=tool, outcome="succeeded", body=body)
         context = step_context.model_copy(
             update={"decides": (condition,), "observations": (seen,), "mission_goal": goal}
@@ -97,6 +99,7 @@ def decide(shipped: Catalog, step_context: StepContext) -> Any:
         ("the chance of rain is over 50 percent", FORECAST, RAINY, True),
         ("the chance of rain is under 50 percent", FORECAST, CLEAR, True),
         ("the chance of rain is no more than 50 percent", FORECAST, RAINY, False),
+        ("the temperature in Oslo on 2026-12-04 is below 10 degrees", FORECAST, CLEAR, True),
         ("the wages are above 10", FORECAST, CLEAR, None),
         # What is listed.
         ("I have a meeting on 2026-12-04", CALENDAR, {"events": []}, False),
@@ -105,6 +108,10 @@ def decide(shipped: Catalog, step_context: StepContext) -> Any:
         ("my calendar is empty on 2026-12-04", CALENDAR, EVENTS, False),
         ("there is a Dentist in my calendar", CALENDAR, EVENTS, True),
         ("I have a meeting with Bo", CALENDAR, EVENTS, None),
+        ("there is a free table in Porto at 20:00 for 2", TABLES, {"tables": [TABLE]}, True),
+        ("there is a free table in Porto at 21:00 for 2", TABLES, {"tables": [TABLE]}, None),
+        ("there is a free table at Tasca in Porto", TABLES, {"tables": [TABLE]}, None),
+        ("there is a free table in Porto at 20:00", TABLES, {"tables": []}, False),
         ("Bo is busy", CALENDAR, EVENTS, None),
         ("I am free", FREE, {"slots": []}, False),
         ("I am free on 2026-12-04 at 10:00", FREE, SLOTS, True),
@@ -159,7 +166,7 @@ def test_a_look_that_finds_nothing_out_is_asked(
     shipped: Catalog, step_context: StepContext
 ) -> None:
     """It is no loss of the mission, and no question for what would only help to look."""
-    told = Condition(clause="if it rains", told="it rains", tools=(FORECAST,))
+    told = GoalCondition(clause="if it rains", told="it rains", tools=(FORECAST,))
     look = step_context.model_copy(update={"decides": (told,), "only_looks": True})
     acting = look.model_copy(update={"only_looks": False})
     ask = AskUser(question="Which city?", fields={"city": {"type": "string"}})
@@ -175,7 +182,7 @@ def test_a_look_that_finds_nothing_out_is_asked(
 
 def test_what_no_tool_tells_is_asked_at_once(step_context: StepContext) -> None:
     """No planner is troubled with it."""
-    told = Condition(clause="if Bo likes it", told="Bo likes it")
+    told = GoalCondition(clause="if Bo likes it", told="Bo likes it")
 
     assert is_asked_at_once(step_context.model_copy(update={"decides": (told,)}))
     assert not is_asked_at_once(step_context)

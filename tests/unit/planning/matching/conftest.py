@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
@@ -22,7 +23,7 @@ def text(about: str = "", **more: Any) -> JsonObject:
 
 def tool(name: str, effect: Effect, inputs: Mapping[str, JsonObject], summary: str = "") -> Tool:
     """A tool of the document; all inputs of a side effect are required."""
-    required = list(inputs) if effect is not Effect.READ else []
+    required: list[JsonValue] = [*inputs] if effect is not Effect.READ else []
     return Tool(
         name=name,
         document="works",
@@ -43,7 +44,7 @@ def tool(name: str, effect: Effect, inputs: Mapping[str, JsonObject], summary: s
     )
 
 
-FIND_BILLS = tool("find_bills", Effect.READ, {"state": text(enum=["open", "late"])})
+FIND_BILLS = tool("find_bills", Effect.READ, {"state": text("", enum=["open", "late"])})
 SETTLE_BILL = tool("settle_bill", Effect.OBLIGATION, {"bill_id": text("The bill.")})
 FIND_ROOMS = tool(
     "find_rooms",

@@ -9,7 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput, LegResult, LegStatus
-    from orchestrator.planning.models import AskUser, Condition, Decided, Fact, LegPlan, OnlyIf
+    from orchestrator.planning.models import AskUser, Decided, Fact, GoalCondition, LegPlan, OnlyIf
     from workflows.progress import Progress
     from workflows.questions import Questions
 
@@ -46,7 +46,7 @@ async def settle(
     return tuple(settled)
 
 
-def _question(condition: Condition, found: Decided) -> AskUser:
+def _question(condition: GoalCondition, found: Decided) -> AskUser:
     return AskUser(
         question=f"Is this so: {condition.told}? {found.why}",
         why=f"what is done depends on it ({condition.clause!r}), and no answer tells it for sure",
@@ -54,7 +54,7 @@ def _question(condition: Condition, found: Decided) -> AskUser:
     )
 
 
-def _answered(condition: Condition, found: Decided, answer: AnswerInput) -> Decided:
+def _answered(condition: GoalCondition, found: Decided, answer: AnswerInput) -> Decided:
     """What the condition comes to, as somebody says."""
     said = answer.values.get(HOLDS)
     why = f"{answer.answered_by or 'a person'} was asked whether {condition.told}, and said {said}"

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from orchestrator.language.words import stem
-from orchestrator.planning.rules.answer_sources import names_beside
+from orchestrator.planning.rules.found_call import names_beside
 from orchestrator.planning.rules.utterance import read_utterance
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
