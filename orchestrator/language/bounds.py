@@ -14,6 +14,7 @@ Limit = Literal["max", "min"]
 _LISTS: Final = WordLists("money")
 _COUNTED: Final = 20
 """More than anybody counts people, nights or things up to, who names none of them."""
+_DENIED: Final = r"nothing|none|no\s+one|not|never|(?:\w+n['\u2019]t)"
 _LONGEST: Final = 40
 """Characters around an amount in which its bound stands."""
 
@@ -50,8 +51,12 @@ def _said(text: str, phrases: "dict[Limit, re.Pattern[str]]") -> Limit | None:
 @cache
 def _before() -> "dict[Limit, re.Pattern[str]]":
     return {
-        # Of "between 100 and 200 EUR" the second is an amount, and the most.
-        "max": re.compile(rf"(?<!\w)({_any('most')}|between\s\S+(?:\s\S+)?\sand)(?:\sof)?[\s:]*$"),
+        # Of "between 100 and 200 EUR" the second is an amount, and the most. What is denied to be
+        # more ("nothing over 15 EUR") is at most that.
+        "max": re.compile(
+            rf"(?<!\w)({_any('most')}|between\s\S+(?:\s\S+)?\sand"
+            rf"|(?:{_DENIED})\s+(?:\w+\s+)?(?:{_any('least')}))(?:\sof)?[\s:]*$"
+        ),
         "min": re.compile(rf"(?<!\w)({_any('least')})(?:\s+of)?[\s:]*$"),
     }
 
