@@ -27,10 +27,7 @@ def limit_of(text: str, slot: Slot) -> Limit | None:
     end = slot.position + len(slot.text)
     before = text[max(0, slot.position - _LONGEST) : slot.position].lower()
     after = text[end : end + _LONGEST].lower()
-    limit = _said(before, _before())
-    if limit == "min" and (least := _before()["min"].search(before)) is not None:
-        return "max" if _DENIED.search(before[: least.start()]) else limit
-    return limit or _said(after, _behind())
+    return _said(before, _before()) or _said(after, _behind())
 
 
 def bare_limits(text: str, quantities: Iterable[Slot]) -> list[tuple[Limit, Decimal]]:
@@ -62,11 +59,6 @@ def _said(text: str, phrases: "dict[Limit, re.Pattern[str]]") -> Limit | None:
     if _DENIED.search(text[:start]) is None:
         return kind
     return "min" if kind == "max" else "max"
-
-
-_DENIED: Final = re.compile(
-    r"(?:\b(?:not|nothing|never|none|nobody|without)|n['\u2019]t)\s+(?:\w+\s+){0,2}$"
-)
 
 
 @cache

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.core import currencies
 from orchestrator.language import dates
+from orchestrator.language.date_words import MONTHS, WEEKDAYS
 from orchestrator.language.dates import find_date_phrases
 from orchestrator.language.durations import find_durations
 from orchestrator.language.intent import Slot, SlotKind
@@ -350,9 +351,14 @@ def _word_before(text: str, start: int) -> str:
     return match.group(1) if match else ""
 
 
+_CALENDAR: Final = "|".join(name for line in (*MONTHS, *WEEKDAYS) for name in line)
+_ALWAYS_UPPER: Final = re.compile(rf"\b(?:(?i:{_CALENDAR})|I|[A-Z]{{3}})\b")
+"""Who writes no name with a capital may still write a month, a currency and "I" with one."""
+
+
 def _lower_places(text: str) -> Iterator[_Found]:
-    """Places typed in lower case, looked for only where nothing in the text is upper case."""
-    if text != text.lower():
+    """Places typed in lower case, looked for only where nothing is upper case by choice."""
+    if (plain := _ALWAYS_UPPER.sub("", text)) != plain.lower():
         return
     for match in _LOWER_PLACE.finditer(text):
         word = match["place"]

@@ -19,12 +19,14 @@ from orchestrator.planning.rules.utterance import WORD, Utterance
 from orchestrator.planning.trimming import cut_text
 
 _TELLING = re.compile(
-    r"(?:\b(?:that|saying|says)\b|:)\s+(?P<rest>\S.*)$", re.IGNORECASE | re.DOTALL
+    r"(?:\b(?:that|saying|says|with\s+the\s+(?:text|words|message|content))\b|:)\s+(?P<rest>\S.*)$",
+    re.IGNORECASE | re.DOTALL,
 )
 _TOPIC = re.compile(
     r"\b(?:about|regarding|concerning|on|called|named|titled|mentioning|containing)\s+(?P<topic>.+)$",
     re.IGNORECASE,
 )
+_HELD = re.compile(r"\bwith\s+(?P<thing>[^.,;!?]+)", re.IGNORECASE)
 _MATTER = re.compile(r"\b(?:to|about|regarding)\s+(?=(?P<matter>.+)$)", re.I | re.DOTALL)
 _MAX_TEXT: Final = 2000
 _MAX_TITLE: Final = 120
@@ -77,7 +79,9 @@ def search_phrase(parameter: Parameter, tool: Tool, situation: Situation) -> str
             return str(places[0].value)
         if phrase := object_phrase(utterance, generic=generic, topic_first=_is_search(utterance)):
             return phrase
-    return ""
+    held = _HELD.search(situation.utterance.text) if _is_search(situation.utterance) else None
+    words = WORD.findall(held["thing"]) if held else []
+    return " ".join(word for word in words if word.lower() not in STOP_WORDS)
 
 
 def object_phrase(

@@ -214,7 +214,9 @@ def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     stems = {stem(word) for word in parameter.words}
     quoted = utterance.of("quoted")
     named = [s.value for s in (*quoted, *utterance.of("name")) if stem(s.hint) in stems]
-    return [*named, *(slot.value for slot in quoted)]
+    written = [s.value for s in utterance.of("identifier") if _FILE_NAME.search(str(s.value))]
+    files = written if {"file", "name"} <= set(parameter.words) else []
+    return [*files, *named, *(slot.value for slot in quoted)]
 
 
 def _lists(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:

@@ -61,3 +61,20 @@ async def test_what_it_is_about_is_written_to_whom_it_is_for(mission: Any) -> No
 
     (sent,) = run.calls(run.plan.legs[0].leg_id)
     assert sent.arguments["text"] == "Turn on the heating"
+
+
+async def test_a_file_is_stored_under_its_name_with_what_it_says(mission: Any) -> None:
+    """A name with an ending is the file's; "with the text" begins what is in it."""
+    run = await mission.run("upload a note called todo.txt with the text buy stamps")
+
+    (stored,) = run.calls(run.plan.legs[0].leg_id)
+    assert stored.arguments["file_name"] == "todo.txt"
+    assert stored.arguments["content_text"] == "buy stamps"
+
+
+async def test_a_file_is_looked_for_by_what_it_holds(mission: Any) -> None:
+    """What it holds stands behind "with"."""
+    run = await mission.run("find the file with the meeting notes")
+
+    (found,) = run.calls(run.plan.legs[0].leg_id)
+    assert found.arguments["query"] == "meeting notes"

@@ -32,3 +32,14 @@ def test_other_clauses_are_read_nearest_first() -> None:
     others = read_others("rent a car", goal, now=NOW)
 
     assert [utterance.of("place")[0].value for utterance in others] == ["Lisbon", "Porto", "Oslo"]
+
+
+@pytest.mark.parametrize("day", ["on 2 December", "on Friday", "on 2026-12-02"])
+def test_who_writes_places_small_may_write_a_month_large(day: str) -> None:
+    """A capital that English always asks for says nothing of how names are written."""
+    said = read_utterance(f"any flights from berlin to rome {day}?", now=NOW)
+
+    assert [(slot.kind, slot.value) for slot in said.of("origin", "place")] == [
+        ("origin", "berlin"),
+        ("place", "rome"),
+    ]
