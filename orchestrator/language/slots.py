@@ -74,7 +74,7 @@ _QUANTITY = re.compile(
 )
 _UNIT: Final = re.compile(r"(?:\s+|-)(?P<unit>[^\W\d_]{2,})\b")
 _CAP = r"[A-ZÀ-ÖØ-Þ][\w'\u2019À-ÿ]*(?:[.&-][A-ZÀ-ÖØ-Þ][\w'\u2019]*)*\.?"
-_LINK = r"(?:de|del|della|da|do|dos|du|der|den|di|la|le|las|los|el|of|the|van|von|am|an|sur)"
+_LINK = r"(?:&|de|del|della|da|do|dos|du|der|den|di|la|le|las|los|el|of|the|van|von|am|an|sur)"
 _PROPER = re.compile(
     # "Bo I" is nobody: what goes on with the pronoun is another sentence.
     rf"(?<![\w'\u2019]){_CAP}(?:(?:\s+{_LINK}){{0,2}}\s+(?!I\b){_CAP}|,\s+[A-Z]{{2}}\b)*"

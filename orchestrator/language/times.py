@@ -61,6 +61,7 @@ _AT: Final = re.compile(
     rf"|\b(?:from|between)\s+(?P<from>{_HOUR})\b(?=\s+(?:to|and|until|till)\s+"
     rf"(?:(?:{_PAST})\s+(?:minutes\s+)?(?:past|to)\b|{'|'.join(_NAMED)}\b|\d{{1,2}}:\d\d))"
 )
+_AFTERNOON: Final = re.compile(r"(?:1[3-9]|2[0-3])\b")
 _PART: Final = re.compile(rf"\b(?P<word>{'|'.join(_PARTS)})\b")
 _SENTENCE: Final = re.compile(r"[.;!?]\s")
 
@@ -87,7 +88,16 @@ def find_time_phrases(text: str) -> list[TimePhrase]:
         found += _written(low)
     if halved or any(mark in low for mark in _SPOKEN_MARKS) or _HOUR_MARK.search(low):
         found += _spoken(low)
-    return [*found, *_bare(low)] if any(mark in low for mark in _OPENED) else found
+    if any(mark in low for mark in _OPENED):
+        found += _bare(low)
+    return _on_one_clock(low, found)
+
+
+def _on_one_clock(low: str, found: list[TimePhrase]) -> list[TimePhrase]:
+    """The phrases; beside an hour of 13 to 23 the others are of the same clock: "at 8 and 18"."""
+    if not any(_AFTERNOON.match(low, phrase.start, phrase.end) for phrase in found):
+        return found
+    return [TimePhrase(one.start, one.end, one.readings[:1]) for one in found]
 
 
 def _halved_ranges(low: str) -> Iterator[TimePhrase]:
