@@ -27,7 +27,10 @@ def limit_of(text: str, slot: Slot) -> Limit | None:
     end = slot.position + len(slot.text)
     before = text[max(0, slot.position - _LONGEST) : slot.position].lower()
     after = text[end : end + _LONGEST].lower()
-    return _said(before, _before()) or _said(after, _behind())
+    limit = _said(before, _before())
+    if limit == "min" and (least := _before()["min"].search(before)) is not None:
+        return "max" if _DENIED.search(before[: least.start()]) else limit
+    return limit or _said(after, _behind())
 
 
 def bare_limits(text: str, quantities: Iterable[Slot]) -> list[tuple[Limit, Decimal]]:
