@@ -43,9 +43,24 @@ def bare_limits(text: str, quantities: Iterable[Slot]) -> list[tuple[Limit, Deci
 
 
 def _said(text: str, phrases: "dict[Limit, re.Pattern[str]]") -> Limit | None:
-    """The kind with the longest phrase there: "no more than" is no "more than"."""
-    found = [(len(m.group(1)), kind) for kind, p in phrases.items() if (m := p.search(text))]
-    return max(found)[1] if found else None
+    """The kind with the longest phrase there: "no more than" is no "more than".
+
+    What is denied before it is the other kind: "nothing over 100" is at most that.
+    """
+    found = [
+        (len(m.group(1)), kind, m.start()) for kind, p in phrases.items() if (m := p.search(text))
+    ]
+    if not found:
+        return None
+    _, kind, start = max(found)
+    if _DENIED.search(text[:start]) is None:
+        return kind
+    return "min" if kind == "max" else "max"
+
+
+_DENIED: Final = re.compile(
+    r"(?:\b(?:not|nothing|never|none|nobody|without)|n['\u2019]t)\s+(?:\w+\s+){0,2}$"
+)
 
 
 @cache

@@ -227,11 +227,13 @@ def _with_value(text: str, mark: re.Match[str], repair: Slot, slots: Sequence[Sl
     """The text with the value before the marker that the one behind it stands for."""
     earlier = [s for s in slots if _end(s) <= mark.start() and _kind(s) == _kind(repair)]
     times = [s for s in slots if _end(s) <= mark.start() and s.kind == "time"]
-    bare = _is_bare_number(repair)
+    opener = _opener(text, mark.end(), repair.position)
+    # "For two at seven, actually for three": said with the same preposition, it is no time.
+    said_so = bool(opener) and any(_opener_before(text, slot) == opener for slot in earlier)
+    bare = _is_bare_number(repair) and not said_so
     both = bare and bool(times) and bool(earlier)
     earlier = times if bare and times else earlier
     earlier = [s for s in earlier if not is_within(s.position, _end(s), told_spans(text))]
-    opener = _opener(text, mark.end(), repair.position)
     old = _meant(text, earlier, opener, mark.start(), slots)
     if old is None or both or not _ENDS_VALUE.match(text, _end(repair)):
         idle = _word_of(mark).lower() in ("make it", "actually") and not earlier
@@ -240,7 +242,7 @@ def _with_value(text: str, mark: re.Match[str], repair: Slot, slots: Sequence[Sl
     before = _BEFORE.search(text[: old.position])
     if opener and before and before["opener"].lower() != opener:
         start, by = before.start(), text[mark.end() : _end(repair)].strip()
-    was = _number_in(old) if bare else _possessive(text, old)
+    was = _number_in(old) if _is_bare_number(repair) else _possessive(text, old)
     end = old.position + len(was)
     return _spliced(text, mark, (start, end), by, repair.position + len(_possessive(text, repair)))
 

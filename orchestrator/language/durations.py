@@ -20,7 +20,15 @@ _HOUR: Final = r"(?:(?:hours?|hrs?|h)\b|h(?=\d))"
 _SHORT: Final = r"(?:minutes?|mins?)\b"
 _UNIT: Final = rf"(?:{'|'.join(sorted({*MINUTES, *_DAYS}, key=len, reverse=True))})"
 # None of them is without one of these.
-_MARKS: Final = ("half", "quarter", "hour", " hr", "fortnight", *(f"{word} a" for word in _LASTING))
+_MARKS: Final = (
+    "half",
+    "quarter",
+    "hour",
+    " hr",
+    "fortnight",
+    "the night",
+    *(f"{word} a" for word in _LASTING),
+)
 _SHORT_HOUR: Final = re.compile(r"\dh")
 _PATTERN: Final = re.compile(
     rf"\b(?P<n>{_NUM})\s*(?P<unit>{_HOUR})\s*(?:(?:and\s+)?(?P<half>a\s+half\b)"
@@ -30,7 +38,7 @@ _PATTERN: Final = re.compile(
     rf"[\s-]+(?P<of>hour)\b"
     rf"|\b(?P<dec>\d+\.\d+)\s*(?P<decunit>{_HOUR})"
     rf"|\b(?P<part>half\s+a\s+(?:day|night|week|month)|a\s+half\s+day)\b"
-    rf"|\b(?:{'|'.join(_LASTING)})\s+(?P<one>an?\s+(?:whole\s+|full\s+)?"
+    rf"|\b(?:{'|'.join(_LASTING)})\s+(?P<one>(?:an?\s+(?:whole\s+|full\s+)?|the\s+(?=night\b))"
     rf"(?P<single>hour|day|night|week|fortnight|month))\b(?!['\u2019-]|\s+(?:and\s+)?(?:a\s+half|\d|(?:{_WORD})\s+min))"
     rf"|\b(?P<fn>\d+|{_WORD})\s+(?P<fortnights>fortnights?)\b"
 )

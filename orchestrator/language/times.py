@@ -31,7 +31,7 @@ _FOLLOWED: Final = (
 _DIGITS: Final = frozenset("0123456789")
 _WORDS: Final = (*_NAMED, *_HOURS)
 _HALF_MARK: Final = re.compile(r"[ap]\.?m\b")
-_OPENED: Final = ("at ", "@", "until ", "till ", "before ", "after ")
+_OPENED: Final = ("at ", "from ", "between ", "@", "until ", "till ", "before ", "after ")
 _RANGE: Final = re.compile(
     rf"\b(?:(?:from|between)\s+)?(?P<one>{_HOUR})(?::(?P<m1>[0-5]\d))?{_HALF.format('ap1')}?"
     rf"(?:\s*[-\u2013]\s*|\s+(?:to|and|until|till)\s+)"
@@ -58,6 +58,8 @@ _SPOKEN: Final = re.compile(
 _AT: Final = re.compile(
     rf"(?:\bat|@|\buntil|\btill|\bbefore|\bafter)\s+(?:around\s+|about\s+|approximately\s+)?"
     rf"(?P<at>{_HOUR})(?:\.(?P<m>[0-5]\d))?\b{_FOLLOWED}"
+    rf"|\b(?:from|between)\s+(?P<from>{_HOUR})\b(?=\s+(?:to|and|until|till)\s+"
+    rf"(?:(?:{_PAST})\s+(?:minutes\s+)?(?:past|to)\b|{'|'.join(_NAMED)}\b|\d{{1,2}}:\d\d))"
 )
 _PART: Final = re.compile(rf"\b(?P<word>{'|'.join(_PARTS)})\b")
 _SENTENCE: Final = re.compile(r"[.;!?]\s")
@@ -143,7 +145,8 @@ def _spoken(low: str) -> Iterator[TimePhrase]:
 
 def _bare(low: str) -> Iterator[TimePhrase]:
     for match in _AT.finditer(low):
-        yield _ambiguous(low, _span(match, "at", "m"), match["at"], int(match["m"] or 0))
+        hour = "at" if match["at"] else "from"
+        yield _ambiguous(low, _span(match, hour, "m"), match[hour], int(match["m"] or 0))
 
 
 def _ambiguous(low: str, span: tuple[int, int], hour: str, shift: int) -> TimePhrase:

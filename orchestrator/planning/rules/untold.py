@@ -41,8 +41,8 @@ def _meant(slot: Slot, given: JsonObject) -> Slot:
     if answer is None:
         return slot
     if slot.kind == "quantity":
-        minutes = answer if isinstance(answer, int) else None
-        return slot.model_copy(update={"value": minutes, "hint": "minutes", "readings": ()})
+        number = answer if isinstance(answer, int) else None
+        return slot.model_copy(update={"value": number, "hint": _unit(slot), "readings": ()})
     return slot.model_copy(update={"value": str(answer), "readings": ()})
 
 
@@ -93,6 +93,11 @@ def _takes(parameter: Parameter, slot: Slot) -> bool:
     return parameter.kind in _TAKEN_BY.get(slot.kind, ())
 
 
+def _unit(slot: Slot) -> str:
+    """In what a stretch of time is asked for: half a day in minutes, half a week in days."""
+    return "minutes" if slot.text.lower().endswith(("day", "hour", "hours")) else "days"
+
+
 def _described(slot: Slot) -> str:
     choices = " or ".join(slot.readings)
     match slot.kind:
@@ -103,7 +108,7 @@ def _described(slot: Slot) -> str:
         case "date":
             return f"which day {slot.text!r} is"
         case _:
-            return f"how many minutes {slot.text!r} is"
+            return f"how many {_unit(slot)} {slot.text!r} is"
 
 
 def _schema(slot: Slot) -> JsonObject:
@@ -114,4 +119,8 @@ def _schema(slot: Slot) -> JsonObject:
         case "date":
             return {"type": "string", "format": "date", **about}
         case _:
-            return {"type": "integer", "minimum": 1, "description": f"minutes of {slot.text!r}"}
+            return {
+                "type": "integer",
+                "minimum": 1,
+                "description": f"{_unit(slot)} of {slot.text!r}",
+            }

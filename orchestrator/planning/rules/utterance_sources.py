@@ -48,7 +48,9 @@ def may_fill_optional(parameter: Parameter) -> bool:
 
 def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     slots = utterance.of("date")
-    values = [slot.value for slot in slots]
+    # A goal that only looks is asked nothing: a weekend is then looked up from its first day.
+    several = (day for slot in utterance.unread if slot.kind == "date" for day in slot.readings)
+    values = [slot.value for slot in slots] or [*several]
     if parameter.side != "end":
         return [s.value for s in slots if s.hint not in lexicon.END_HINTS] or values
     if not draft.start_inputs:

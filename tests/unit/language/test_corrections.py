@@ -46,6 +46,7 @@ from orchestrator.language.corrections import corrected
         ("Book a table at Luigi's, no, Mario's, for two", "Book a table at Mario's, for two"),
         ("book a table in rome, no, milan", "book a table in milan"),
         ("Book a table at 7 pm, no, 8", "Book a table at 8 pm"),
+        ("Book a table for 2 at 8, actually for 3", "Book a table for 3 at 8"),
         ("Book a flight to Rome or rather Milan", "Book a flight to Milan"),
         ("Book a flight to Rome, no make it Milan", "Book a flight to Milan"),
         ("Book a flight to Milan, not Rome", "Book a flight to Milan"),

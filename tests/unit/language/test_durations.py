@@ -22,6 +22,7 @@ from orchestrator.language.slots import read_slots
         ("a two-hour meeting", 2, "hour"),
         ("for two nights", 2, "nights"),
         ("for a week", 1, "week"),
+        ("for the night", 1, "night"),
         ("for a fortnight", 14, "days"),
         ("for twenty-five people", 25, "people"),
         ("one hundred tickets", 100, "tickets"),

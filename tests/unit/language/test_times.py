@@ -56,6 +56,10 @@ def test_times_that_are_told(text: str, found: list[tuple[str, tuple[str, ...]]]
         ("quarter to nine", [("quarter to nine", ("08:45", "20:45"))]),
         ("8 o'clock", [("8 o'clock", ("08:00", "20:00"))]),
         ("at 7.30", [("7.30", ("07:30", "19:30"))]),
+        (
+            "from 2 to half past three",
+            [("2", ("02:00", "14:00")), ("half past three", ("03:30", "15:30"))],
+        ),
         ("from 9 to 5", [("9", ("09:00", "21:00")), ("5", ("05:00", "17:00"))]),
     ],
 )

@@ -50,6 +50,7 @@ def _ranked(text: str) -> Ranking:
         ("Book a flight with anything but Brava", [1, 3]),
         ("Book a flight, not the cheapest", [2, 3]),
         ("Book a flight, max 50", [1]),
+        ("Book a flight, but nothing over 60 EUR", [1, 2]),
         ("Book a flight for no more than 60", [1, 2]),
         ("Book a flight under fifty euros", [1]),
         ("Book a flight for no more than four", [1, 2, 3]),

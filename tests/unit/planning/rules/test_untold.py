@@ -79,6 +79,14 @@ async def test_a_related_day_is_read_from_the_clause_before(mission: Any) -> Non
     )
 
 
+async def test_who_only_looks_is_asked_nothing(mission: Any) -> None:
+    """A weekend is looked up from its first day."""
+    run = await mission.run("What is the weather in Lisbon this weekend?")
+
+    (call,) = run.calls(run.plan.legs[0].leg_id)
+    assert call.arguments["date"] == "2026-11-21"
+
+
 async def test_how_long_something_lasts_is_sent(mission: Any) -> None:
     """In the unit that the input takes."""
     run = await mission.run(
