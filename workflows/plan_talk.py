@@ -223,7 +223,8 @@ class PlanTalk:
 
         A replay may bring it ahead of what opens its question.
         """
-        await workflow.wait_condition(lambda: self._holds(answer.question_id))
+        if not self._holds(answer.question_id):
+            await workflow.wait_condition(lambda: self._holds(answer.question_id))
         assert self._asked is not None
         self._asked.text = str(answer.values[ANSWER])
         self._asked.by = answer.answered_by

@@ -270,7 +270,7 @@ class TooMany(PlanError, Worded):
     """A goal asks for more of a kind than an agent does one by one; nothing was done."""
 
     template = (
-        "the goal asks for {what}, which is more than the agent {agent} does of a kind, one by one; "
+        "the goal asks for {what}, more than the agent {agent} does of a kind, one by one; "
         "ask for fewer, or raise its `max_items` (ORCHESTRATOR_AGENTS)"
     )
     what: str

@@ -14,7 +14,10 @@ Limit = Literal["max", "min"]
 _LISTS: Final = WordLists("money")
 _COUNTED: Final = 20
 """More than anybody counts people, nights or things up to, who names none of them."""
-_DENIED: Final = r"nothing|none|no\s+one|not|never|(?:\w+n['\u2019]t)"
+_DENIED: Final = re.compile(
+    rf"(?:\b(?:{'|'.join(_LISTS.words('denied'))})|n['\u2019]t)\b(?:\s+[\w'\u2019]+){{0,3}}\s*$"
+)
+"""What makes a least the most: "nothing over", "don't pay more than"."""
 _LONGEST: Final = 40
 """Characters around an amount in which its bound stands."""
 
@@ -24,7 +27,10 @@ def limit_of(text: str, slot: Slot) -> Limit | None:
     end = slot.position + len(slot.text)
     before = text[max(0, slot.position - _LONGEST) : slot.position].lower()
     after = text[end : end + _LONGEST].lower()
-    return _said(before, _before()) or _said(after, _behind())
+    limit = _said(before, _before())
+    if limit == "min" and (least := _before()["min"].search(before)) is not None:
+        return "max" if _DENIED.search(before[: least.start()]) else limit
+    return limit or _said(after, _behind())
 
 
 def bare_limits(text: str, quantities: Iterable[Slot]) -> list[tuple[Limit, Decimal]]:
@@ -66,12 +72,8 @@ _DENIED: Final = re.compile(
 @cache
 def _before() -> "dict[Limit, re.Pattern[str]]":
     return {
-        # Of "between 100 and 200 EUR" the second is an amount, and the most. What is denied to be
-        # more ("nothing over 15 EUR") is at most that.
-        "max": re.compile(
-            rf"(?<!\w)({_any('most')}|between\s\S+(?:\s\S+)?\sand"
-            rf"|(?:{_DENIED})\s+(?:\w+\s+)?(?:{_any('least')}))(?:\sof)?[\s:]*$"
-        ),
+        # Of "between 100 and 200 EUR" the second is an amount, and the most.
+        "max": re.compile(rf"(?<!\w)({_any('most')}|between\s\S+(?:\s\S+)?\sand)(?:\sof)?[\s:]*$"),
         "min": re.compile(rf"(?<!\w)({_any('least')})(?:\s+of)?[\s:]*$"),
     }
 

@@ -76,11 +76,11 @@ _QUANTITY = re.compile(
 _UNIT: Final = re.compile(r"(?:\s+|-)(?P<unit>[^\W\d_]{2,})\b")
 _CAP = r"[A-ZÀ-ÖØ-Þ][\w'\u2019À-ÿ]*(?:[.&-][A-ZÀ-ÖØ-Þ][\w'\u2019]*)*\.?"
 _LINK = r"(?:de|del|della|da|do|dos|du|der|den|di|la|le|las|los|el|of|the|van|von|am|an|sur)"
+_FIRM = "|".join(word.title() for word in _LISTS.words("firm_tails"))
 _PROPER = re.compile(
     # "Bo I" is nobody: what goes on with the pronoun is another sentence.
-    # A firm is one name: "Papier & Co"; other "&" join two.
     rf"(?<![\w'\u2019]){_CAP}(?:(?:\s+{_LINK}){{0,2}}\s+(?!I\b){_CAP}|,\s+[A-Z]{{2}}\b"
-    rf"|\s+&\s+(?:Co|Sons|Partners)\b)*"
+    rf"|\s+(?:&|and)\s+(?:{_FIRM})\b\.?)*"
 )
 # A number that stands after a proper name, and before nothing that it could count, is a part of it:
 # "to Hauptstrasse 5", "at Gate 7, please"; so is one before two: "to 12 Rue Mouffetard".

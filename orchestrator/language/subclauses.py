@@ -27,6 +27,8 @@ _LISTS: Final = WordLists("provisos")
 _GOALS_KEPT: Final = 64
 _NO_CONDITION: Final = _LISTS.word_set("before_none")
 _STRICT: Final = frozenset(_LISTS.lines("strict"))
+_OF_WHAT_IS_THERE: Final = frozenset({Action.CANCEL, Action.PAY, Action.UPDATE})
+"""What is ordered with a thing that is there: its price can be looked at before."""
 DONE_STEMS: Final = frozenset(map(stem, _LISTS.word_set("done")))
 """Of words that say that something is done: booked, confirmed, worked."""
 _FEASIBLE: Final = _LISTS.word_set("feasible")
@@ -53,7 +55,8 @@ _MARK: Final = re.compile(
 _JOINT_BEFORE: Final = re.compile(
     r"(?:^|[,;:\u2013\u2014-]|\b(?:and|but|then|so|plus|also|or))\s*$", re.I
 )
-_AND_BEFORE: Final = re.compile(r"\b(?:and|but|then|so|plus|also|or)\s*$", re.I)
+_AND_BEFORE: Final = re.compile(r"\b(?:and|but|then|so|plus|also|or)\s*,?\s*$", re.IGNORECASE)
+_AND_PAUSED: Final = re.compile(r"\b(and|but|then|so|plus|also)\s*,\s*$", re.IGNORECASE)
 _PAUSE: Final = re.compile(
     r"(?<!\d),|,(?!\d)|;|:\s|\s[-\u2013\u2014]\s|\s+then\b(?=\s+\w)", re.IGNORECASE
 )
@@ -245,7 +248,9 @@ class _Reader:
             return mark.end()
         self._last = subclause if subclause.kind == "condition" else None
         if leads:
-            self._cuts.append(Cut(mark.start(), resume))
+            paused = _AND_PAUSED.search(goal, start, mark.start())
+            begun = paused.end(1) if paused else mark.start()
+            self._cuts.append(Cut(begun, resume, " " if paused else ""))
             self._open.append((subclause, resume, True))
             return resume
         joined = _ENDS_JOINED.search(goal[: mark.start()])
@@ -277,7 +282,8 @@ class _Reader:
             if (asks and not leads) or not done or not _THING.match(told):
                 return None
             return Subclause("awaited", text, told)
-        if is_idle(word, told) or is_own_limit(told):
+        there = said is not None and said.action in _OF_WHAT_IS_THERE
+        if is_idle(word, told) or (is_own_limit(told) and not there):
             return None
         strict = " ".join(word.lower().split()) in _STRICT
         if said is not None and said.action is Action.SEND and not (leads or strict):
@@ -303,16 +309,19 @@ class _Reader:
         follows = not _JOINT_BEFORE.search(before) if before.strip() else False
         if not follows:
             only_paused = bool(before.strip()) and not _AND_BEFORE.search(before)
-            leading = self._leading_end(mark.end(), end, only_paused=only_paused)
+            inside = bool(before.strip())
+            leading = self._leading_end(mark.end(), end, inside=inside, only_paused=only_paused)
             if leading is not None:
                 return (*leading, True)
         return (*self._trailing_end(mark.end(), end), False)
 
-    def _leading_end(self, at: int, end: int, *, only_paused: bool) -> tuple[int, int] | None:
+    def _leading_end(
+        self, at: int, end: int, *, inside: bool, only_paused: bool
+    ) -> tuple[int, int] | None:
         """The end of a condition whose requests follow: a pause, or where an order begins."""
         goal = self._goal
         pauses = [p for p in _PAUSE.finditer(goal, at, end) if not self._is_quoted(p.start())]
-        for pause in pauses:
+        for pause in pauses[:1] if inside else pauses:
             if begins_request(goal[pause.end() : end], firm=True):
                 if only_paused and _JOINING.match(goal, pause.end()):
                     return None
@@ -320,7 +329,8 @@ class _Reader:
                 return pause.start(), gap.end() if gap else pause.end()
         if only_paused:
             return None
-        if (begun := self._order_after(at, end)) is not None:
+        begun = None if inside and pauses else self._order_after(at, end)
+        if begun is not None:
             return begun, begun
         if pauses and tokens(goal[pauses[0].end() : end]):
             gap = _SPACE.match(goal, pauses[0].end())

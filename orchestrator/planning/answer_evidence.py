@@ -25,6 +25,7 @@ from orchestrator.language.intent import Slot, SlotKind
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, name_stems, stem, tokens
 from orchestrator.planning.rules.answers import Item, is_empty, read_items
+from orchestrator.planning.rules.sentences import details
 from orchestrator.saga.judged import says
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -46,6 +47,7 @@ _CHANCE: Final = frozenset({"chance", "probability", "likelihood"})
 _LIKELY, _UNLIKELY = 50, 30
 """Of a chance in percent: what contradicts that a thing is not so, and that it is."""
 _STILL: Final = frozenset(map(stem, ("still", "already", "yet", "day", "date", "then")))
+_MOST_DETAILS: Final = 4
 _MAX_WORDS: Final = 3
 """Of a value that names a state, and tells no story."""
 
@@ -61,7 +63,7 @@ class SaidSo:
 OPEN: Final = SaidSo(None)
 
 
-def evidence_in(told: str, answer: "Answer", *, now: datetime) -> SaidSo:
+def evidence_in(told: str, answer: "LookedAt", *, now: datetime) -> SaidSo:
     """What an answer of a tool says of a statement that denies nothing."""
     statement = _Statement(told, answer.body, answer.tool, now, answer)
     if statement.bound is not None:
@@ -74,7 +76,7 @@ def evidence_in(told: str, answer: "Answer", *, now: datetime) -> SaidSo:
 
 
 @dataclass(frozen=True)
-class Answer:
+class LookedAt:
     """What a call answered, and what it was asked of."""
 
     body: JsonValue
@@ -92,7 +94,7 @@ class _Statement:
     body: JsonValue
     tool: Tool
     now: datetime
-    asked: Answer
+    asked: LookedAt
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -123,10 +125,17 @@ class _Statement:
         """The one thing that is meant: the only one, or the only one with the words for it."""
         things = [one for one in self.items if one.label] or self.items
         if len(things) == 1:
-            return things[0]
+            return things[0] if self._names_it(things[0]) else None
         names = self.stems - _known_words(self.tool) - self._states - _STILL
         meant = [one for one in things if names and names <= _words_of(one.fields)]
         return meant[0] if len(meant) == 1 else None
+
+    def _names_it(self, thing: Item, *, but: str = "") -> bool:
+        """Whether the only thing there bears the names that are said, or was asked for by them."""
+        said = (slot.text for slot in self.slots if slot.kind in ("name", "identifier", "quoted"))
+        held = _words_of(thing.fields) | _words_of(self.asked.arguments)
+        names = {word for text in said for word in content_stems(text)} - {*content_stems(but)}
+        return held >= names - self._states - {*name_stems(" ".join(thing.fields))}
 
     @cached_property
     def _states(self) -> frozenset[str]:
@@ -232,11 +241,14 @@ class _Statement:
 
     def named(self) -> SaidSo:
         """A field that the statement names with its value: "in building South"."""
-        fields = self.item.fields if self.item is not None else {}
-        for name, value in fields.items():
+        things = [one for one in self.items if one.label] or self.items
+        alone = self.item or (things[0] if len(things) == 1 else None)
+        for name, value in (alone.fields if alone is not None else {}).items():
             words = r"\s+".join(map(re.escape, tokens(name)))
             said = re.search(rf"\b{words}\s+([A-Z][\w-]*|\d[\w-]*)", self.told)
-            if said is not None and isinstance(value, str | int):
+            if alone is None or said is None or not isinstance(value, str | int):
+                continue
+            if self._names_it(alone, but=said.group(1)):
                 return SaidSo(
                     said.group(1).casefold() == str(value).casefold(),
                     f"{' '.join(tokens(name))}: {value}",
@@ -329,7 +341,7 @@ def _words_of(fields: JsonObject) -> frozenset[str]:
 
 
 def _shortly(fields: JsonObject) -> str:
-    return ", ".join(str(v) for v in fields.values() if isinstance(v, str))[:120]
+    return ", ".join(details(fields, reference=False)[:_MOST_DETAILS])
 
 
 def _covers(fields: JsonObject, time: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.intent import Slot
 from orchestrator.language.slots import find_slots
-from orchestrator.planning.answer_evidence import Answer, evidence_in
+from orchestrator.planning.answer_evidence import LookedAt, evidence_in
 from orchestrator.planning.models import (
     AskUser,
     CallTool,
@@ -78,7 +78,7 @@ def _decided(condition: GoalCondition, context: StepContext, catalog: Catalog) -
         return _left_open(condition, answered)
     told, denied = _undenied(condition.told)
     times = dict.fromkeys(str(slot.value)[:5] for slot in around if slot.kind == "time")
-    answer = Answer(seen.body, tool, seen.arguments, tuple(times), tuple(days))
+    answer = LookedAt(seen.body, tool, seen.arguments, tuple(times), tuple(days))
     found = evidence_in(told, answer, now=context.now)
     if found.is_so is None:
         return _left_open(condition, answered)

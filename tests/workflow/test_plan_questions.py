@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -266,3 +267,23 @@ async def test_the_talk_replays_at_every_task(forgetful: Stage, world: FakeWorld
     assert result.goal_became == "say it anew"
     assert result.status is MissionStatus.INCOMPLETE
     assert tasks > 5
+
+
+async def test_an_answer_at_the_moment_of_the_expiry_counts_or_is_refused(
+    forgetful: Stage, world: FakeWorld
+) -> None:
+    """Never is it taken and then lost."""
+    in_doubt(world)
+    policy = MissionPolicy(answer_expiry=timedelta(hours=2))
+    mission = await forgetful.start(policy=policy)
+    question = await mission.plan_question()
+
+    await forgetful.env.sleep(timedelta(hours=2) - timedelta(milliseconds=5))
+    sent = await asyncio.gather(
+        mission.answer(question, {"answer": "go on"}), return_exceptions=True
+    )
+    result = await mission.end()
+    await replays_at_every_task(mission.handle)
+
+    was_taken = not isinstance(sent[0], BaseException)
+    assert result.plan_answers[0].came_to == ("go on" if was_taken else "expired")

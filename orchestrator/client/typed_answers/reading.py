@@ -6,6 +6,7 @@ clock of whoever answers; what was made of it is told. Nothing that can be read 
 
 import contextlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -233,7 +234,7 @@ def _json(text: str, *, otherwise: JsonValue = None) -> JsonValue:
         value: JsonValue = json.loads(text, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return otherwise
-    return value
+    return otherwise if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def shown(value: JsonValue) -> str:

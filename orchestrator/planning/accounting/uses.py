@@ -9,7 +9,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.anaphora import POINTING_STEMS
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading
-from orchestrator.language.deeds import is_vague, same_deed
+from orchestrator.language.deeds import is_vague, other_deed, same_deed
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot
@@ -121,13 +121,15 @@ class Taken:
             own, action = named(tool)
             reads = not tool.is_side_effect and not self.clause.asks_side_effect
             alike = reads or (action is self.clause.action and action is not Action.UNKNOWN)
-            if alike or same_deed(verb, own) or is_vague(verb) or verb in QUESTION_WORDS:
+            if same_deed(verb, own) or (alike and not other_deed(verb, own)):
                 return f"the tool {tool.name}"
-        known = explained(said, self.path.grounds)
-        done = self.order is not None and is_verb(verb) and bool(self.order.tools)
-        return known or (
-            f"the tool {self.path.targets[0].name}" if done and self.path.targets else ""
-        )
+            if is_vague(verb) or verb in QUESTION_WORDS:
+                return f"the tool {tool.name}"
+        if self.path.targets and all(other_deed(verb, named(t)[0]) for t in self.path.targets):
+            return ""
+        if self.order is not None and self.order.tools and is_verb(verb) and self.path.targets:
+            return f"the tool {self.path.targets[0].name}"
+        return explained(said, self.path.grounds)
 
     def _as_value(self, said: Said) -> str:
         if said.kind == "time" and said.position not in self.values:

@@ -41,6 +41,7 @@ from orchestrator.planning.matching.value_forms import (
     scalars,
     stands_in,
 )
+from orchestrator.planning.rules.answers import DATE
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 
 _LISTS: Final = WordLists("matching")
@@ -163,11 +164,12 @@ class CallEvidence:
         return any(wanted in moments_in(str(h.value), self.call.now).days for h in texts)
 
     def _is_within(self, said: Said, text: str) -> bool:
-        """Whether a day of it lies in the month, or the stretch of time, that is said."""
+        """Whether a day of it lies in the month, or the week, that is said instead of a day."""
         if any(parameter.kind in DAYS and parameter.side == "end" for parameter in self._inputs):
             return False  # its last day is told, and is the one that was said
         period = period_in(text, now=self.call.now)
-        if period is None or said.text.casefold() not in period.said.casefold():
+        is_told = bool(DATE.match(str(said.value)[:10]))
+        if period is None or is_told or said.text.casefold() not in period.said.casefold():
             return False
         texts = self._telling(DAYS)
         days = (day for h in texts for day in moments_in(str(h.value), self.call.now).days)

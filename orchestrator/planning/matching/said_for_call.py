@@ -24,9 +24,13 @@ NAMING: Final = frozenset[MentionKind](
     {"place", "name", "identifier", "addressee", "remark", "thing", "quality"}
 )
 """Kinds that a name may be read as: who says another one may mean any of them."""
-_JOINT: Final = re.compile(r"\s*(?:,\s*(?:and\s+)?|(?:and|as\s+well\s+as|&)\s+)\s*", re.IGNORECASE)
+_JOINT: Final = re.compile(
+    r"\s*(?:,\s*(?:(?:and|or)\s+)?|(?:and|or|as\s+well\s+as|&)\s+)\s*", re.IGNORECASE
+)
 """What stands between two members of one list."""
-_ENDS: Final = re.compile(r"[,;.!?\n]|\b(?:and|or|but|then)\b", re.IGNORECASE)
+_ENDS: Final = re.compile(r"[,;.!?&\n]|\b(?:and|or|but|then|plus|as\s+well)\b", re.IGNORECASE)
+_CALLED: Final = frozenset[MentionKind]({"place", "name", "addressee"})
+"""Kinds of which a list may mix two: the second of "in Rome & Oslo" has no preposition."""
 _TOLD: Final = NAMING | {"date", "time", "duration", "amount", "count", "negation"}
 
 
@@ -49,6 +53,7 @@ def said_for(call: TakenCall) -> list[list[SaidThing]]:
     if kinds & NAMING:
         kinds |= NAMING
     read = [[*_things(clause, call)] for clause in _own(call)]
+    read = [[*things, *_in_other_words(things, call)] for things in read]
     kept = [[t for t in things if t.said.kind not in kinds] for things in read]
     goal = _Goal(call)
     return [[*map(goal.read, filter(goal.says, things)), *hinted] for things in kept or [[]]]
@@ -80,13 +85,13 @@ class _Goal:
 
 def _own(call: TakenCall) -> list[str]:
     """The clauses that a call may serve, each with what leads up to it."""
-    clauses = split_clauses(call.clause)
+    clauses, goal = split_clauses(call.clause), corrected(call.goal).text
     ordered = {c: [o for o in call.orders if c in o.clause or o.clause in c] for c in clauses}
     mine = [c for c in clauses if any(call.tool.name in o.tools for o in ordered[c])]
     if len(clauses) > 1 and not mine:
         mine = [c for c in clauses if not ordered[c]]
     own = [*_led_up_to(mine, clauses, ordered)] if len(clauses) > 1 else []
-    return own or [_in_the_goals_words(call)]
+    return own or [_with_the_rest(call.clause, goal) if call.clause in goal else call.clause]
 
 
 def _led_up_to(
@@ -102,15 +107,31 @@ def _led_up_to(
             yield clause
 
 
-def _in_the_goals_words(call: TakenCall) -> str:
-    """The leg's goal, with the clause of the mission's that it says in other words."""
+def _in_other_words(own: Sequence[SaidThing], call: TakenCall) -> list[SaidThing]:
+    """What the goal says and a leg's goal in other words does not, of kinds that it leaves out.
+
+    "Pay what is due" for "pay the invoice of Acme" has lost whose; "reserve one in Porto", after
+    one in Rome, has a place of its own.
+    """
     goal = corrected(call.goal).text
     if call.clause in goal:
-        return _with_what_it_points_at(_whole(call.clause, goal), goal)
-    own = {*content_stems(call.clause)}
+        return []
+    stems = {*content_stems(call.clause)}
     clauses = [(clause, {*content_stems(clause)}) for clause in split_clauses(goal)]
-    alike = [c for c, stems in clauses if stems and len(stems & own) >= _ALIKE * len(stems)]
-    return ". ".join([*alike[:1], call.clause])
+    alike = [c for c, said in clauses if said and len(said & stems) >= _ALIKE * len(said)]
+    kinds = {_group(thing) for thing in own}
+    return [t for c in alike[:1] for t in _things(c, call) if _group(t) not in kinds]
+
+
+def _group(thing: SaidThing) -> str:
+    """Its kind; all that names something is one."""
+    kind = thing.said.kind
+    return "name" if kind in _CALLED | {"identifier"} else kind
+
+
+def _with_the_rest(clause: str, goal: str) -> str:
+    """A clause as it goes on in the goal, with what it points back at."""
+    return _with_what_it_points_at(_whole(clause, goal), goal)
 
 
 def _whole(clause: str, goal: str) -> str:
@@ -158,6 +179,7 @@ def listed(things: Sequence[SaidThing]) -> list[list[SaidThing]]:
 
 
 def _is_next_member(one: SaidThing, two: SaidThing) -> bool:
-    if one.clause != two.clause or one.said.kind != two.said.kind:
+    alike = one.said.kind == two.said.kind or {one.said.kind, two.said.kind} <= _CALLED
+    if one.clause != two.clause or not alike:
         return False
     return bool(_JOINT.fullmatch(one.clause[one.said.end : two.said.position]))

@@ -11,10 +11,9 @@ from orchestrator.language.words import tokens
 from orchestrator.planning.rules.answers import Item
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.choices import choice_of_one, gives
-from orchestrator.planning.rules.found_call import FoundCall, is_in
+from orchestrator.planning.rules.found_call import FoundCall, is_in, is_offer
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.items import Picking, spoken_text
-from orchestrator.planning.rules.moments import moment_of
 from orchestrator.planning.rules.narrowing import narrowed
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.ranking import Ranking, rank_items
@@ -115,7 +114,7 @@ def _undecided(
     tied = fresh[: ranking.tied]
     if len(tied) < 2 or call.situation.hints or not call.tool.is_side_effect:
         return None
-    if not needs_the_very_one(call.tool) and all(map(_is_offer, tied)):
+    if not needs_the_very_one(call.tool) and all(map(is_offer, tied)):
         return None if call.tool.needs_confirmation else Lack(choice_of_one(wanted, tied))
     text = spoken_text(call.situation.utterance)
     meant = narrowed(
@@ -135,14 +134,6 @@ def _undecided(
     else:
         note = f"{len(meant.items)} that were found fit, one as well as another"
     return Lack(choice_of_one(wanted, meant.items), note=note)
-
-
-def _is_offer(item: Item) -> bool:
-    """Whether a thing is there to be taken, as one with a price or a time is; no person or animal.
-
-    Who a booking is for is never "the first of several", however the offers are ordered.
-    """
-    return item.price is not None or bool(moment_of(item))
 
 
 def _unread(situation: Situation) -> str:

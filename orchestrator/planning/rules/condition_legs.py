@@ -10,8 +10,10 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon
+from orchestrator.language.clauses import without_lead
 from orchestrator.language.goal_text import Governed, Subclause
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, tells_apart
+from orchestrator.language.provisos import is_own_limit
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, tokens
 from orchestrator.planning.models import AgentProfile, GoalCondition, OnlyIf
@@ -29,7 +31,9 @@ _NO_TOOL: Final = "-"
 _TAKEN_BY: Final = {Kind.PLACE: "place", Kind.DATE: "date"}
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _POINTING: Final = frozenset({"it", "they", "this", "that", "these", "those", "one", "any", "none"})
-_KNOWN: Final = re.compile(r"\b(?:the|my|our)\s", re.IGNORECASE)
+_KNOWN: Final = re.compile(
+    r"\w+\s+((?:the|my|our)\s+\S.*?)(?=\s+(?:to|with|and|for|as|so)\b|[,;.!]|$)", re.IGNORECASE
+)
 _COUNTED: Final = re.compile(
     r"\b(?:more|less|fewer|at\s+least|at\s+most|over|under|above|below)\s+(?:than\s+)?\d+\b",
     re.IGNORECASE,
@@ -40,6 +44,9 @@ _SUBJECT: Final = re.compile(
 )
 _THERE_IS: Final = re.compile(
     r"there(?:\s+(?:is|are)|['\u2019]s)\s+(?:still\s+)?((?:a|an|any|some)\s+[^,;]+)", re.IGNORECASE
+)
+_THEN: Final = re.compile(
+    r"\s+(?:(?:for|at)\s+)?(?:then|that\s+time)(?=\s*[.,;!]?$)", re.IGNORECASE
 )
 _IT: Final = re.compile(r"(?<=\w\s)(?:it|them|one)\b(?!\s+(?:is|was|has|will))", re.IGNORECASE)
 _QUESTION: Final = re.compile(
@@ -80,8 +87,13 @@ def looks_first(
     return read[-1] if found is None or found.target.domain == read[-1].target.domain else found
 
 
-def meant_by(request: str, told: str) -> str:
-    """A request with what a condition speaks of in the place of its pronoun: "pay it"."""
+def meant_by(request: str, told: str, *, now: datetime) -> str:
+    """A request with what a condition speaks of in the place of its pronoun: "pay it", "then"."""
+    said = {slot.kind: slot.text for slot in find_slots(told, now=now)}
+    when = [f"on {said['date']}"] if "date" in said else []
+    when += [f"at {said['time']}"] if "time" in said else []
+    if when:
+        request = _THEN.sub(" " + " ".join(when), request)
     subject = _SUBJECT.match(told) or _THERE_IS.match(told)
     return _IT.sub(subject.group(1).strip(), request, count=1) if subject else request
 
@@ -91,6 +103,8 @@ def condition_of(subclause: Subclause, decider: Part | None) -> GoalCondition:
     told = subclause.told
     if subclause.kind == "so" and decider is not None:
         told = _asked_in(decider.request)
+    elif decider is not None and decider.only_looks:
+        told = decider.request.removeprefix(_LOOK).strip()
     tools = (decider.target.name,) if decider is not None else ()
     return GoalCondition(
         clause=subclause.text, told=told, is_unless=subclause.is_unless, tools=tools
@@ -127,6 +141,8 @@ class ConditionReader:
         """
         found = self._look(subclause.told)
         told = _with_its_thing(subclause.told, part)
+        if told != subclause.told and is_own_limit(subclause.told):
+            return self._look(told)
         elsewhere = found is not None and found.target.domain != part.target.domain
         if told == subclause.told or (elsewhere and self._speaks_of(subclause.told, found)):
             return found
@@ -197,13 +213,12 @@ def _with_its_thing(told: str, part: Part) -> str:
 
 
 def _thing_of(part: Part) -> str:
-    """What an order is about, if it is there before it: "the rental R-1", "my dinner booking"."""
-    acts = part.reading.action in SIDE_EFFECT_ACTIONS
+    """What an order is about, if it is there before it: "the rental R-1", "my hotel in Porto"."""
+    if part.reading.action not in SIDE_EFFECT_ACTIONS:
+        return ""
+    known = _KNOWN.match(without_lead(part.request))
+    if known is not None and part.reading.action is not Action.CREATE:
+        return known.group(1)
     named = next((slot.text for slot in part.slots if slot.kind == "identifier"), "")
     thing = " ".join(part.reading.objects)
-    known = part.reading.action not in (Action.CREATE, Action.SEARCH) and _KNOWN.search(
-        part.request
-    )
-    if not acts or not (named or (known and thing)):
-        return ""
-    return f"the {thing if named in thing else f'{thing} {named}'.strip()}"
+    return f"the {thing if named in thing else f'{thing} {named}'.strip()}" if named else ""

@@ -50,6 +50,7 @@ def told_of(told: str, parts: Sequence[Part]) -> list[Part]:
     if of_them or not refers_back(told):
         return of_them
     fitting = [part for part in doing if _is_done(told, part)]
+    fitting = [part for part in fitting if _is_its_verb(told, part)] or fitting
     return (
         fitting[-1:]
         if set(tokens(told)).isdisjoint(("both", "they", "everything", "all"))
@@ -60,16 +61,20 @@ def told_of(told: str, parts: Sequence[Part]) -> list[Part]:
 def _is_done(told: str, part: Part) -> bool:
     """Whether a text says that what a part orders was done, and not something else with it."""
     said = set(map(stem, tokens(told)))
-    verbs = {stem(part.reading.verb), *content_stems(part.target.summary.split(" ")[0])}
     others = said & DONE_STEMS - _SUCCESS
     return (
-        bool(said & verbs)
+        _is_its_verb(told, part)
         or not others
         or (
             part.target.effect is Effect.OBLIGATION
             and not (said & {"cancel", "delet", "move", "share"})
         )
     )
+
+
+def _is_its_verb(told: str, part: Part) -> bool:
+    verbs = {stem(part.reading.verb), *content_stems(part.target.summary.split(" ")[0])}
+    return not verbs.isdisjoint(map(stem, tokens(told)))
 
 
 def _before(earlier: Sequence[Part]) -> list[str]:

@@ -18,6 +18,7 @@ from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.choices import gives
 from orchestrator.planning.rules.hints import Followed, follow, wants_another
 from orchestrator.planning.rules.how_many import needs_the_very_one
+from orchestrator.planning.rules.moments import moment_of
 from orchestrator.planning.rules.narrowing import narrowed
 from orchestrator.planning.rules.order_of_things import in_order, placed
 from orchestrator.planning.rules.pages import next_page, pages_of
@@ -148,12 +149,13 @@ class FoundCall:
         """
         if not reference_in(self.situation.utterance.text):
             return items
-        looks = (Action.READ, Action.SEARCH)
+        # "Rex stays from Monday, please book it" says of what it is to be booked.
+        looks = (Action.READ, Action.SEARCH, Action.UNKNOWN)
         others = self.situation.other_utterances
         found = next((u for u in others if u.reading.action in looks), None)
         if found is None:
             return items
-        if needs_the_very_one(self.tool):
+        if needs_the_very_one(self.tool) or not all(map(is_offer, items)):
             used, known = self.heeded(finder), self.known(finder)
             meant = narrowed(items, found, used=used, known=known, text=found.text)
             items = list(meant.items)
@@ -247,6 +249,14 @@ def _as_seen(fact: Fact) -> Observation:
 def is_in(refusal: Observation, given: JsonObject) -> bool:
     """Whether a call was made with what a thing gives."""
     return bool(given) and all(refusal.arguments.get(k) == v for k, v in given.items())
+
+
+def is_offer(item: Item) -> bool:
+    """Whether a thing is there to be taken, as one with a price or a time is; no person or animal.
+
+    Who a booking is for is never "the first of several", however the offers are ordered.
+    """
+    return item.price is not None or bool(moment_of(item))
 
 
 def names_beside(nouns: frozenset[str], utterance: Utterance) -> list[str]:

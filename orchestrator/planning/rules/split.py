@@ -39,7 +39,7 @@ from orchestrator.planning.rules.condition_legs import (
 )
 from orchestrator.planning.rules.dependencies import dependencies, told_of
 from orchestrator.planning.rules.parameters import Parameter
-from orchestrator.planning.rules.parts import Clause, Part, allowed, apart, located
+from orchestrator.planning.rules.parts import Clause, Part, allowed, apart, located, refers_back
 from orchestrator.planning.rules.situation import read_situation
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.tool_words import speaks_of
@@ -213,7 +213,7 @@ class _Goal:
             self.doubts.append(Doubt(kind="condition", about=subclause.text, why=why))
             return part
         if decider is None or decider.only_looks:
-            part = replace(part, request=meant_by(part.request, subclause.told))
+            part = replace(part, request=meant_by(part.request, subclause.told, now=self.brief.now))
         condition = condition_of(subclause, decider)
         if decider is None:
             decider = Part(f"Ask whether {condition.told}", part.target, "", only_looks=True)
@@ -234,7 +234,8 @@ class _Goal:
                 part = self._after_the_next(part, self.parts[number + 1 : number + 2])
             for governed in part.governed:
                 told = governed.subclause.told
-                others = [o for o in self.parts if o.leg_id != part.leg_id]
+                points = refers_back(told)
+                others = self.parts[:number] + ([] if points else self.parts[number + 1 :])
                 done = [o for o in told_of(told, others) if part.leg_id not in self._behind(o)]
                 waits = {*part.depends_on, *(other.leg_id for other in done)}
                 order = tuple(o.leg_id for o in self.parts if o.leg_id in waits)

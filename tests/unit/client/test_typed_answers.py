@@ -1,12 +1,14 @@
 """Answers as people type them, read by the schema of the field that they answer."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
 
 from orchestrator.client.typed_answers import read_answer
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.validation import field_problems
 from orchestrator.messages.question_field import open_choice
 
 MONDAY = datetime(2026, 11, 23, 9, tzinfo=UTC)
@@ -144,6 +146,33 @@ def test_what_can_be_read_in_two_ways_or_in_none_is_not(
     (problem,) = understood.problems
     assert says in problem
     assert problem.startswith("departure: ")
+
+
+ODD: list[Any] = [
+    *({}, {"type": "weird"}, {"enum": []}, {"enum": [1, "two", None, {"a": 1}]}, {"const": "x"}),
+    *({"type": "string", "pattern": "("}, {"type": ["integer", "null"]}, {"type": "array"}),
+    *({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}, {"allOf": [GUESTS]}),
+    *({"format": 3, "examples": {}, "title": 4, "description": ["x"]}, DATE, CLOCK, MOMENT),
+    *(MONEY, GUESTS, {"type": "number"}, {"type": "boolean"}, CABIN, MAILS, ROOMS, GO_ON, NAMED),
+]
+TEXTS: list[Any] = [
+    *("", "0", "1e999", "NaN", "null", "[", "{}", "31 February", "30/02/2027", "99:99", "€", "½"),
+    *("the", "12th", "0th", ",,", "x" * 3000, "\x00", "tomorrow at", "2026-12-01T25:00:00Z", "yes"),
+    *(1, True, None, float("nan"), [1], {"a": 1}),
+]
+
+
+@pytest.mark.parametrize("schema", ODD)
+def test_no_text_breaks_the_reading_or_becomes_a_value_that_is_not_taken(
+    schema: JsonObject,
+) -> None:
+    """Whatever is typed into whatever field: a value that it takes, or a sentence."""
+    for typed in TEXTS:
+        understood = read_answer({"field": schema}, {"field": typed}, now=MONDAY)
+
+        assert bool(understood.values) is not bool(understood.problems)
+        if isinstance(typed, str) and understood.values:
+            assert field_problems({"field": schema}, understood.values) == ()
 
 
 def test_days_are_counted_from_the_clock_of_whoever_answers() -> None:

@@ -53,6 +53,9 @@ INVOICE: JsonObject = {
         {"invoice_id": "i2", "vendor_name": "Nordic Hosting", "invoice_status": "paid"},
     ]
 }
+ANOTHER: JsonObject = {
+    "invoices": [{"invoice_id": "i3", "vendor_name": "Plants", "invoice_status": "overdue"}]
+}
 FORECAST, CALENDAR = "weather_get_forecast", "calendar_list_events"
 FREE, BILLS, RENTAL = "calendar_find_free_slots", "payment_list_invoices", "car_get_booking"
 
@@ -119,6 +122,7 @@ def decide(shipped: Catalog, step_context: StepContext) -> Any:
         # A thing of several by its name, and a field by the name of its value.
         ("the Acme invoice is open", BILLS, INVOICE, True),
         ("the Nordic Hosting invoice is still open", BILLS, INVOICE, False),
+        ("the Nordic Hosting invoice is overdue", BILLS, ANOTHER, None),
         ("the invoice is open", BILLS, INVOICE, None),
         ("it is in building South", RENTAL, {"booking_id": "b", "building": "North"}, False),
         ("it is in building North", RENTAL, {"booking_id": "b", "building": "North"}, True),

@@ -1,5 +1,6 @@
 """Values as a person says them: days in words, money with its currency, numbers with their unit."""
 
+import math
 import re
 from datetime import date, datetime
 from typing import Final, Literal
@@ -13,6 +14,8 @@ from orchestrator.language.units import measured
 
 Sort = Literal["money", "number", "date", "time", "moment", "flag", "text", "list"]
 LONGEST: Final = 60
+_LARGEST: Final = 1e15
+"""Beyond it a number is told as a machine writes it: nobody reads so many digits."""
 _CLOCK: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d(:\d{2}(\.\d+)?)?")
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
@@ -53,6 +56,8 @@ def said_text(text: str) -> str:
 
 def said_number(number: float, unit: str = "") -> str:
     """A number as people write it, with its unit: "10", "1,200.5", "19.2 km/h"."""
+    if not math.isfinite(number) or abs(number) >= _LARGEST:
+        return f"{number:g}" if isinstance(number, float) else str(number)[:LONGEST]
     if unit:
         return measured(number, unit)
     return str(format_decimal(number, locale="en"))

@@ -59,7 +59,11 @@ def _first(things: Sequence[_Row], measure: _Measure, sign: int, *, partly: bool
         return None
     standing = [(row, n) for n, row in enumerate(things) if not any(t.is_over for t in row)]
     measured = [(measure(row), place) for row, place in standing]
-    known = sorted((value * sign, place) for value, place in measured if value is not None)
+    known = sorted(
+        (value if sign > 0 else value.copy_negate(), place)
+        for value, place in measured
+        if value is not None and value.is_finite()
+    )
     if not known or (len(known) < len(standing) and not partly):
         return None
     alone = len(known) == 1 or known[0][0] != known[1][0]

@@ -32,6 +32,7 @@ _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 _BOOKKEEPING: Final = lexicon.BOOKKEEPING - {"status", "at", "sent", "cancelled", "url"}
 _WRAPPERS: Final = _LISTS.word_set("generic")
 _MAX_DEPTH: Final = 3
+_A_DAY: Final = 24 * 60
 _MOST_LISTED: Final = 5
 
 
@@ -50,6 +51,8 @@ class Told:
     """What its schema lists as its only values."""
     names: tuple[str, ...] = ()
     """Of the fields that it is told for."""
+    until: JsonValue = None
+    """The value of the other end, of a range."""
 
     @property
     def heading(self) -> str:
@@ -134,7 +137,7 @@ def _read(
             continue
         if isinstance(value, str) and value.startswith(("http://", "https://")):
             continue
-        yield _told(" ".join([*_qualifying(path), name]), value, sort, part, body, now)
+        yield _told(_qualifying(path), name, value, sort, part, body, now)
 
 
 def _qualifying(path: tuple[str, ...]) -> list[str]:
@@ -154,12 +157,19 @@ def _is_only_number(name: str, body: JsonObject) -> bool:
 
 
 def _told(
-    name: str, value: JsonValue, sort: Sort, schema: JsonObject, holder: JsonObject, now: datetime
+    around: list[str],
+    own: str,
+    value: JsonValue,
+    sort: Sort,
+    schema: JsonObject,
+    holder: JsonObject,
+    now: datetime,
 ) -> Told:
+    name = " ".join([*around, own])
     words = tuple(tokens(name))
     unit = unit_of(words) if sort == "number" else ""
     is_number = sort == "number" or (isinstance(value, str) and _NUMBER.fullmatch(value))
-    of_money = _is_amount(words) or _is_only_number(name.split()[-1], holder)
+    of_money = _is_amount(words) or _is_only_number(own, holder)
     if is_number and of_money and (money := money_of(value, holder)) is not None:
         return Told(name, words, value, "money", str(money), names=(name,))
     listed = schema.get("enum")
@@ -223,7 +233,7 @@ def _is_pair(first: Told, second: Told) -> bool:
         ends = set(first.words) & _FROM, set(second.words) & _TO
         return all(ends) and second.sort == "text" and len(first.words) == len(second.words)
     if first.sort == "time" and second.unit == "duration-minute":
-        return second.words == ("duration",)
+        return second.words == ("duration",) and 0 <= float(str(second.value)) <= _A_DAY
     if first.sort != second.sort or first.unit != second.unit:
         return False
     if first.sort == "number":
@@ -252,7 +262,7 @@ def _has(told: Told, ends: frozenset[str], pairs: tuple[tuple[str, str], ...]) -
 
 def _pair(first: Told, second: Told, now: datetime) -> Told:
     names = (*first.names, *second.names)
-    joined = replace(first, names=names, said=_range(first, second, now))
+    joined = replace(first, names=names, said=_range(first, second, now), until=second.value)
     if first.sort == "number":
         return replace(joined, words=_bare(first, {"min", "minimum"}) or first.words)
     if first.sort == "time" and second.sort == "time":

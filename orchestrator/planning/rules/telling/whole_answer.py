@@ -10,12 +10,13 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
+from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.models import AnswerTable
 from orchestrator.planning.rules.telling.circumstances import circumstances
 from orchestrator.planning.rules.telling.found import Found, is_echo, take_apart
 from orchestrator.planning.rules.telling.inquiry import Inquiry
-from orchestrator.planning.rules.telling.spoken_values import said_words
+from orchestrator.planning.rules.telling.spoken_values import said_day, said_words
 from orchestrator.planning.rules.telling.superlatives import best_of
 from orchestrator.planning.rules.telling.table import columns_of, table_of_things
 from orchestrator.planning.rules.telling.told_field import Told, said_value
@@ -95,9 +96,7 @@ def _named(
 ) -> tuple[Sequence[tuple[Told, ...]], str]:
     """The things that bear what the request names and no argument carried, and a note of that."""
     note = ""
-    wanted = [
-        (str(slot.value).casefold(), repr(slot.text.strip("\"'"))) for slot in question.unasked
-    ]
+    wanted = [(str(slot.value).casefold(), _in_words(slot, question)) for slot in question.unasked]
     options = {
         option for thing in things for told in thing for option in _options_asked(told, question)
     }
@@ -113,9 +112,18 @@ def _named(
     return every or [t for t in things if t in some] or things, note
 
 
+def _in_words(slot: Slot, question: Inquiry) -> str:
+    """A value of the request, as it is told back."""
+    if slot.kind == "date":
+        return f"on {said_day(str(slot.value), question.said.now)}"
+    return repr(slot.text.strip("\"'"))
+
+
 def _bears(told: Told, value: str) -> bool:
-    text = str(told.value).casefold()
-    return text == value if told.options else value in text
+    text, until = str(told.value).casefold(), str(told.until or "").casefold()
+    if until and told.sort in ("date", "moment"):
+        return text[:10] <= value <= until[:10]
+    return text == value if told.options else value in text or (bool(until) and value in until)
 
 
 def _listed(named: Sequence[tuple[Told, ...]], things: Sequence[tuple[Told, ...]]) -> str:
@@ -146,7 +154,21 @@ def _one(
     about = f"{_subject(tool)}{around}" + (f" ({rest})" if rest else "")
     verdict = _verdict(tool, told, question)
     said = " ".join([f"{verdict}{about}: {', '.join(parts)}." if parts else "", *sentences])
-    return Telling(said.strip(), table_of_things(found.things))
+    said = (said.strip() or f"{about}.") + _untold(found, question)
+    return Telling(said, table_of_things(found.things))
+
+
+def _untold(found: Found, question: Inquiry) -> str:
+    """A sentence about days and places of the request of which the answer says nothing."""
+    every = (*found.own, *found.echoed, *(told for thing in found.things for told in thing))
+    left = [
+        _in_words(slot, question).removeprefix("on ")
+        for slot in question.unasked
+        if slot.kind in ("date", "place", "origin")
+        and slot.value != question.said.now.date().isoformat()
+        and not any(_bears(told, str(slot.value).casefold()) for told in every)
+    ]
+    return f" This says nothing of {' and '.join(left)}." if left else ""
 
 
 def _is_its_day(told: Told) -> bool:

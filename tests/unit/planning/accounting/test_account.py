@@ -7,12 +7,17 @@ from datetime import UTC, datetime
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.planning.accounting.account import with_account
+from orchestrator.planning.accounting.paths import Path
+from orchestrator.planning.accounting.things_said import things_said
+from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.orders import with_orders
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.saga.served import Order
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
@@ -116,6 +121,15 @@ def test_what_nothing_takes_up_is_asked_about(
 
     assert about in {doubt.about for doubt in plan.doubts}
     assert all("would be" in doubt.why for doubt in plan.doubts)
+
+
+def test_a_tool_that_does_another_deed_is_asked_about(shipped: Catalog) -> None:
+    """To book a taxi is not to file the expense of one, whoever takes it for that."""
+    goal = "book a taxi"
+    order = Order(clause=goal, tools=("expense_file_report",))
+    path = Path((shipped.tool("expense_file_report"),))
+    said = things_said(goal, now=NOW)
+    assert Taken.of(read_clause(goal), path, order, said).use(said[0]) == ""
 
 
 @pytest.mark.parametrize("goal", READING)

@@ -69,6 +69,8 @@ def test_limit_of_the_clause_drops_what_costs_more() -> None:
         "no more than 20 EUR",
         "up to 20 EUR",
         "20 EUR or less",
+        "nothing over 20 EUR",
+        "and do not pay more than 20 EUR",
         "between 10 and 20 EUR",
     ],
 )

@@ -1,6 +1,8 @@
 """Answers of reading tools, as a person tells them."""
 
 from datetime import UTC, datetime
+from random import Random
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
@@ -240,6 +242,47 @@ def test_answers_of_other_shapes_are_told(
     assert told(made(name, summary), {}, body, goal).sentence == sentence
 
 
+TRIPS: list[JsonValue] = [
+    {"title": "Fair", "start_date": "2026-11-23", "end_date": "2026-11-26"},
+    {"title": "Dentist", "start_date": "2026-11-24", "end_date": "2026-11-24"},
+    {"title": "Choir", "start_date": "2026-11-28", "end_date": "2026-11-28"},
+]
+
+
+@pytest.mark.parametrize(
+    ("goal", "sentence"),
+    [
+        (
+            "Show my events tomorrow",
+            "3 events, 2 of them on 24 November: Fair, 23 to 26 November; Dentist, 24 November.",
+        ),
+        (
+            "Do I have events on 5 December?",
+            "3 events, none of them on 5 December: Fair, 23 to 26 November; Dentist, 24 November; "
+            "Choir, 28 November.",
+        ),
+    ],
+)
+def test_a_day_that_went_into_no_argument_is_held_against_what_was_found(
+    goal: str, sentence: str
+) -> None:
+    """What lasts for several days is on each of them."""
+    tool = made("calendar_list_events", "List events.")
+
+    assert told(tool, {}, {"events": TRIPS}, goal).sentence == sentence
+
+
+def test_a_day_of_which_the_answer_says_nothing_is_named() -> None:
+    """Nobody takes the state of now for that of Friday."""
+    tool = made("boat_get_current", "Show the sea right now.")
+
+    friday = told(tool, {}, {"sea_text": "calm"}, "What is the sea like on Friday?")
+    today = told(tool, {}, {"sea_text": "calm"}, "What is the sea like today?")
+
+    assert friday.sentence == "Sea right now: calm. This says nothing of 27 November."
+    assert today.sentence == "Sea right now: calm."
+
+
 def test_a_full_page_may_not_be_all() -> None:
     """A limit that was reached is told."""
     answer = told(BILLS, {"limit": 3}, {"bills": THREE}, "Show my last 3 bills")
@@ -272,6 +315,72 @@ def test_handles_stay_handles() -> None:
     answer = told(tool, {}, {"member_name": "pii:member_name", "berth": "A 7"}, "Who is it?")
 
     assert "pii:member_name" in answer.sentence
+
+
+NAMES = [
+    "id",
+    "name",
+    "title",
+    "date",
+    "start_date",
+    "end_date",
+    "time",
+    "duration_minutes",
+    "price",
+    "amount",
+    "currency",
+    "total",
+    "count",
+    "temperature_min_c",
+    "temperature_max_c",
+    "origin",
+    "destination",
+    "status",
+    "cancelled",
+    "rating",
+    "items",
+    "created_at",
+    "results",
+    "data",
+    "x-orchet-price",
+    "next_cursor",
+    "has_more",
+    "size_bytes",
+    "nights",
+]
+VALUES: list[Any] = [
+    *(None, True, False, 0, -1, 1e308, 1e-320, 10**30, float("inf"), float("nan"), "", " ", "EUR"),
+    *("09:00", "25:61", "23:59:59.999", "2026-12-01", "0001-01-01", "9999-12-31", "2026-13-01"),
+    *("2026-12-01T10:00:00Z", "0001-01-01T00:00:00+14:00", "12.5", "1e400", "pii:x", "a\nb"),
+    *("x" * 500, {"amount": "12", "currency": "EUR"}, {"amount": None, "currency": 3}),
+]
+GOALS = ("Show it", "When is my next one?", "The cheapest tomorrow?", "Is it cancelled?", "Who?")
+
+
+def anything(random: Random, depth: int = 0) -> JsonValue:
+    kind = random.random() if depth < 4 else 1
+    if kind < 0.2:
+        return {name: anything(random, depth + 1) for name in random.sample(NAMES, 6)}
+    if kind < 0.5:
+        names = random.sample(NAMES, 5)
+        return [
+            {n: anything(random, depth + 2) for n in names} for _ in range(random.randint(0, 12))
+        ]
+    value: JsonValue = random.choice(VALUES)
+    return value
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_answer_breaks_its_telling(seed: int) -> None:
+    """Numbers, days and objects as no document should have them; there is always a sentence."""
+    random = Random(seed)
+    for _ in range(100):
+        body: JsonValue = {name: anything(random, 1) for name in random.sample(NAMES, 6)}
+        arguments: JsonObject = {random.choice(NAMES): random.choice(VALUES)}
+
+        answer = told(made("x_list_y", "List y."), arguments, body, random.choice(GOALS))
+
+        assert answer.sentence.strip()
 
 
 @pytest.mark.parametrize("body", [None, [], {}, "text", 3, {"a": {"b": {"c": [[1]]}}}, [[{}]], [1]])
