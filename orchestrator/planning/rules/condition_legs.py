@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
@@ -214,11 +214,10 @@ def _with_its_thing(told: str, part: Part) -> str:
 
 def _thing_of(part: Part) -> str:
     """What an order is about, if it is there before it: "the rental R-1", "my hotel in Porto"."""
-    if part.reading.action not in SIDE_EFFECT_ACTIONS:
-        return ""
-    known = _KNOWN.match(without_lead(part.request))
-    if known is not None and part.reading.action is not Action.CREATE:
-        return known.group(1)
     named = next((slot.text for slot in part.slots if slot.kind == "identifier"), "")
+    acts = part.reading.action in SIDE_EFFECT_ACTIONS - {Action.CREATE}
+    known = _KNOWN.match(without_lead(part.request))
+    if known is not None and (acts or named or part.target.effect is Effect.CANCEL):
+        return known.group(1)
     thing = " ".join(part.reading.objects)
     return f"the {thing if named in thing else f'{thing} {named}'.strip()}" if named else ""
