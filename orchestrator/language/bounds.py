@@ -64,11 +64,6 @@ def _said(text: str, phrases: "dict[Limit, re.Pattern[str]]") -> Limit | None:
     return "min" if kind == "max" else "max"
 
 
-_DENIED: Final = re.compile(
-    r"(?:\b(?:not|nothing|never|none|nobody|without)|n['\u2019]t)\s+(?:\w+\s+){0,2}$"
-)
-
-
 @cache
 def _before() -> "dict[Limit, re.Pattern[str]]":
     return {

@@ -47,7 +47,7 @@ def _phrases(key: str) -> str:
 
 
 _MARK: Final = re.compile(
-    rf"(?:(?P<pause>{_PAUSE})(?:(?:and|but|oh|ah|um|uh|er|ok|okay)[\s,]+)?(?P<word>(?:{_phrases('sure')}"
+    rf"(?:(?P<pause>{_PAUSE})(?:(?:and|but|oh|ah|um|uh|er|hmm?|well|ok|okay)[\s,]+)*(?P<word>(?:{_phrases('sure')}"
     rf"|{_phrases('paused')}|{_phrases('whole')})(?:[\s,]+(?:{_phrases('sure')}|{_phrases('paused')}))*)"
     rf"|\s+(?P<sure>{_phrases('sure')}))\b(?P<after>\s*[,;:.!?\u2026\u2014\u2013-]*)\s*",
     re.I,
@@ -235,7 +235,7 @@ def _with_value(text: str, mark: re.Match[str], repair: Slot, slots: Sequence[Sl
     earlier = times if bare and times else earlier
     earlier = [s for s in earlier if not is_within(s.position, _end(s), told_spans(text))]
     old = _meant(text, earlier, opener, mark.start(), slots)
-    if old is None or both or not _ENDS_VALUE.match(text, _end(repair)):
+    if old is None or both or not _is_over(text, _end(repair), slots):
         idle = _word_of(mark).lower() in ("make it", "actually") and not earlier
         return _Step(text, mark.end(), unsure=() if idle else (_shown(text, mark),))
     start, by = old.position, _possessive(text, repair)
@@ -245,6 +245,12 @@ def _with_value(text: str, mark: re.Match[str], repair: Slot, slots: Sequence[Sl
     was = _number_in(old) if _is_bare_number(repair) else _possessive(text, old)
     end = old.position + len(was)
     return _spliced(text, mark, (start, end), by, repair.position + len(_possessive(text, repair)))
+
+
+def _is_over(text: str, end: int, slots: Sequence[Slot]) -> bool:
+    """Whether a phrase ends there: at a pause, a preposition, or where the next value begins."""
+    after = len(text[end:]) - len(text[end:].lstrip())
+    return bool(_ENDS_VALUE.match(text, end)) or any(s.position == end + after for s in slots)
 
 
 def _possessive(text: str, slot: Slot) -> str:

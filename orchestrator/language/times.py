@@ -61,6 +61,8 @@ _AT: Final = re.compile(
     rf"|\b(?:from|between)\s+(?P<from>{_HOUR})\b(?=\s+(?:to|and|until|till)\s+"
     rf"(?:(?:{_PAST})\s+(?:minutes\s+)?(?:past|to)\b|{'|'.join(_NAMED)}\b|\d{{1,2}}:\d\d))"
 )
+_AFTERNOON: Final = re.compile(r"(?:1[3-9]|2[0-3])\b")
+_JOINED: Final = re.compile(r"(?:[\s\d,:\u2013-]|\b(?:and|or|to|until|till|at)\b)*")
 _PART: Final = re.compile(rf"\b(?P<word>{'|'.join(_PARTS)})\b")
 _SENTENCE: Final = re.compile(r"[.;!?]\s")
 
@@ -87,7 +89,25 @@ def find_time_phrases(text: str) -> list[TimePhrase]:
         found += _written(low)
     if halved or any(mark in low for mark in _SPOKEN_MARKS) or _HOUR_MARK.search(low):
         found += _spoken(low)
-    return [*found, *_bare(low)] if any(mark in low for mark in _OPENED) else found
+    if any(mark in low for mark in _OPENED):
+        found += _bare(low)
+    return _on_one_clock(low, found)
+
+
+def _on_one_clock(low: str, found: list[TimePhrase]) -> list[TimePhrase]:
+    """The phrases; joined to an hour of 13 to 23 one is of the same clock: "at 8 and 18"."""
+    sure = [one for one in found if _AFTERNOON.match(low, one.start, one.end)]
+    return [
+        TimePhrase(one.start, one.end, one.readings[:1])
+        if any(_are_joined(low, one, other) for other in sure)
+        else one
+        for one in found
+    ]
+
+
+def _are_joined(low: str, one: TimePhrase, other: TimePhrase) -> bool:
+    first, second = sorted((one, other), key=lambda phrase: phrase.start)
+    return bool(_JOINED.fullmatch(low, first.end, max(first.end, second.start)))
 
 
 def _halved_ranges(low: str) -> Iterator[TimePhrase]:

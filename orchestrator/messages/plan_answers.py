@@ -36,6 +36,8 @@ UNANSWERED: Final = "if nobody answers until then, the mission ends; nothing was
 
 _UNDERSTOOD: Final = frozenset({"not_matched", "impossible"})
 """Doubts about what was read, and may be meant so: who goes on past them has settled them."""
+_ASKED_FOR: Final = frozenset({"clause", "verb", "thing", "quality"})
+"""Of what is left over, what may ask for something by itself."""
 
 Came = Literal["go on", "stop", "said otherwise", "expired"]
 _MEANS: Final[dict[str, Came]] = {GO_ON: "go on", "yes": "go on", STOP: "stop", "no": "stop"}
@@ -66,8 +68,7 @@ def asks_first(plan: MissionPlan) -> bool:
     """
     if any(doubt.kind == "language" for doubt in plan.doubts):
         return True
-    orders = plan.orders or any(leg.orders for leg in plan.legs)
-    return bool(plan.doubts) and bool(orders)
+    return bool(plan.doubts) and _orders(plan)
 
 
 def why_asked(plan: MissionPlan) -> str:
@@ -100,17 +101,31 @@ def doubt_told(doubt: Doubt) -> str:
     return f"{doubt.about!r}: {doubt.why.rstrip('.')}{found}"
 
 
-def gone_past(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[tuple[Doubt, str], ...]:
-    """What of a plan was left in doubt when it began, with why it stands so.
+def gone_past(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[tuple[str, str], ...]:
+    """What of the goal was left when a plan began, in its words, with why it stands so.
 
-    A person who went on past what does not match, or cannot be, has said that it is meant so.
+    A person who went on past what does not match, or cannot be, has said that it is meant so. A
+    goal that orders nothing is not asked about: what it asks for, and no leg takes up, is told.
     """
     went = next((a for a in reversed([*answers]) if a.came_to == "go on"), None)
     if went is None:
         why = "it was not understood"
     else:
         why = f"it was not understood, and {went.by or 'somebody'} said to go on"
-    return tuple((doubt, why) for doubt in plan.doubts if doubt.kind not in _UNDERSTOOD)
+    doubts = [(doubt.about, why) for doubt in plan.doubts if doubt.kind not in _UNDERSTOOD]
+    return (*doubts, *(() if _orders(plan) else _unasked(plan)))
+
+
+def _orders(plan: MissionPlan) -> bool:
+    """Whether anything of its goal orders a consequence."""
+    return bool(plan.orders) or any(leg.orders for leg in plan.legs)
+
+
+def _unasked(plan: MissionPlan) -> Iterable[tuple[str, str]]:
+    """What a goal asks for that nothing takes up."""
+    for one in plan.mentions:
+        if not (one.leg_id or one.used_as) and one.kind in _ASKED_FOR:
+            yield one.text, "nothing of the plan takes it up"
 
 
 def _deeds(legs: Iterable[LegPlan]) -> Iterable[str]:

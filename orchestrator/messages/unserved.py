@@ -6,7 +6,7 @@ from pydantic import Field
 
 from orchestrator.core.record import Record
 from orchestrator.messages.leg import LegResult, LegStatus
-from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
+from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.served import Effects, Order, Proviso, effects_of, unserved, why_unserved
 
@@ -26,7 +26,7 @@ def unserved_of(
     plan: MissionPlan,
     legs: Iterable[LegResult],
     ledger: Ledger,
-    in_doubt: Iterable[tuple[Doubt, str]] = (),
+    in_doubt: Iterable[tuple[str, str]] = (),
 ) -> tuple[Unserved, ...]:
     """What of the goal is unserved when every leg is over, none of it told twice.
 
@@ -34,7 +34,7 @@ def unserved_of(
         plan: the mission's, with what its goals order.
         legs: as they ended.
         ledger: of the whole mission.
-        in_doubt: what was not understood when it began, with why it stands so.
+        in_doubt: what was left of the goal when it began, in its words, with why it stands so.
     """
     ordered = (*plan.orders, *(order for leg in plan.legs for order in leg.orders))
     effects = effects_of(ledger, ordered)
@@ -49,7 +49,7 @@ def unserved_of(
     done = _done_in_legs(plan, effects) if found else frozenset[str]()
     found += [one for one in whole if one.clause not in done and not _is_told(one, found)]
     left_out = [Unserved(clause=c, reason="no leg of the plan takes it up") for c in plan.left_out]
-    left_out += [Unserved(clause=doubt.about, reason=why) for doubt, why in in_doubt]
+    left_out += [Unserved(clause=said, reason=why) for said, why in in_doubt]
     unasked = _unjudged(plan, results.values(), effects)
     return (*found, *(one for one in left_out if not _is_told(one, found)), *unasked)
 

@@ -12,14 +12,14 @@ from orchestrator.language.corrections import Replaced, corrected
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import content_stems, stem
+from orchestrator.language.words import STOP_WORDS, content_stems, stem
 from orchestrator.planning.accounting.asides import Aside, decided_by, waits
 from orchestrator.planning.accounting.clause_account import ClauseAccount
 from orchestrator.planning.accounting.drafts import drafted
 from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplained
 from orchestrator.planning.accounting.left_over import doubt_about_correction
 from orchestrator.planning.accounting.paths import Path, PathFinder
-from orchestrator.planning.accounting.stating import aside
+from orchestrator.planning.accounting.stating import aside, explains_an_end
 from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import LegPlan, Mention, MissionPlan
@@ -120,6 +120,8 @@ class _Account:
         """A remark; what of it the tools of the plan could use, and are not told, is in doubt."""
         if any(read_clause(c).asks_side_effect for c in split_clauses(text.replace(": ", ". "))):
             return Aside(text, "remark", is_order=True)
+        if explains_an_end(text, self._plan.orders):
+            return Aside(text, "remark", "why it is ended")
         clause = read_clause(text)
         left = [
             said
@@ -161,9 +163,10 @@ class _Account:
         written = [read_clause(clause) for clause in split_clauses(self._goal)]
         if request is None:
             return written
-        known = {clause.text for clause in request.clauses}
         # What is forbidden asks for no tool, and the router leaves it out.
-        return [*request.clauses, *(c for c in written if c.is_negated and c.text not in known)]
+        asked = [clause.text for clause in request.clauses]
+        forbidden = [c for c in written if c.is_negated and not any(a in c.text for a in asked)]
+        return [*request.clauses, *forbidden]
 
     def _legs_of(self, clause: ClauseReading) -> tuple[LegPlan, ...]:
         """The legs whose goals hold the clause, word for word or by most of its words."""
@@ -174,7 +177,8 @@ class _Account:
 
     def _is_left_alone(self, clause: ClauseReading) -> bool:
         """Whether what a clause forbids is what some tool does, and no order of the plan."""
-        if self._router is None:
+        # "I don't want breakfast" forbids nothing that could be left undone.
+        if self._router is None or not clause.verb or clause.verb in STOP_WORDS:
             return False
         best = self._router.without_deadline().rank(clause.text, now=self._now)[:1]
         ordered = {name for order in self._plan.orders for name in order.tools}

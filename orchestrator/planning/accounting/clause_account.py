@@ -7,7 +7,7 @@ from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Action
 from orchestrator.planning.accounting.left_over import doubt_about, doubt_about_clause
 from orchestrator.planning.accounting.paths import Path
-from orchestrator.planning.accounting.stating import aside
+from orchestrator.planning.accounting.stating import aside, explains_an_end, states
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
@@ -56,7 +56,9 @@ class ClauseAccount:
     def _whole_doubt(self) -> Doubt | None:
         """The doubt about all of it: it forbids what the plan may do, or nothing does it."""
         if self.clause.is_negated:
-            return None if self.is_left_alone else doubt_about_clause(self.clause.text, "forbidden")
+            if self.is_left_alone or explains_an_end(self.clause.text, self.plan.orders):
+                return None
+            return doubt_about_clause(self.clause.text, "forbidden")
         if self.order is None:
             return None
         if not self.order.tools:
@@ -72,7 +74,7 @@ class ClauseAccount:
         feeds = any(own & {*leg.depends_on} and leg.orders for leg in self.plan.legs)
         # "Lunch with Sam at noon" neither orders nor asks: what is left of it tells how it is read.
         says_neither = self.clause.action is Action.UNKNOWN and not is_question(self.clause)
-        return self.order is not None or feeds or says_neither
+        return self.order is not None or feeds or says_neither or states(self.clause.text)
 
     def _use(self, said: Said) -> str:
         if self.is_left_alone:

@@ -1,14 +1,17 @@
 """What is said beside the orders of a goal: how things are, which orders nothing."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.intent import Action
+from orchestrator.language.slots import read_slots
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.rules.parameters import Parameter
+from orchestrator.saga.served import Order
 
 _ENDS: Final = re.compile(
     r"[.!?]+(?:\s+|$)|\n+|[,;]\s+(?=(?:because|since|as|i|we|he|she|they|it)\b)", re.IGNORECASE
@@ -33,12 +36,30 @@ def aside(said: Said, clause: ClauseReading, around: Path, *, is_alone: bool) ->
         is_alone: whether no leg takes its clause up.
     """
     sentence = _sentence_of(said, clause)
-    states = _STATES.match(sentence) is not None
     orders = bool(clause.verb) and clause.verb in sentence.lower() and not is_alone
-    if not states or orders or said.kind in _VALUES or isinstance(said.value, int | float):
+    if (
+        not states(sentence)
+        or orders
+        or said.kind in _VALUES
+        or isinstance(said.value, int | float)
+    ):
         return ""
     taken = {stem(word) for _, p in around.grounds.inputs for word in (*p.words, *_options(p))}
     return "" if taken & {*said.stems} else "a remark"
+
+
+def states(text: str) -> bool:
+    """Whether a text begins with who or what it states something of."""
+    return _STATES.match(text) is not None
+
+
+def explains_an_end(text: str, orders: Iterable[Order]) -> bool:
+    """Whether a text says no more than why something is ended: "I don't need it any longer".
+
+    A value in it tells which thing is to be ended, and has to be taken up.
+    """
+    ends = any(read_clause(order.clause).action is Action.CANCEL for order in orders)
+    return ends and states(text) and not read_slots(text, now=None)
 
 
 def _options(parameter: Parameter) -> Iterator[str]:

@@ -28,6 +28,8 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")  # noqa: RUF001
 _GAP: Final = re.compile(r"[\s-]*(?:(?:the|a|an)\s+)?")
 _PREPOSITIONS: Final = WordLists("clauses").word_set("after_objects")
 _END: Final = re.compile(r"[,;.!?\n]|\b(?:and|but|or)\b|$")
+_NO_DENIAL: Final = re.compile(r"\s+(?:let\s+\w+\s+)?(?:forget|hesitate)\b", re.IGNORECASE)
+"""What is denied so is wanted: "don't let me forget"."""
 _CLAUSE_END: Final = re.compile(r"[,;.!?\n]|$")
 _CONDITIONAL: Final = _LISTS.word_set("conditional")
 _SO: Final = frozenset({"so", "not"})
@@ -168,6 +170,8 @@ class _Clause:
         for match in _WORD.finditer(self.text, self.start, self.end):
             word = match.group().lower().replace("’", "'")  # noqa: RUF001
             if word not in _NEGATIONS or taken[match.start()]:
+                continue
+            if _NO_DENIAL.match(self.text, match.end(), self.end):
                 continue
             end = self._denied(match.end(), taken)
             if not any(match.start() < slot.position < end for slot in self._bounded()):

@@ -10,14 +10,16 @@ from orchestrator.language.quantifiers import place_in
 from orchestrator.language.words import tokens
 from orchestrator.planning.rules.answers import Item
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
-from orchestrator.planning.rules.choices import choice_of_one, gives
-from orchestrator.planning.rules.found_call import FoundCall, is_in, is_offer
+from orchestrator.planning.rules.found_call import FoundCall
+from orchestrator.planning.rules.found_call import is_in
+from orchestrator.planning.rules.found_call import is_offer
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.items import Picking, spoken_text
 from orchestrator.planning.rules.narrowing import narrowed
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.ranking import Ranking, rank_items
 from orchestrator.planning.rules.situation import Situation
+from orchestrator.planning.rules.thing_choices import choice_of_one, gives
 
 _NOT_FROM_ITEMS: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.OBJECT, Kind.CONSTANT})
 _MAX_ALTERNATIVES: Final = 50

@@ -15,7 +15,6 @@ from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import Fact, Observation
 from orchestrator.planning.rules.answers import Item, answer_fields, read_items
 from orchestrator.planning.rules.argument_draft import ArgumentDraft
-from orchestrator.planning.rules.choices import gives
 from orchestrator.planning.rules.hints import Followed, follow, wants_another
 from orchestrator.planning.rules.how_many import needs_the_very_one
 from orchestrator.planning.rules.moments import moment_of
@@ -25,6 +24,7 @@ from orchestrator.planning.rules.pages import next_page, pages_of
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.ranking import Ranking, Wish
 from orchestrator.planning.rules.situation import Situation
+from orchestrator.planning.rules.thing_choices import gives
 from orchestrator.planning.rules.tool_words import generic_words, vocabulary
 from orchestrator.planning.rules.utterance import Utterance, read_utterance
 from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances

@@ -15,12 +15,12 @@ from orchestrator.language.quantifiers import place_in
 from orchestrator.planning.models import Observation
 from orchestrator.planning.rules.answers import Item
 from orchestrator.planning.rules.argument_draft import Lack
-from orchestrator.planning.rules.choices import answer_name, choice_of_several, given
 from orchestrator.planning.rules.how_many import HowMany
 from orchestrator.planning.rules.narrowing import narrowed
 from orchestrator.planning.rules.parameters import Parameter
 from orchestrator.planning.rules.ranking import Ranking
 from orchestrator.planning.rules.situation import Situation
+from orchestrator.planning.rules.thing_choices import answer_name, choice_of_several, given
 from orchestrator.planning.rules.utterance import Utterance
 
 _TOLD: Final = re.compile(r"\b(?:that|saying|says)\b|:\s", re.IGNORECASE)

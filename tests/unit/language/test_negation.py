@@ -28,6 +28,7 @@ def test_a_thing_that_is_not_wanted(clause: str, things: list[str]) -> None:
     "clause",
     [
         "Do not book the hotel",
+        "we're not going to Prague",
         "for no more than 50 EUR",
         "not before 10:00",
         "Tell Bo that I can't come without Anna",

@@ -12,7 +12,7 @@ from orchestrator.messages.plan_answers import (
     what_it_means,
     why_asked,
 )
-from orchestrator.planning.models import Doubt, MissionPlan
+from orchestrator.planning.models import Doubt, Mention, MissionPlan
 from orchestrator.saga.served import Order
 from orchestrator.testing import fake_leg
 
@@ -89,5 +89,22 @@ def test_what_is_left_is_told_with_who_went_on_past_it() -> None:
         PlanAnswer(id="m.plan-2", came_to="go on", by="ann", at=at),
     ]
 
-    assert gone_past(plan, answers) == ((LOST, "it was not understood, and ann said to go on"),)
-    assert gone_past(plan, []) == ((LOST, "it was not understood"),)
+    assert gone_past(plan, answers) == (
+        ("and feed the cat", "it was not understood, and ann said to go on"),
+    )
+    assert gone_past(plan, []) == (("and feed the cat", "it was not understood"),)
+
+
+def test_a_goal_that_only_reads_is_told_what_nothing_of_it_took_up() -> None:
+    """What asks for something; not whose boss asks, nor what is not wanted."""
+    mentions = (
+        Mention(text="weather", kind="thing", leg_id="a", used_as="its words"),
+        Mention(text="frobnicate the widget", kind="quality"),
+        Mention(text="My boss", kind="name"),
+        Mention(text="no booking please", kind="negation"),
+    )
+    reads = MissionPlan(legs=(fake_leg("a"),), mentions=mentions)
+    orders = MissionPlan(legs=(fake_leg("a", orders=[BOOK]),), mentions=mentions)
+
+    assert gone_past(reads, []) == (("frobnicate the widget", "nothing of the plan takes it up"),)
+    assert gone_past(orders, []) == ()

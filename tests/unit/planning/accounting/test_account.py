@@ -34,6 +34,7 @@ PLAIN = (
     "Pay invoice INV-20031",
     "Cancel my car rental in Lisbon",
     "Delete the file contract-draft-old.docx",
+    "Don't let me forget to buy milk tomorrow at 17:00",
     "Post in the travel channel that I am not coming tomorrow because the flight was cancelled",
     "Email anna@example.com that the meeting is moved to Friday at 10, not Thursday",
     "Put lunch with Maria at Cafe Central on 2026-12-02 at 13:00 in my calendar",
@@ -75,6 +76,7 @@ DOUBTFUL = (
         "never mind the flight, rent a car in Malaga from 2026-11-27 to 2026-11-29",
         "never mind the flight",
     ),
+    ("I don't want breakfast. Book a hotel in Rome for tomorrow", "don't want breakfast"),
     ("Cancel all my bookings except the hotel in Rome", "except the hotel"),
 )
 """Each with the part that nothing takes up, and that would change what is done."""
