@@ -38,14 +38,14 @@ _TO_DO: Final = re.compile(
 _WORD: Final = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
 
 
-class Wish(NamedTuple):
+class WishedThing(NamedTuple):
     """What somebody wants for themselves: a `thing` by its noun, else what its `verb` comes to."""
 
     thing: str = ""
     verb: str = ""
 
 
-def wish_of(clause: str) -> Wish | None:
+def wish_of(clause: str) -> WishedThing | None:
     """What a clause wishes for; None where it wishes nothing, or says itself what is to be done.
 
     A noun that is itself a way to read ("I need a list of ...") names no thing to be had.
@@ -55,11 +55,11 @@ def wish_of(clause: str) -> Wish | None:
     if found is not None and not _looks(found["resolving"], found["particle"]):
         noun = _head(found["thing"])
         is_reading = action_of(noun) in (Action.READ, Action.SEARCH)
-        return Wish(thing=noun) if noun and not is_reading else None
+        return WishedThing(thing=noun) if noun and not is_reading else None
     found = _FOR_ME.match(bare) or _TO_DO.search(clause)
     verb = found["verb"].lower() if found else ""
     known = action_of(verb) is not Action.UNKNOWN or verb in STOP_WORDS | QUESTION_WORDS
-    return None if not verb or known else Wish(verb=verb)
+    return None if not verb or known else WishedThing(verb=verb)
 
 
 def _looks(verb: str | None, particle: str | None) -> bool:

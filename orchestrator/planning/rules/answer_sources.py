@@ -10,9 +10,7 @@ from orchestrator.language.quantifiers import place_in
 from orchestrator.language.words import tokens
 from orchestrator.planning.rules.answers import Item
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
-from orchestrator.planning.rules.found_call import FoundCall
-from orchestrator.planning.rules.found_call import is_in
-from orchestrator.planning.rules.found_call import is_offer
+from orchestrator.planning.rules.found_call import FoundCall, is_in, is_offer
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.items import Picking, spoken_text
 from orchestrator.planning.rules.narrowing import narrowed

@@ -9,7 +9,7 @@ from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.deeds import is_vague, same_deed
 from orchestrator.language.intent import Action, IntentFrame
-from orchestrator.language.wishes import Wish, wish_of
+from orchestrator.language.wishes import WishedThing, wish_of
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.order_deeds import makes, named
 from orchestrator.planning.rules.answers import answer_fields, is_listing
@@ -72,7 +72,7 @@ def _verb(example: str) -> str:
     return next(iter(tokens(without_lead(example))), "")
 
 
-def _grants(tool: Tool, wish: Wish, nearest: Tool) -> bool:
+def _grants(tool: Tool, wish: WishedThing, nearest: Tool) -> bool:
     """Whether the tool makes the thing that is named, or what the nearest one finds its like of."""
     if not wish.thing:
         return _is_fed_by(tool, nearest)
