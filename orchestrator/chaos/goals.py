@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.demo import DINNER, LEAVING, RETURNING, TRIP, day_in
 
 _ORDERS: Final[dict[str, tuple[str, ...]]] = {
     TRIP: ("flight_book_offer", "hotel_book_room", "expense_file_report"),
     DINNER: ("dining_reserve_table", "message_send"),
-    "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar": (
+    f"Rent a car in Lisbon from {LEAVING} to {RETURNING} and add it to my calendar": (
         "car_book_offer",
         "calendar_create_event",
     ),
@@ -17,7 +17,7 @@ _ORDERS: Final[dict[str, tuple[str, ...]]] = {
         "message_send",
     ),
     "Upload the text 'Trip notes for Lisbon' as trip-notes.txt": ("file_upload_file",),
-    "Schedule a message to my team for 2026-12-01 at 09:00 saying that the quarter has closed": (
+    f"Schedule a message to my team for {day_in(8)} at 09:00 saying that the quarter has closed": (
         "message_schedule",
     ),
 }

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from pydantic import Field
 
@@ -16,12 +16,19 @@ from orchestrator.runtime.devserver import Stack
 from orchestrator.saga.ledger import Obligation, ObligationState
 from orchestrator.sandbox import FaultRule, SandboxClient
 
+
+def day_in(days: int) -> str:
+    """A day to come, in ISO 8601: who plans for a day that is past is asked about it."""
+    return (datetime.now(UTC).date() + timedelta(days=days)).isoformat()
+
+
+LEAVING, DINING, RETURNING = day_in(10), day_in(11), day_in(13)
 TRIP = (
-    "Book a flight from Berlin to Lisbon on 2026-12-03, returning 2026-12-06, "
+    f"Book a flight from Berlin to Lisbon on {LEAVING}, returning {RETURNING}, "
     "reserve a hotel in Lisbon for those nights and file the expense"
 )
 DINNER = (
-    "Reserve a table for four at an Italian restaurant in Lisbon on 2026-12-04 at 20:00 "
+    f"Reserve a table for four at an Italian restaurant in Lisbon on {DINING} at 20:00 "
     "and message my team about it"
 )
 APPROVER = "demo@example.com"

@@ -21,11 +21,12 @@ from orchestrator.chaos.verdicts.invariants import Invariant
 from orchestrator.chaos.verdicts.report import ChaosReport
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.runtime.demo import LEAVING, RETURNING
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
 from tests.chaos.mutant_worker import MUTANTS
 
-RENTAL = "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"
+RENTAL = f"Rent a car in Lisbon from {LEAVING} to {RETURNING} and add it to my calendar"
 OPTIONS = RunOptions(seed=0, faults=frozenset(), late_s=2.0)
 ONE_TRY = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=1)
 TWO_TRIES = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=2)

@@ -13,13 +13,13 @@ import pytest
 
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
-from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.demo import DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.testing import run_to_end
 
 SEED = int(os.environ.get("CHAOS_SEED", "20261121"))
-RENTAL = "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"
+RENTAL = f"Rent a car in Lisbon from {LEAVING} to {RETURNING} and add it to my calendar"
 
 SLOW = FaultRule(kind="latency", delay_s=0.3)
 """Calls stay on the wire long enough to be caught there."""

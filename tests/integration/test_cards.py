@@ -12,16 +12,17 @@ from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.demo import DINING, LEAVING, day_in
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
 
-FLIGHT = "Book a flight from Berlin to Lisbon on 2026-12-03"
-TABLE = "reserve a table for two at an Italian restaurant in Lisbon on 2026-12-04 at 20:00"
+FLIGHT = f"Book a flight from Berlin to Lisbon on {LEAVING}"
+TABLE = f"reserve a table for two at an Italian restaurant in Lisbon on {DINING} at 20:00"
 TWO = f"{FLIGHT} and {TABLE}"
-FOUND_BEFORE = "Search flights from Berlin to Lisbon on 2026-12-03, then book the cheapest flight"
+FOUND_BEFORE = f"Search flights from Berlin to Lisbon on {LEAVING}, then book the cheapest flight"
 
 
 async def first_card(client: MissionClient, goal: str) -> tuple[MissionHandle, ConfirmationCard]:
@@ -61,12 +62,12 @@ async def test_an_offer_that_another_leg_found_is_shown_whole(
     assert "flight_search_offers" not in [step.did for step in result.legs[1].steps]
     told = read(card)
     assert (told["Origin"], told["Destination"]) == ("Berlin", "Lisbon")
-    assert told["Departure date"] == "2026-12-03"
+    assert told["Departure date"] == LEAVING
     assert told["Airline"]
     assert card.price is not None
     (thing,) = card.named
     assert thing.at is not None
-    for text in ("Berlin", "2026-12-03", str(card.price), thing.ids[0].value, "ann@example.com"):
+    for text in ("Berlin", LEAVING, str(card.price), thing.ids[0].value, "ann@example.com"):
         assert text in shown.stdout
     assert "the first of" in shown.stdout
     assert card.goal == FOUND_BEFORE
@@ -153,12 +154,12 @@ async def test_a_hint_sends_the_planner_back(client: MissionClient, cli: Cli) ->
 async def test_a_hint_with_another_day_is_searched_for(client: MissionClient) -> None:
     """The words of a hint are read as those of the goal."""
     mission, first = await first_card(client, FLIGHT)
-    await mission.respond(first, text="rather on 2026-12-05", approver="bo")
+    await mission.respond(first, text=f"rather on {day_in(12)}", approver="bo")
     second = await next_card(mission, first)
     await mission.reject(second, reason="enough", approver="bo", then="undo")
     await run_to_end(mission)
 
-    assert read(second)["Departure date"] == "2026-12-05"
+    assert read(second)["Departure date"] == day_in(12)
 
 
 async def test_a_hint_that_nothing_can_be_made_of_is_asked_about(client: MissionClient) -> None:

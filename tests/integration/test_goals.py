@@ -13,13 +13,13 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
-from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.demo import DINING, DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.testing import approve, run_to_end
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Witness
 
-RENTAL = "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"
+RENTAL = f"Rent a car in Lisbon from {LEAVING} to {RETURNING} and add it to my calendar"
 SHARE = "Find the latest sales report file and share it with lee@example.com"
 WEATHER = "What is the weather in Oslo tomorrow?"
 
@@ -132,10 +132,10 @@ async def test_the_offers_that_were_found_are_booked_and_expensed(
 
     assert flight["offer_id"] == cards["flight_book_offer"].arguments["offer_id"]
     assert (flight["origin"], flight["destination"]) == ("Berlin", "Lisbon")
-    assert (flight["departure_date"], flight["return_date"]) == ("2026-12-03", "2026-12-06")
+    assert (flight["departure_date"], flight["return_date"]) == (LEAVING, RETURNING)
     assert hotel["room_offer_id"] == cards["hotel_book_room"].arguments["room_offer_id"]
     assert hotel["city"] == "Lisbon"
-    assert (hotel["check_in"], hotel["check_out"]) == ("2026-12-03", "2026-12-06")
+    assert (hotel["check_in"], hotel["check_out"]) == (LEAVING, RETURNING)
     for tool, booking in (("flight_book_offer", flight), ("hotel_book_room", hotel)):
         price = cards[tool].price
         assert price is not None
@@ -169,7 +169,7 @@ async def test_the_team_reads_about_the_table_that_was_reserved(
     message = await sandbox.made(result.mission_id, "message_send")
 
     assert (table["party_size"], table["cuisine"], table["city"]) == (4, "italian", "Lisbon")
-    assert (table["date"], table["time"]) == ("2026-12-04", "20:00")
+    assert (table["date"], table["time"]) == (DINING, "20:00")
     assert message["channel_kind"] == "team"
     for fact in ("restaurant_name", "date", "time", "reservation_id"):
         assert str(table[fact]) in str(message["text"])
@@ -196,7 +196,7 @@ async def test_the_rental_is_in_the_calendar_on_its_days(
     car = await sandbox.made(result.mission_id, "car_book_offer")
     event = await sandbox.made(result.mission_id, "calendar_create_event")
 
-    assert (car["start_date"], car["end_date"]) == ("2026-12-03", "2026-12-06")
+    assert (car["start_date"], car["end_date"]) == (LEAVING, RETURNING)
     assert (event["start_date"], event["end_date"]) == (car["start_date"], car["end_date"])
     assert event["place"] == car["place"]
 

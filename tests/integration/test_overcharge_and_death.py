@@ -12,12 +12,13 @@ from orchestrator.confirmation.policy import ConfirmationPolicy, TwoApprovers
 from orchestrator.core.budget import Money
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.runtime.demo import DINING
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end, states_of
 
-GOAL = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
+GOAL = f"Reserve a table in Lisbon on {DINING} at 20:00 for 4"
 BUDGET = Money(amount=Decimal(80), currency="EUR")
 
 

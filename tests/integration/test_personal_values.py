@@ -19,6 +19,7 @@ from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import AmendmentInvalid, MissionIdTaken, UsageError
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.demo import LEAVING, RETURNING
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end, states_of
@@ -26,8 +27,8 @@ from orchestrator.testing import approve, eventually, run_to_end, states_of
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
 
-FLIGHT = "Book a flight from Berlin to Lisbon on 2026-12-03"
-EXPENSE = "Reserve a hotel in Lisbon from 2026-12-03 to 2026-12-06 and file the expense"
+FLIGHT = f"Book a flight from Berlin to Lisbon on {LEAVING}"
+EXPENSE = f"Reserve a hotel in Lisbon from {LEAVING} to {RETURNING} and file the expense"
 BOOK = "flight_book_offer"
 
 

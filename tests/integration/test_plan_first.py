@@ -20,12 +20,13 @@ from orchestrator.messages import names
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.runtime.demo import DINING, day_in
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import eventually, run_to_end
 
-TABLE = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
+TABLE = f"Reserve a table in Lisbon on {DINING} at 20:00 for 4"
 IN_DOUBT = f"{TABLE}, then frobnicate it"
 
 
@@ -135,7 +136,7 @@ async def test_without_a_worker_nothing_waits_to_be_planned(
     monkeypatch.setattr(plan_preview_call, "_TAKEN_UP", timedelta(seconds=1))
     await place.kill(gently=True)
     with pytest.raises(NoWorker):
-        await missions.plan(MissionRequest(goal="What is free on 2026-12-05 in Lisbon?"))
+        await missions.plan(MissionRequest(goal=f"What is free on {day_in(12)} in Lisbon?"))
     running = f"WorkflowType = '{names.PLAN_WORKFLOW}' AND ExecutionStatus = 'Running'"
 
     async def none_runs() -> bool:

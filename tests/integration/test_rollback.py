@@ -16,7 +16,7 @@ from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.names import leg_workflow_id, rollback_workflow_id
-from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.demo import DINING, DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.saga.ledger import ObligationState
 from orchestrator.sandbox import FaultRule
 from orchestrator.sandbox.faults import FaultKind
@@ -147,10 +147,10 @@ async def test_calls_lost_for_good_end_with_nothing_booked_and_nothing_twice(
     started = [
         await client.start(MissionRequest(goal=goal, policy=HASTY))
         for goal in (
-            "Reserve a table for two in Lisbon on 2026-12-04 at 20:00",
-            "Rent a car in Lisbon from 2026-12-03 to 2026-12-06",
-            "Reserve a hotel in Lisbon from 2026-12-03 to 2026-12-06",
-            "Book a flight from Berlin to Lisbon on 2026-12-03",
+            f"Reserve a table for two in Lisbon on {DINING} at 20:00",
+            f"Rent a car in Lisbon from {LEAVING} to {RETURNING}",
+            f"Reserve a hotel in Lisbon from {LEAVING} to {RETURNING}",
+            f"Book a flight from Berlin to Lisbon on {LEAVING}",
         )
     ]
     table, *happened = await asyncio.gather(*(run_to_end(mission) for mission in started))

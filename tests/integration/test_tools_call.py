@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.runtime.demo import LEAVING
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
 from orchestrator.settings import bundled_specs
 from orchestrator.testing.commands import Ran, run_apart
 
-FORECAST = ("weather_get_forecast", "--input", "city=Oslo", "--input", "date=2026-12-03")
+FORECAST = ("weather_get_forecast", "--input", "city=Oslo", "--input", f"date={LEAVING}")
 
 
 Call = Callable[..., Awaitable[Ran]]
@@ -50,7 +51,7 @@ async def test_the_answer_is_shown_as_json(call: Call) -> None:
     ran = await call(*FORECAST)
 
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert (ran.json["city"], ran.json["date"]) == ("Oslo", "2026-12-03")
+    assert (ran.json["city"], ran.json["date"]) == ("Oslo", LEAVING)
 
 
 async def test_json_is_the_whole_outcome(call: Call) -> None:

@@ -28,7 +28,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.demo import DINING, DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.sandbox.faults import FaultKind
@@ -118,7 +118,7 @@ class Recorder:
 
     async def sent_back(self) -> None:
         """A card that a person sends back, the one that follows, and a leg that is left out."""
-        mission = await self._start("Book a flight from Berlin to Lisbon on 2026-12-03")
+        mission = await self._start(f"Book a flight from Berlin to Lisbon on {LEAVING}")
         (first,) = await eventually(mission.confirmations)
         await mission.respond(first, text="a later flight", approver="recorder")
 
@@ -195,7 +195,7 @@ class Recorder:
 
     async def cancelled_of_another(self) -> None:
         """A cancel of what another mission booked, which a person approves."""
-        goal = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
+        goal = f"Reserve a table in Lisbon on {DINING} at 20:00 for 4"
         booked = await run_to_end(await self._start(goal))
         reference = booked.receipts[0].reference["reservation_id"]
         result = await run_to_end(await self._start(f"Cancel table reservation {reference}"))
@@ -211,7 +211,7 @@ class Recorder:
 
     async def overcharged(self) -> None:
         """A call that cost more than its card said: its leg undoes it when nobody keeps it."""
-        goal = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
+        goal = f"Reserve a table in Lisbon on {DINING} at 20:00 for 4"
         budget = Money.model_validate({"amount": 80, "currency": "EUR"})
 
         async def keep_none(mission: MissionHandle, card: ConfirmationCard) -> None:
@@ -228,7 +228,7 @@ class Recorder:
     async def asked_about_its_plan(self) -> None:
         """A goal in doubt: said otherwise in vain, and gone on with."""
         mission = await self._start(
-            "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4, then frobnicate it"
+            f"Reserve a table in Lisbon on {DINING} at 20:00 for 4, then frobnicate it"
         )
         for words in ("sing me a song", "go on"):
             (question,) = await eventually(mission.questions)
@@ -241,7 +241,7 @@ class Recorder:
         """A plan that is sent back once, and approved as it was said otherwise."""
         mission = await self._start(TRIP, policy=MissionPolicy(plan_first=True))
         (card,) = await eventually(mission.confirmations)
-        goal = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
+        goal = f"Reserve a table in Lisbon on {DINING} at 20:00 for 4"
         await mission.respond(card, text=goal, approver="recorder")
         result = await run_to_end(mission)
         await self._write("mission-plan-approved", result.mission_id)
@@ -310,7 +310,7 @@ async def _is_gone(mission: MissionHandle, question_id: str) -> bool:
     return question_id not in [one.question_id for one in await mission.questions()]
 
 
-_ANSWERS = {"origin": "Berlin", "departure_date": "2026-12-03", "return_date": "2026-12-06"}
+_ANSWERS = {"origin": "Berlin", "departure_date": LEAVING, "return_date": RETURNING}
 
 
 def _amend_once() -> Decide:

@@ -19,14 +19,14 @@ from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.runtime.defaults import default_tools
-from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.demo import DINING, DINNER, TRIP
 from orchestrator.runtime.worker import build
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import Settings
 from orchestrator.testing import approve, eventually, run_to_end
 
 REQUESTER = "ann@example.com"
-TABLE = "Reserve a table for four at an Italian restaurant in Lisbon on 2026-12-04 at 20:00"
+TABLE = f"Reserve a table for four at an Italian restaurant in Lisbon on {DINING} at 20:00"
 
 
 class OnlySays(ChainingPlanner):

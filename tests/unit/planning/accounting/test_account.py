@@ -16,7 +16,7 @@ from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, Missi
 from orchestrator.planning.orders import with_orders
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
-from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.demo import DINNER, RETURNING, TRIP
 from orchestrator.saga.served import Order
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -146,7 +146,7 @@ def test_a_plan_says_what_takes_each_thing_up(planned: Callable[[str], MissionPl
 
     assert used["Berlin", "1-flights"] == "origin of flight_search_offers"
     assert used["Lisbon", "1-flights"] == "destination of flight_search_offers"
-    assert used["2026-12-06", "1-flights"] == "return_date of flight_search_offers"
+    assert used[RETURNING, "1-flights"] == "return_date of flight_search_offers"
     assert used["reserve", "2-hotels"] == "the tool hotel_book_room"
 
 
