@@ -22,7 +22,7 @@ from orchestrator.adapters.temporal.leg_runs import (
 from orchestrator.adapters.temporal.rollbacks import described, query_or_none
 from orchestrator.core.errors import LegsRunning, MissionStillRuns
 from orchestrator.messages import names
-from orchestrator.messages.leg import LegResult, LegState, LegStatus
+from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.saga.ledger import Ledger
 
@@ -107,13 +107,13 @@ async def _foreign(
 ) -> str | None:
     """Why a leg is not the mission's own; None when it is.
 
-    A mission starts its legs without a past. One that came with it has a ledger that somebody else
-    wrote.
+    A mission starts its legs without a past, whatever it tells them of what others found and
+    people settled. One that came with a past has a ledger that somebody else wrote.
     """
     if not is_leg_of(run, mission_id):
         return "the mission is not its parent"
     given = await given_to(client, run)
-    if given is not None and (given.mission_id != mission_id or given.state != LegState()):
+    if given is not None and (given.mission_id != mission_id or given.state.has_past):
         return "it was started with what a mission does not start its legs with"
     return None
 

@@ -69,6 +69,15 @@ class LegState(Record):
         """What it has taken of the mission's budget."""
         return Spend.total([self.spend, self.ledger.set_aside])
 
+    @property
+    def has_past(self) -> bool:
+        """Whether a leg in it has done something; what its mission told it at its start is none.
+
+        That is what other legs found, and which doubts about the plan a person went past.
+        """
+        told = LegState(discovered=self.discovered, doubts_settled=self.doubts_settled)
+        return self != told
+
 
 class LegInput(Record):
     """What starts a leg, or continues it in a new run."""

@@ -18,6 +18,7 @@ from orchestrator.messages import names
 from orchestrator.messages.leg import LegInput, LegResult, LegState, LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import CatalogPin
+from orchestrator.planning.models import Doubt
 from orchestrator.saga.ledger import Ledger, Obligation
 from orchestrator.testing import fake_leg, fake_obligation
 
@@ -146,6 +147,30 @@ async def test_a_leg_that_began_with_a_ledger_is_passed_over() -> None:
 
     assert legs == ()
     assert "trip.1-trip was passed over" in note
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        LegState(doubts_settled=(Doubt(kind="not_understood", about="and a cat", why="no tool"),)),
+        LegState(discovered=("rent_car",)),
+    ],
+    ids=["doubts that a person went past", "tools that other legs found"],
+)
+async def test_what_a_leg_was_told_at_its_start_keeps_nothing_from_being_undone(
+    told: LegState,
+) -> None:
+    """Its mission says these things to its legs: what such a leg made is the mission's own."""
+    own = fake_obligation("trip.1-trip.1")
+    leg = Workflow(
+        WorkflowExecutionStatus.COMPLETED,
+        leg_result(LegStatus.SUCCEEDED, own),
+        given=leg_input(state=told),
+    )
+
+    (read,), notes = await read_legs(server(trip=MISSION, **{"trip__1-trip": leg}), "trip")
+
+    assert (read.ledger.obligations, notes) == ((own,), ())
 
 
 async def test_the_legs_of_a_mission_under_way_are_left_alone() -> None:
