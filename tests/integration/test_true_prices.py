@@ -223,7 +223,8 @@ async def test_a_limit_that_holds_no_price_is_asked_about_by_name(
     mission = await (await own_stack.client()).start(MissionRequest(goal=limited))
     (question,) = await eventually(mission.questions)
     before = await mission.confirmations()
-    chosen = [choice["const"] for choice in question.fields[argument]["oneOf"]][-1]
+    field: Any = question.fields[argument]
+    chosen = field["oneOf"][-1]["const"]
 
     await mission.answer(question.question_id, {argument: chosen})
     (card,) = await eventually(mission.confirmations)
