@@ -131,31 +131,40 @@ async def drawn(stack: Stack, markdown: str) -> _Drawn:
 
 
 async def test_hostile_text_is_only_text_in_the_ui(stack: Stack, client: MissionClient) -> None:
-    """A goal full of links, pictures and HTML: the page's own links, and no other element."""
+    """A goal full of links, pictures and HTML: the page's own links, and no other element.
+
+    So it is while the mission asks about its plan, and while its leg asks somebody.
+    """
     mission = await client.start(MissionRequest(goal=HOSTILE, requester="eve <b> mailto:e@evil.x"))
+    (about_plan,) = await eventually(mission.questions)
+    of_mission = await _safely_drawn(stack, client, mission.mission_id)
 
-    async def went_on() -> bool:
-        """Until it asks somebody, or is over."""
-        now = await mission.snapshot()
-        return now.finished_at is not None or bool(
-            await mission.questions() or await mission.confirmations()
-        )
+    await mission.answer(about_plan.question_id, {"answer": "go on"})
 
-    await eventually(went_on)
+    async def leg_asks() -> bool:
+        return bool(await mission.questions() or await mission.confirmations())
+
+    await eventually(leg_asks)
     legs = [leg for leg in (await mission.snapshot()).legs if leg.status != "waiting"]
-    pages = [mission.mission_id, *(leg_workflow_id(mission.mission_id, x.leg_id) for x in legs)]
-    assert len(pages) > 1
-    for workflow_id in pages:
-        handle = client.temporal.get_workflow_handle(workflow_id)
-        shown = await handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
-        page = await drawn(stack, shown.current_details)
-
-        assert page.others == []
-        assert {link.partition("/workflows/")[0] for link in page.links} == {
-            "namespaces/{namespace}"
-        }
-        assert "<img src=https://evil.example/x.png>" in page.text
+    assert len(legs) > 0
+    await _safely_drawn(stack, client, mission.mission_id)
+    for leg in legs:
+        await _safely_drawn(stack, client, leg_workflow_id(mission.mission_id, leg.leg_id))
     await mission.cancel()
+
+    assert "I have not understood" in of_mission.text
+
+
+async def _safely_drawn(stack: Stack, client: MissionClient, workflow_id: str) -> _Drawn:
+    """The page of a workflow about that goal: its text is there, as text."""
+    handle = client.temporal.get_workflow_handle(workflow_id)
+    shown = await handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
+    page = await drawn(stack, shown.current_details)
+
+    assert page.others == []
+    assert {link.partition("/workflows/")[0] for link in page.links} == {"namespaces/{namespace}"}
+    assert "<img src=https://evil.example/x.png>" in page.text
+    return page
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import Cli
 
 ALERTS = "Subscribe to weather alerts for Oslo"
-MESSAGE = "Message the finance team that the budget review is on Friday"
+MESSAGE = "Message #finance that the budget review is on Friday"
 CFO, ANN, ZOE = "cfo@finance.example.com", "ann@finance.example.com", "zoe@example.com"
 POLICY = """
 confirmation:

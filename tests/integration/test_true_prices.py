@@ -208,12 +208,31 @@ async def test_the_declared_price_is_the_price(own_stack: Stack) -> None:
     await mission.cancel()
 
 
-async def test_a_limit_in_another_currency_ends_a_leg_by_name(own_stack: Stack) -> None:
-    """It is never dropped."""
-    goal = "Rent a compact car in Lisbon from 2026-12-03 to 2026-12-06 for at most 300 JPY"
-    mission = await (await own_stack.client()).start(MissionRequest(goal=goal))
-    result = await mission.result()
-    assert "300 JPY" in result.model_dump_json()
+@pytest.mark.parametrize(
+    ("goal", "argument"),
+    [
+        ("Rent a compact car in Lisbon", "car_offer_id"),
+        ("Book a hotel in Lisbon", "room_offer_id"),
+    ],
+)
+async def test_a_limit_that_holds_no_price_is_asked_about_by_name(
+    own_stack: Stack, goal: str, argument: str
+) -> None:
+    """It is never dropped: of two prices that differ, or in another currency; somebody chooses."""
+    limited = f"{goal} from 2026-12-03 to 2026-12-06 for at most 300 JPY"
+    mission = await (await own_stack.client()).start(MissionRequest(goal=limited))
+    (question,) = await eventually(mission.questions)
+    before = await mission.confirmations()
+    field: Any = question.fields[argument]
+    chosen = field["oneOf"][-1]["const"]
+
+    await mission.answer(question.question_id, {argument: chosen})
+    (card,) = await eventually(mission.confirmations)
+    await mission.cancel()
+
+    assert "300 JPY" in question.question
+    assert before == []
+    assert card.arguments[argument] == chosen
 
 
 async def test_a_budget_in_no_currency_is_refused(own_stack: Stack) -> None:
