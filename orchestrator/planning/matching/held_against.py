@@ -30,9 +30,10 @@ from orchestrator.language.words import (
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.matching.said_for_call import NAMING
 from orchestrator.planning.matching.taken import Link, TakenCall, filters_of
-from orchestrator.planning.matching.told_apart import stems_of, tells_another
+from orchestrator.planning.matching.told_apart import dull_stems, stems_of, tells_another
 from orchestrator.planning.matching.value_forms import (
     NamedValue,
+    folded,
     list_lengths,
     moment_of_text,
     moments_in,
@@ -104,7 +105,20 @@ class CallEvidence:
         wanted = plain_words(str(said.value)) - STOP_WORDS or plain_words(str(said.value))
         if wanted <= self._words or wanted <= self._tool_words:
             return True
-        return self._is_for_somebody_stored(said)
+        return self._is_named_with_its_kind(said, wanted) or self._is_for_somebody_stored(said)
+
+    def _is_named_with_its_kind(self, said: Said, wanted: frozenset[str]) -> bool:
+        """Whether it is what was found is called, beside what it is: "the finance team".
+
+        What it is, the tools or the names of its fields say. A word with a capital is of the name;
+        and where something else that was found bears all of the words, that one is meant.
+        """
+        if said.kind not in _WHOM or said.is_text:
+            return False
+        kinds = {word for word in wanted & {*folded(said.text).split()} if stem(word) in self._dull}
+        others = (plain_words(_told(other)) for link in self.call.links for other in link.others)
+        name = wanted - kinds
+        return bool(name) and name <= self._found_words and not any(wanted <= o for o in others)
 
     def _says_some_of(self, said: Said) -> bool:
         """Whether a text that is sent has a word of what is to be told, where it has any."""
@@ -123,6 +137,16 @@ class CallEvidence:
     def _words(self) -> frozenset[str]:
         texts = [str(h.value) for h in (*self.call.sent, *self._found, *self._filters)]
         return frozenset().union(*map(plain_words, texts))
+
+    @cached_property
+    def _found_words(self) -> frozenset[str]:
+        return frozenset().union(*(plain_words(_told(link.item)) for link in self.call.links))
+
+    @cached_property
+    def _dull(self) -> frozenset[str]:
+        """Stems of the words for what it is: those of the tools, and of its fields' names."""
+        fields = (name_stems(field) for link in self.call.links for field in link.item)
+        return dull_stems(self.call).union(*fields)
 
     @cached_property
     def _found_stems(self) -> frozenset[str]:
@@ -360,6 +384,11 @@ def _says_otherwise(link: Link, asked: NamedValue) -> bool:
 
 def _flat(fields: JsonObject) -> JsonObject:
     return {name: value for name, value in fields.items() if not isinstance(value, dict | list)}
+
+
+def _told(item: JsonObject) -> str:
+    """All that a thing says of itself, as one text."""
+    return " ".join(str(held.value) for held in scalars(item))
 
 
 def _is_bookkeeping(name: str) -> bool:

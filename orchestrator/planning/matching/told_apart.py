@@ -32,7 +32,7 @@ _ASKED_FOR: Final = re.compile(r"\b(?:what|whatever|which|who)\b[^,;.]*$", re.IG
 
 def tells_another(said: Said, text: str, call: TakenCall) -> bool:
     """Whether what was said is known to tell things apart, and what is taken lacks it."""
-    dull, own = _dull(call), _borne(call)
+    dull, own = dull_stems(call), _borne(call)
     wanted = [stem for stem in said.stems if stem not in dull and stem not in own]
     if any(_is_choice(stem, call) or _is_of_others(stem, call) for stem in wanted):
         return True
@@ -93,7 +93,7 @@ def _borne(call: TakenCall) -> frozenset[str]:
     return frozenset().union(*texts, *yes, *found)
 
 
-def _dull(call: TakenCall) -> frozenset[str]:
+def dull_stems(call: TakenCall) -> frozenset[str]:
     """Stems of the words that name what the tools deal in, and so tell nothing apart."""
     tools = [call.tool, *(link.finder for link in call.links if link.finder is not None)]
     texts = (f"{tool.name} {tool.domain} {tool.summary}" for tool in tools)

@@ -62,6 +62,12 @@ DROP_ROOM = tool("drop_room", Effect.CANCEL, {"stay_id": text("The stay.")})
 SEND_NOTE = tool(
     "send_note", Effect.WRITE, {"to": text(format="email"), "body": text("What to say.")}
 )
+FIND_CHANNELS = tool(
+    "find_channels", Effect.READ, {"query": text()}, "Find a channel or team to write to."
+)
+TELL = tool(
+    "tell", Effect.WRITE, {"channel_id": text("Where."), "text": text("What to say.")}, "Tell it."
+)
 PLAN_TALK = tool(
     "plan_talk",
     Effect.WRITE,

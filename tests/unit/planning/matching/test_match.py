@@ -11,11 +11,13 @@ from tests.unit.planning.matching.conftest import (
     BILLS,
     DROP_ROOM,
     FIND_BILLS,
+    FIND_CHANNELS,
     FIND_ROOMS,
     PLAN_TALK,
     SEND_NOTE,
     SETTLE_BILL,
     TAKE_ROOM,
+    TELL,
     Take,
     room,
 )
@@ -75,6 +77,35 @@ def test_no_question_shows_an_id(take: Take) -> None:
 def test_what_matches_in_other_words_is_not_asked_about(take: Take, clause: str) -> None:
     """Case, accents, a part of a name, an amount: all of it is in what was found."""
     assert doubts_of(settle(take, "b-2", clause)) == ()
+
+
+def channel(take: Take, said: str, *names: str) -> TakenCall:
+    """The first of the channels that were found is written to."""
+    body: JsonObject = {"found": [{"channel_id": f"c-{n}", "channel_name": n} for n in names]}
+    wanted: JsonObject = {"channel_id": f"c-{names[0]}", "text": "lunch is at noon"}
+    return take(TELL, wanted, f"message {said} that lunch is at noon", (FIND_CHANNELS, {}, body))
+
+
+@pytest.mark.parametrize("said", ["the finance team", "the Finance team", "the finance channel"])
+def test_what_a_named_thing_is_is_no_part_of_its_name(take: Take, said: str) -> None:
+    """The search says that it finds teams, a field's name that it is a channel."""
+    assert doubts_of(channel(take, said, "finance", "team")) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("the finance team", ["team", "finance"]),  # only what it is, is borne
+        ("the finance team", ["finance", "finance team"]),  # another bears all of it
+        ("the finance crew", ["finance"]),  # nothing here is called a crew
+        ("the Finance Team", ["finance"]),  # that is a name
+    ],
+)
+def test_a_name_that_what_it_is_does_not_explain_is_asked_about(
+    take: Take, said: str, found: list[str]
+) -> None:
+    """The words for what a thing is neither stand for its name nor tell two things apart."""
+    assert asked_about(channel(take, said, *found)) == [said]
 
 
 def test_another_amount_is_asked_about(take: Take) -> None:
