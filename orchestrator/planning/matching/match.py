@@ -37,15 +37,20 @@ def doubts_of(call: TakenCall) -> tuple[Doubt, ...]:
 
 
 def unmatched_in(things: Sequence[SaidThing], evidence: CallEvidence) -> list[SaidThing]:
-    """The things that a call does not bear; of several in a list one is enough.
+    """The things that a call does not bear; of a list one is enough where a call is due for each.
 
-    "To Ann and Bob" may be two calls: that each of them is made is counted elsewhere.
+    "To Ann and Bob" may be two calls, which the order counts; where it counts one, that call is to
+    bear both.
     """
+    due = max((order.count for order in evidence.call.orders), default=1)
     missing: list[SaidThing] = []
     for members in listed(things):
         lacking = [t for t in members if not evidence.bears(t.said, t.clause)]
+        named = [t for t in lacking if t.said.kind != "quality"]
         if len(lacking) == len(members):
             missing += lacking
+        elif due < len(members):
+            missing += named
     return missing
 
 

@@ -164,11 +164,15 @@ def test_what_another_clause_names_is_the_affair_of_another_leg(take: Take) -> N
 
 
 def test_a_list_of_names_may_be_several_calls(take: Take) -> None:
-    """Each call is for one of them; that each is made is counted elsewhere."""
+    """Each call is for one of them where its order counts as many; else it is to bear them all."""
     said = "settle the bills of Acme and Globex"
+    orders = (Order(clause=said, count=2),)
+    one, other = settle(take, "b-1", said), settle(take, "b-2", said)
 
-    assert doubts_of(settle(take, "b-1", said)) == ()
-    assert doubts_of(settle(take, "b-2", said)) == ()
+    assert doubts_of(replace(one, orders=orders)) == ()
+    assert doubts_of(replace(other, orders=orders)) == ()
+    assert asked_about(one) == ["Acme"]
+    assert asked_about(other) == ["Globex"]
 
 
 def test_what_points_back_means_what_was_looked_for(take: Take) -> None:
