@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.matching.match import doubts_of
 from orchestrator.planning.matching.taken import TakenCall
+from orchestrator.saga.served import Order
 from tests.unit.planning.matching.conftest import (
     BILLS,
     DROP_ROOM,
