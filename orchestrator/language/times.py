@@ -61,6 +61,12 @@ _AT: Final = re.compile(
     rf"|\b(?:from|between)\s+(?P<from>{_HOUR})\b(?=\s+(?:to|and|until|till)\s+"
     rf"(?:(?:{_PAST})\s+(?:minutes\s+)?(?:past|to)\b|{'|'.join(_NAMED)}\b|\d{{1,2}}:\d\d))"
 )
+_MOVE: Final = re.compile(
+    rf"(?<!for )\b(?:(?P<n>\d{{1,3}}|an?|half\s+an|{'|'.join(_HOURS)})\s+(?P<unit>hour|minute|min)s?)"
+    rf"(?P<half>\s+and\s+a\s+half)?\s+(?P<side>before|after)\s+(?:at\s+)?$"
+)
+"""A stretch of time that moves the hour that it stands before: "an hour before midnight"."""
+_DAY: Final = 24 * 60
 _AFTERNOON: Final = re.compile(r"(?:1[3-9]|2[0-3])\b")
 _JOINED: Final = re.compile(r"(?:[\s\d,:\u2013-]|\b(?:and|or|to|until|till|at)\b)*")
 _PART: Final = re.compile(rf"\b(?P<word>{'|'.join(_PARTS)})\b")
@@ -91,7 +97,26 @@ def find_time_phrases(text: str) -> list[TimePhrase]:
         found += _spoken(low)
     if any(mark in low for mark in _OPENED):
         found += _bare(low)
-    return _on_one_clock(low, found)
+    return _on_one_clock(low, [_moved(low, one) for one in found])
+
+
+def _moved(low: str, phrase: TimePhrase) -> TimePhrase:
+    """The time with what moves it: "two hours after noon"; none tells what leaves its day."""
+    move = _MOVE.search(low, max(0, phrase.start - 40), phrase.start)
+    if move is None:
+        return phrase
+    by = _stretch(move)
+    times = [60 * int(at[:2]) + int(at[3:]) + by for at in phrase.readings]
+    stays = all(0 <= time < _DAY for time in times)
+    return TimePhrase(move.start(), phrase.end, tuple(map(_clock, times)) if stays else ())
+
+
+def _stretch(move: re.Match[str]) -> int:
+    """Minutes, negative before the hour."""
+    word = move["n"].split()[0]
+    number = {"a": 1.0, "an": 1.0, "half": 0.5}.get(word) or float(_HOURS.get(word) or word)
+    minutes = (number + bool(move["half"]) / 2) * (60 if move["unit"] == "hour" else 1)
+    return round(-minutes if move["side"] == "before" else minutes)
 
 
 def _on_one_clock(low: str, found: list[TimePhrase]) -> list[TimePhrase]:
