@@ -62,7 +62,8 @@ _AT: Final = re.compile(
     rf"(?:(?:{_PAST})\s+(?:minutes\s+)?(?:past|to)\b|{'|'.join(_NAMED)}\b|\d{{1,2}}:\d\d))"
 )
 _MOVE: Final = re.compile(
-    rf"(?<!for )\b(?:(?P<n>\d{{1,3}}|an?|half\s+an|{'|'.join(_HOURS)})\s+(?P<unit>hour|minute|min)s?)"
+    rf"(?<!for )\b(?:(?P<n>\d{{1,3}}|an?|half\s+an|{'|'.join(_HOURS)})"
+    rf"\s+(?P<unit>hour|minute|min)s?)"
     rf"(?P<half>\s+and\s+a\s+half)?\s+(?P<side>before|after)\s+(?:at\s+)?$"
 )
 """A stretch of time that moves the hour that it stands before: "an hour before midnight"."""

@@ -101,8 +101,10 @@ def _unit(slot: Slot) -> str:
 def _described(slot: Slot) -> str:
     choices = " or ".join(slot.readings)
     match slot.kind:
-        case "time":
+        case "time" if choices:
             return f"{slot.text!r} may be {choices}"
+        case "time":
+            return f"on which day, and at what hour, {slot.text!r} is"
         case "date" if choices:
             return f"{slot.text!r} may begin on {choices}"
         case "date":

@@ -40,7 +40,6 @@ def times(text: str) -> list[tuple[str, tuple[str, ...]]]:
         ("two hours before 18:00", [("two hours before 18:00", ("16:00",))]),
         ("half an hour after noon", [("half an hour after noon", ("12:30",))]),
         ("an hour and a half before 8 pm", [("an hour and a half before 8 pm", ("18:30",))]),
-        ("an hour before midnight", [("an hour before midnight", ())]),
         ("for two hours before 5 pm", [("5 pm", ("17:00",))]),
         ("at night at 2", [("2", ("02:00",))]),
         ("Breakfast at 9 and dinner at 8", [("9", ("09:00",)), ("8", ("20:00",))]),
@@ -52,6 +51,13 @@ def times(text: str) -> list[tuple[str, tuple[str, ...]]]:
 def test_times_that_are_told(text: str, found: list[tuple[str, tuple[str, ...]]]) -> None:
     """By the clock, by am and pm, or by a word for a part of the day."""
     assert times(text) == found
+
+
+def test_an_hour_that_is_moved_out_of_its_day_is_not_told() -> None:
+    """Before the midnight on Friday it may be either day."""
+    (phrase,) = find_time_phrases("an hour before midnight on Friday")
+
+    assert phrase.readings == ()
 
 
 @pytest.mark.parametrize(
