@@ -62,6 +62,8 @@ DROP_ROOM = tool("drop_room", Effect.CANCEL, {"stay_id": text("The stay.")})
 SEND_NOTE = tool(
     "send_note", Effect.WRITE, {"to": text(format="email"), "body": text("What to say.")}
 )
+FIND_BOARDS = tool("find_boards", Effect.READ, {"query": text("Words of its name.")})
+POST = tool("post", Effect.WRITE, {"board_id": text("The board."), "body": text("What to say.")})
 PLAN_TALK = tool(
     "plan_talk",
     Effect.WRITE,
