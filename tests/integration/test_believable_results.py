@@ -109,8 +109,7 @@ async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
     ("goal", "unserved"),
     [
         (
-            "Add an event 'dentist' on 2026-12-04 at 10:00, "
-            "then move my dentist event to 2026-12-05 at 10:00",
+            "Add an event 'dentist' on 2026-12-04 at 10:00, then update my dentist event",
             "no call that was made does it",
         ),
         (
@@ -118,7 +117,7 @@ async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
             "and one in Porto from 2026-12-06 to 2026-12-08",
             "done: 1 of 2",
         ),
-        ("Send the message 'we are live' to #general and #random", "done: 1 of 2"),
+        ("Send the message 'we are live' to #general and #finance", "done: 1 of 2"),
         (
             "Upload a file notes.txt with the text 'hello' and share it with ann@example.com",
             "no call that was made does it",
@@ -138,6 +137,24 @@ async def test_what_was_done_serves_only_what_it_does(
     else:
         assert len({o.tool for o in result.ledger.obligations}) == 2 or "1 of 2" in unserved
         assert len(result.receipts) >= 2
+
+
+async def test_a_move_that_no_tool_makes_is_asked_about_before_anything(
+    client: MissionClient, sandbox: Witness
+) -> None:
+    """What moves files moves no event to a day: that is said while nothing was added yet."""
+    goal = (
+        "Add an event 'dentist' on 2026-12-04 at 10:00, "
+        "then move my dentist event to 2026-12-05 at 10:00"
+    )
+    mission = await client.start(MissionRequest(goal=goal))
+    (asked,) = await eventually(mission.questions)
+    await mission.answer(asked.question_id, {"answer": "stop"})
+    result = await run_to_end(mission, approve)
+
+    assert "'to 2026-12-05': nothing takes this up" in asked.question
+    assert result.status is MissionStatus.FAILED
+    assert await sandbox.live(result.mission_id) == []
 
 
 async def test_a_success_that_was_rolled_back_is_no_success(

@@ -6,23 +6,42 @@ without a filter is taken only when a person says so.
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.language.said import quoted_spans, told_in
 from orchestrator.planning.matching.offered import offered, readable_thing
 from orchestrator.planning.matching.taken import FinderAnswer, Link, TakenCall
+from orchestrator.planning.matching.value_forms import plain_words
 from orchestrator.planning.models import Doubt
 from orchestrator.planning.rules.answers import is_empty
 from orchestrator.planning.rules.widening import filters_told, left_out_of
 
 
 def doubts_of_filters(call: TakenCall) -> tuple[Doubt, ...]:
-    """The filters that nothing was found with, and that what the call takes was found without."""
+    """The filters that nothing was found with, and that what the call takes was found without.
+
+    Words of a text that the call passes on as it was said are none: they describe nothing that is
+    looked for, whatever somebody searched by them.
+    """
     if call.hints or any(call.chosen_by_people):
         return ()
+    passed_on = _passed_on(call)
     for link in call.links:
         for answer in call.answers if link.finder is not None else ():
-            left = _left_out(link, answer)
+            left = {
+                name: value
+                for name, value in _left_out(link, answer).items()
+                if not passed_on or not plain_words(str(value)) <= passed_on
+            }
             if left and not _bears(link, left):
                 return (_doubt(link, left),)
     return ()
+
+
+def _passed_on(call: TakenCall) -> set[str]:
+    """The words of what is quoted or told in the clause, and goes into an argument as it is."""
+    said = {call.clause[start + 1 : end - 1] for start, end in quoted_spans(call.clause)}
+    said |= {told_in(call.clause) or ""}
+    sent = (value for value in call.arguments.values() if isinstance(value, str))
+    return {word for text in sent if text in said for word in plain_words(text)}
 
 
 def _left_out(link: Link, answer: FinderAnswer) -> JsonObject:

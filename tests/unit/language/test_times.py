@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.language.slots import find_slots, read_slots
+from orchestrator.language.times import find_time_phrases
 
 
 def times(text: str) -> list[tuple[str, tuple[str, ...]]]:

@@ -68,6 +68,8 @@ FIND_CHANNELS = tool(
 TELL = tool(
     "tell", Effect.WRITE, {"channel_id": text("Where."), "text": text("What to say.")}, "Tell it."
 )
+FIND_BOARDS = tool("find_boards", Effect.READ, {"query": text("Words of its name.")})
+POST = tool("post", Effect.WRITE, {"board_id": text("The board."), "body": text("What to say.")})
 PLAN_TALK = tool(
     "plan_talk",
     Effect.WRITE,

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.core.record import JsonObject
+from orchestrator.planning.matching.left_out import doubts_of_filters
 from orchestrator.planning.matching.match import doubts_of
 from orchestrator.planning.matching.taken import TakenCall
 from orchestrator.saga.served import Order
@@ -14,9 +15,11 @@ from tests.unit.planning.matching.conftest import (
     BILLS,
     DROP_ROOM,
     FIND_BILLS,
+    FIND_BOARDS,
     FIND_CHANNELS,
     FIND_ROOMS,
     PLAN_TALK,
+    POST,
     SEND_NOTE,
     SETTLE_BILL,
     TAKE_ROOM,
@@ -366,3 +369,28 @@ def test_a_thing_that_was_found_without_a_filter_is_asked_about(take: Take) -> N
 
     assert "nothing was found with board half" in doubt.why
     assert doubt.choices == ("House 2, Turin",)
+
+
+@pytest.mark.parametrize(
+    ("clause", "searched", "body", "asked"),
+    [
+        ("post 'we are live' to the board", "live", "we are live", []),
+        ("post 'we are live' to the staff board", "staff", "we are live", ["query staff"]),
+        ("post 'we are live' to the board", "live", "Good news", ["query live"]),
+    ],
+)
+def test_words_of_a_text_that_is_passed_on_are_no_filter(
+    take: Take, clause: str, searched: str, body: str, asked: list[str]
+) -> None:
+    """Whoever searched by what is only to be said has left nothing out; all else is asked."""
+    boards: JsonObject = {"found": [{"board_id": "d-1", "name": "Main board"}]}
+
+    call = take(
+        POST,
+        {"board_id": "d-1", "body": body},
+        clause,
+        (FIND_BOARDS, {"query": searched}, {"found": []}),
+        (FIND_BOARDS, {}, boards),
+    )
+
+    assert [d.about for d in doubts_of_filters(call)] == asked
