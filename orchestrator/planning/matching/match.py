@@ -29,7 +29,8 @@ def doubts_of(call: TakenCall) -> tuple[Doubt, ...]:
     """
     evidence = CallEvidence(call)
     unmatched = min((unmatched_in(said, evidence) for said in said_for(call)), key=len, default=[])
-    doubts = [_doubt(thing, evidence) for thing in unmatched[:_MOST]]
+    # What the goal says twice is asked about once.
+    doubts = [*dict.fromkeys(_doubt(thing, evidence) for thing in unmatched)][:_MOST]
     # A filter that was left out is often what was said: that is asked about once.
     said = {word for doubt in doubts for word in plain_words(doubt.about)}
     filters = [d for d in doubts_of_filters(call) if not said & plain_words(d.about)]

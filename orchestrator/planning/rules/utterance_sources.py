@@ -17,6 +17,7 @@ from orchestrator.planning.rules.parameters import Kind, Parameter, moment_at
 from orchestrator.planning.rules.utterance import Utterance
 
 _MINUTES_OF_AN_EVENT: Final = 60
+_ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _ONLY_WHEN_REQUIRED: Final = frozenset(
     {Kind.TEXT, Kind.TITLE, Kind.OBJECT, Kind.OTHER, Kind.PAGING, Kind.IDENTIFIER}
@@ -201,12 +202,17 @@ def _flags(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
 def _identifiers(
     parameter: Parameter, utterance: Utterance, draft: ArgumentDraft
 ) -> list[JsonValue]:
-    """Ids introduced by the parameter's noun, or by no noun at all; file names are no ids."""
+    """Ids introduced by the parameter's noun, or by no noun at all; file names are no ids.
+
+    Nor is an address on the web that no such noun introduces, unless the schema wants addresses.
+    """
     slots = [s for s in utterance.of("identifier") if not _FILE_NAME.search(str(s.value))]
     stems = {stem(word) for word in parameter.words} - {"id"}
     named = [s.value for s in slots if stem(s.hint) in stems]
     verb = tokens(without_lead(utterance.text))[:1]
     bare = [s.value for s in slots if not s.hint or s.hint in STOP_WORDS or [s.hint] == verb]
+    if parameter.schema.get("format") not in _ADDRESS_FORMATS:
+        bare = [value for value in bare if "://" not in str(value)]
     return [*named, *bare]
 
 

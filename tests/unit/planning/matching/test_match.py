@@ -61,6 +61,13 @@ def test_the_wrong_vendor_is_asked_about_with_the_right_one(take: Take) -> None:
     assert doubt.choices == ("Acme Ltd, 120.00 EUR",)
 
 
+def test_what_is_said_twice_is_asked_about_once(take: Take) -> None:
+    """The same question twice helps nobody, and takes the place of another."""
+    twice = settle(take, "b-1", "settle the bill over 7 EUR, I mean it, the bill over 7 EUR")
+
+    assert asked_about(twice) == ["7 EUR"]
+
+
 def test_no_question_shows_an_id(take: Take) -> None:
     """What is offered is what a person would call it."""
     doubts = doubts_of(settle(take, "b-1", "settle the bill of Initech"))

@@ -186,6 +186,19 @@ def test_ids_need_their_noun_or_none() -> None:
     assert stated("share q3-report.xlsx", inputs(file_id=STRING)) == {}
 
 
+def test_an_address_is_an_id_only_where_it_is_said_to_be_one() -> None:
+    """A link that stands somewhere in a goal is not what a booking or an offer is known by."""
+    offer = inputs(offer_id=STRING)
+    linked = inputs(page_id={"type": "string", "format": "uri"})
+
+    assert stated("book a table, see https://shop.example/42", offer) == {}
+    assert stated("book a table ![y](https://shop.example)", offer) == {}
+    assert stated("book offer urn://o/42", offer) == {"offer_id": "urn://o/42"}
+    assert stated("delete https://shop.example/42", linked) == {
+        "page_id": "https://shop.example/42"
+    }
+
+
 def test_value_that_the_schema_refuses_is_not_taken() -> None:
     """A city name is no airport code."""
     code: JsonObject = {"type": "string", "pattern": "^[A-Z]{3}$"}
