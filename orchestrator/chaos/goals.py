@@ -12,7 +12,7 @@ _ORDERS: Final[dict[str, tuple[str, ...]]] = {
         "calendar_create_event",
     ),
     "Find the latest sales report file and share it with lee@example.com": ("file_share_file",),
-    "Pay the invoice from Papier & Co and message my finance team about it": (
+    "Pay the invoice from Papier & Co and message #finance about it": (
         "payment_pay_invoice",
         "message_send",
     ),
