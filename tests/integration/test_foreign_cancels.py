@@ -25,6 +25,8 @@ from orchestrator.testing import approve, eventually, run_to_end, states_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pydantic import JsonValue
+
 OSLO = "Book a hotel in Oslo from 2026-12-03 to 2026-12-06"
 GENOA = "Subscribe to the weather alerts for Genoa"
 MADRID = "Please cancel my hotel in Madrid"
@@ -67,11 +69,16 @@ async def others(missions: MissionClient) -> list[MissionResult]:
     return list(await asyncio.gather(*(run_to_end(mission) for mission in started)))
 
 
-async def waits(missions: MissionClient, goal: str) -> tuple[MissionHandle, ConfirmationCard]:
-    """A mission with that goal, and the card that it waits at."""
+async def waits(
+    missions: MissionClient, goal: str, **answer: JsonValue
+) -> tuple[MissionHandle, ConfirmationCard, str]:
+    """A mission with that goal, the card that it waits at, and what it asked before."""
     mission = await missions.start(MissionRequest(goal=goal))
+    (asked,) = await eventually(mission.questions)
+    assert await mission.confirmations() == []
+    await mission.answer(asked.question_id, answer)
     (card,) = await eventually(mission.confirmations)
-    return mission, card
+    return mission, card, asked.question
 
 
 def read(card: ConfirmationCard) -> dict[str, str]:
@@ -81,12 +88,14 @@ def read(card: ConfirmationCard) -> dict[str, str]:
 async def test_another_missions_booking_shows_itself_and_stands_when_it_is_rejected(
     missions: MissionClient, providers: SandboxClient, others: list[MissionResult]
 ) -> None:
-    """Asked for Madrid, the only hotel there is would go: the card says Oslo, and whose it is."""
-    mission, card = await waits(missions, MADRID)
+    """Asked for Madrid, and only Oslo is there: that is asked; the card says Oslo, and whose."""
+    mission, card, asked = await waits(missions, MADRID, answer="go on")
     before = await providers.live()
     await mission.reject(card, reason="that is Oslo", approver="ann")
     result = await run_to_end(mission)
 
+    assert "you said 'Madrid'" in asked
+    assert "with city Oslo" in asked
     assert (card.tool, card.card_type) == ("hotel_cancel_booking", "structured-cancellation")
     assert read(card)["City"] == "Oslo"
     assert read(card)["Whose"] == "This mission did not make it"
@@ -101,7 +110,8 @@ async def test_an_approved_cancel_of_anothers_happens_once_though_the_worker_die
     place: Stack, missions: MissionClient, providers: SandboxClient, others: list[MissionResult]
 ) -> None:
     """Killed with the approval given and the cancel on the wire; a new worker ends it, once."""
-    mission, card = await waits(missions, BERGEN)
+    genoa = others[1].receipts[0].reference["alert_subscription_id"]
+    mission, card, asked = await waits(missions, BERGEN, alert_subscription_ids=[genoa])
     await providers.set_faults(
         [FaultRule(operation_id="weather_unsubscribe_alerts", kind="latency", delay_s=2, times=1)]
     )
@@ -112,6 +122,8 @@ async def test_an_approved_cancel_of_anothers_happens_once_though_the_worker_die
     result = await run_to_end(mission)
     effects = await providers.ledger(mission.mission_id)
 
+    assert "Nothing that was found says 'Bergen'" in asked
+    assert "Genoa" in asked
     assert read(card)["City"] == "Genoa"
     assert result.status is MissionStatus.SUCCEEDED
     assert [(e["operation"], e["kind"]) for e in effects] == [

@@ -110,15 +110,20 @@ class TakenCall:
 
     @property
     def chosen_by_people(self) -> frozenset[str]:
-        """The arguments that are what a person answered."""
-        values = [repr(value) for value in self.answered.values()]
-        return frozenset(n for n, value in self.arguments.items() if repr(value) in values)
+        """The arguments that are what a person answered, or one of the things they chose."""
+        return self._among(self.answered)
 
     @property
     def given_by_people(self) -> frozenset[str]:
         """The arguments that are what a person gave, with the goal or as an answer."""
-        values = [repr(value) for value in self.given.values()]
-        return frozenset(n for n, value in self.arguments.items() if repr(value) in values)
+        return self._among(self.given)
+
+    def _among(self, values: JsonObject) -> frozenset[str]:
+        """The arguments that are one of these values, or a member of one: a call for each."""
+        whole = {repr(value) for value in values.values()}
+        lists = (value for value in values.values() if isinstance(value, list))
+        said = whole | {repr(member) for members in lists for member in members}
+        return frozenset(name for name, value in self.arguments.items() if repr(value) in said)
 
     def _is_ours(self, name: str) -> bool:
         return name in self.tool.reference_inputs

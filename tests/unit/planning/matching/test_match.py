@@ -131,10 +131,11 @@ def test_another_currency_is_another_amount(take: Take) -> None:
     assert asked_about(settle(take, "b-2", "settle the bill of Acme over 120 USD")) == ["120 USD"]
 
 
-def test_a_person_who_chose_what_was_found_is_not_asked_again(take: Take) -> None:
-    """Who answers with the thing itself knows what it is called."""
-    answer = {"bill_id": "b-1"}
-
+@pytest.mark.parametrize("answer", [{"bill_id": "b-1"}, {"bill_ids": ["b-2", "b-1"]}])
+def test_a_person_who_chose_what_was_found_is_not_asked_again(
+    take: Take, answer: JsonObject
+) -> None:
+    """Who answers with the thing itself, or with several, knows what it is called."""
     call = settle(take, "b-1", "settle the bill of Acme", given=answer, answered=answer)
 
     assert doubts_of(call) == ()
