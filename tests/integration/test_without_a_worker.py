@@ -32,6 +32,12 @@ FLIGHT = "Book a flight to Lisbon"
 _AT_ONCE = timedelta(0)
 """After which a poller counts as gone, where a test does not want to wait for a minute."""
 
+_AS_FROM_A_TERMINAL = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "runpy.run_module('orchestrator', run_name='__main__', alter_sys=True)"
+)
+"""The command where it hears Ctrl-C: what a shell starts in the background inherits deafness."""
+
 Command = Callable[..., Awaitable[Ran]]
 
 
@@ -142,8 +148,8 @@ async def test_whoever_waits_is_told_and_goes_on_waiting(idle: Stack) -> None:
 async def test_ctrl_c_stops_the_watching_and_says_so(idle: Stack) -> None:
     """Not the mission, which stays where it is."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "orchestrator", "mission", "start", WEATHER),
-        *("--id", "interrupted", "--wait"),
+        *(sys.executable, "-c", _AS_FROM_A_TERMINAL),
+        *("mission", "start", WEATHER, "--id", "interrupted", "--wait"),
         env=on_queue(idle, "never"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
