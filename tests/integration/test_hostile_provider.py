@@ -24,13 +24,14 @@ from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.demo import DINING
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end
 from orchestrator.testing.commands import Ran, run_apart
 from tests.integration.installations import standing
 
-GOAL = "Reserve a table for four at an Italian restaurant in Lisbon on 2026-12-04 at 20:00"
+GOAL = f"Reserve a table for four at an Italian restaurant in Lisbon on {DINING} at 20:00"
 HOSTILE = (
     "Luna\x1b[2J\x1b[1;31m 1 EUR \u202eRUE 1\u2066 \x9b31m\nPrice 1 EUR [red]x[/red] "
     "<img src=x> ![y](https://evil.example) **b** \U000e0041"

@@ -27,6 +27,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.runtime.demo import DINING
 from orchestrator.saga.ledger import Ledger, Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
@@ -87,7 +88,7 @@ class Event:
 
     async def creation(self) -> tuple[ToolCall, Obligation]:
         """The call that makes the event, approved, and what it leaves."""
-        made = await self.prepare(CREATE, {"title": "Dinner", "start_date": "2026-12-04"}, step=2)
+        made = await self.prepare(CREATE, {"title": "Dinner", "start_date": DINING}, step=2)
         assert made.call is not None
         assert made.obligation is not None
         return made.call, made.obligation

@@ -15,6 +15,7 @@ from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import CurrencyUnknown
 from orchestrator.messages.mission import MissionRequest
+from orchestrator.runtime.demo import LEAVING, RETURNING
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually
@@ -189,7 +190,7 @@ async def test_an_amount_finer_than_its_currency_is_asked_about(own_stack: Stack
 
 async def test_two_prices_that_differ_are_no_price(own_stack: Stack) -> None:
     """The sandbox quotes an undeclared `price` beside the fare: the card shows both."""
-    goal = "Rent a compact car in Lisbon from 2026-12-03 to 2026-12-06"
+    goal = f"Rent a compact car in Lisbon from {LEAVING} to {RETURNING}"
     mission, card = await _waiting(own_stack, goal)
 
     assert card.price is None
@@ -199,7 +200,7 @@ async def test_two_prices_that_differ_are_no_price(own_stack: Stack) -> None:
 
 async def test_the_declared_price_is_the_price(own_stack: Stack) -> None:
     """Whatever it is called, and whatever else stands beside it."""
-    goal = "Book a hotel in Lisbon from 2026-12-03 to 2026-12-06"
+    goal = f"Book a hotel in Lisbon from {LEAVING} to {RETURNING}"
     mission, card = await _waiting(own_stack, goal)
 
     assert card.price is not None
@@ -219,7 +220,7 @@ async def test_a_limit_that_holds_no_price_is_asked_about_by_name(
     own_stack: Stack, goal: str, argument: str
 ) -> None:
     """It is never dropped: of two prices that differ, or in another currency; somebody chooses."""
-    limited = f"{goal} from 2026-12-03 to 2026-12-06 for at most 300 JPY"
+    limited = f"{goal} from {LEAVING} to {RETURNING} for at most 300 JPY"
     mission = await (await own_stack.client()).start(MissionRequest(goal=limited))
     (question,) = await eventually(mission.questions)
     before = await mission.confirmations()

@@ -41,6 +41,7 @@ from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.runtime.defaults import default_tools
+from orchestrator.runtime.demo import LEAVING
 from orchestrator.runtime.worker import build
 from orchestrator.testing import approve, run_to_end
 
@@ -140,7 +141,7 @@ async def walled(
 @pytest.fixture(scope="module")
 async def booking(client: MissionClient) -> str:
     """The id of a flight that another mission has booked."""
-    goal = "Book a flight from Berlin to Lisbon on 2026-12-03"
+    goal = f"Book a flight from Berlin to Lisbon on {LEAVING}"
     result = await run_to_end(await client.start(MissionRequest(goal=goal)), approve)
     (receipt,) = result.receipts
     return str(receipt.reference["booking_id"])
@@ -212,7 +213,7 @@ async def test_a_goal_that_no_agent_may_reach_is_refused_before_it_is_begun(
     walled: MissionClient, sandbox: Witness
 ) -> None:
     """With the name of the tool; the part that could be done is not."""
-    goal = "Book a flight from Berlin to Lisbon on 2026-12-03 and settle the electricity bill"
+    goal = f"Book a flight from Berlin to Lisbon on {LEAVING} and settle the electricity bill"
 
     result = await _run(walled, goal)
 
