@@ -17,9 +17,9 @@ from orchestrator.messages.leg import LegStatus, Question
 from orchestrator.messages.mission import AcceptedMission, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.plan_answers import MOST_ROUNDS
-from orchestrator.planning.models import CallTool, Doubt, MissionPlan
+from orchestrator.planning.models import CallTool, Doubt, GiveUp, MissionPlan
 from orchestrator.saga.served import Order
-from orchestrator.testing import FakeWorld, fake_leg
+from orchestrator.testing import FakeWorld, fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task
 
 if TYPE_CHECKING:
@@ -83,6 +83,26 @@ async def test_going_on_does_it_and_says_what_was_left(
     ]
     assert [a.came_to for a in result.plan_answers] == ["go on"]
     assert len(world.sent("book_flight")) == 1
+
+
+@pytest.mark.parametrize("is_lost", [True, False], ids=["by itself", "by a person"])
+async def test_what_was_done_past_a_doubt_is_rolled_back(
+    stage: Stage, world: FakeWorld, *, is_lost: bool
+) -> None:
+    """The flight is the mission's own, whatever its leg was told of the plan's doubts."""
+    visa = fake_leg("visa", after=("flight",))
+    world.plan(fake_leg("flight", orders=[FLIGHT]), *([visa] if is_lost else []))
+    world.decide("flight", CallTool(tool="book_flight"))
+    world.decide("visa", GiveUp(reason="no visa"))
+    world.doubt(LOST)
+    mission = await stage.start(goal="book a flight and feed the cat")
+
+    await mission.answer(await mission.plan_question(), {"answer": "go on"})
+    await mission.over()
+    report = await mission.report() if is_lost else await (await mission.start_rollback()).result()
+
+    assert states_of(report.ledger) == {"book_flight": "cancelled"}
+    assert report.notes == ()
 
 
 async def test_who_goes_on_past_what_does_not_match_means_it_so(
