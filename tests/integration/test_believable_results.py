@@ -20,6 +20,7 @@ from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, Missi
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
+from orchestrator.runtime.demo import DINING, LEAVING, RETURNING, day_in
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
 
 BOOKED = "Your flight is booked, reference ABC123"
-TABLE = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
+TABLE = f"Reserve a table in Lisbon on {DINING} at 20:00 for 4"
 LOCKERS = Path(__file__).parents[1] / "documents" / "lockers.yaml"
 
 
@@ -58,7 +59,7 @@ async def test_a_model_that_only_says_so_has_booked_nothing(
     planner = PerAgentPlanner(ChainingPlanner(Router), lambda: model, default_model="a:model")
     async with served_by(stack, planner, "claiming") as client:
         mission = await client.start(
-            MissionRequest(goal="Book a flight from Berlin to Lisbon on 2026-12-03")
+            MissionRequest(goal=f"Book a flight from Berlin to Lisbon on {LEAVING}")
         )
         result = await run_to_end(mission, approve)
         shown = await cli("mission", "show", mission.mission_id)
@@ -70,7 +71,7 @@ async def test_a_model_that_only_says_so_has_booked_nothing(
     assert [u.leg_id for u in result.unserved] == ["1-flights"]
     assert [s.outcome for s in result.legs[0].steps] == ["refused", "done"]
     assert shown.exit_code == 0
-    assert "unserved: 'Book a flight from Berlin to Lisbon on 2026-12-03'" in shown.stdout
+    assert f"unserved: 'Book a flight from Berlin to Lisbon on {LEAVING}'" in shown.stdout
     assert "unproved" in shown.stdout
     assert watched.exit_code == 1
     assert json.loads(watched.stdout)["status"] == "incomplete"
@@ -109,12 +110,12 @@ async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
     ("goal", "unserved"),
     [
         (
-            "Add an event 'dentist' on 2026-12-04 at 10:00, then update my dentist event",
+            f"Add an event 'dentist' on {DINING} at 10:00, then update my dentist event",
             "no call that was made does it",
         ),
         (
-            "Book a hotel in Lisbon from 2026-12-03 to 2026-12-06, "
-            "and one in Porto from 2026-12-06 to 2026-12-08",
+            f"Book a hotel in Lisbon from {LEAVING} to {RETURNING}, "
+            f"and one in Porto from {RETURNING} to {day_in(15)}",
             "done: 1 of 2",
         ),
         ("Send the message 'we are live' to #general and #finance", "done: 1 of 2"),
@@ -144,15 +145,15 @@ async def test_a_move_that_no_tool_makes_is_asked_about_before_anything(
 ) -> None:
     """What moves files moves no event to a day: that is said while nothing was added yet."""
     goal = (
-        "Add an event 'dentist' on 2026-12-04 at 10:00, "
-        "then move my dentist event to 2026-12-05 at 10:00"
+        f"Add an event 'dentist' on {DINING} at 10:00, "
+        f"then move my dentist event to {day_in(12)} at 10:00"
     )
     mission = await client.start(MissionRequest(goal=goal))
     (asked,) = await eventually(mission.questions)
     await mission.answer(asked.question_id, {"answer": "stop"})
     result = await run_to_end(mission, approve)
 
-    assert "'to 2026-12-05': nothing takes this up" in asked.question
+    assert f"'to {day_in(12)}': nothing takes this up" in asked.question
     assert result.status is MissionStatus.FAILED
     assert await sandbox.live(result.mission_id) == []
 

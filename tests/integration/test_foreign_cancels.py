@@ -17,6 +17,7 @@ from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.messages.names import leg_workflow_id
+from orchestrator.runtime.demo import LEAVING, RETURNING
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import bundled_specs
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-OSLO = "Book a hotel in Oslo from 2026-12-03 to 2026-12-06"
+OSLO = f"Book a hotel in Oslo from {LEAVING} to {RETURNING}"
 GENOA = "Subscribe to the weather alerts for Genoa"
 MADRID = "Please cancel my hotel in Madrid"
 BERGEN = "Stop the weather alerts for Bergen"
