@@ -1,10 +1,12 @@
 """Deciding the conditions of a goal by what a leg found: pure, and recorded where it is done."""
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
 from orchestrator.language.intent import Slot
 from orchestrator.language.slots import find_slots
 from orchestrator.planning.answer_evidence import LookedAt, evidence_in
@@ -19,10 +21,12 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.rules.parameters import DAYS, tool_parameters
 from orchestrator.planning.rules.telling import tell
 from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.saga.judged import is_about
 
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _JOINED: Final = re.compile(r"\b(?:and|or|nor|but|while)\b", re.IGNORECASE)
 _THAT_DAY: Final = re.compile(r"\b(?:that|the\s+same)\s+(?:day|date|evening|night)|\bthen\b", re.I)
 _NOT: Final = re.compile(r"\b(?:not|no)\b\s*|(?<=\w)n['\u2019]t\b", re.IGNORECASE)
@@ -76,6 +80,8 @@ def _decided(condition: GoalCondition, context: StepContext, catalog: Catalog) -
     days = _days(slots) or (_days(around) if _THAT_DAY.search(condition.told) else [])
     if _JOINED.search(condition.told) or not is_about(seen.arguments, seen.body, days):
         return _left_open(condition, answered)
+    if not days and _is_of_a_default_day(tool, seen, _days(around)):
+        return _left_open(condition, answered)
     told, denied = _undenied(condition.told)
     times = dict.fromkeys(str(slot.value)[:5] for slot in around if slot.kind == "time")
     answer = LookedAt(seen.body, tool, seen.arguments, tuple(times), tuple(days))
@@ -84,6 +90,15 @@ def _decided(condition: GoalCondition, context: StepContext, catalog: Catalog) -
         return _left_open(condition, answered)
     met = found.is_so is not (denied is not condition.is_unless)
     return Decided(clause=condition.clause, met=met, why=f"{seen.tool} answers {found.said}")
+
+
+def _is_of_a_default_day(tool: Tool, seen: Observation, days: Iterable[str]) -> bool:
+    """Whether a provider chose the day that it told of, and none of those that the goal names."""
+    named = set(days)
+    dated = [p.name for p in tool_parameters(tool) if p.kind in DAYS]
+    if not named or not dated or any(name in seen.arguments for name in dated):
+        return False
+    return named.isdisjoint(_DAY.findall(json.dumps(seen.body)))
 
 
 def _days(slots: Iterable[Slot]) -> list[str]:

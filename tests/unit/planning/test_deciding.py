@@ -202,3 +202,13 @@ def test_a_leg_that_only_looks_makes_no_call_that_leaves_something(
     assert deed_of_a_look(book, look, shipped)
     assert deed_of_a_look(read, look, shipped) is None
     assert deed_of_a_look(book, step_context, shipped) is None
+
+
+@pytest.mark.parametrize(("day", "met"), [("2026-12-04", True), ("2026-11-23", None)])
+def test_a_day_that_the_provider_chose_tells_nothing_of_those_that_are_meant(
+    day: str, met: bool | None, decide: Any
+) -> None:
+    """The condition names no day, and the goal does: the forecast of today is none of it."""
+    goal = "Book a room in Oslo from 2026-12-04 to 2026-12-06 if it rains there"
+
+    assert decide("it rains there", FORECAST, {**RAINY, "date": day}, goal=goal).met is met
