@@ -9,12 +9,13 @@ from typing import Any
 
 from rapidfuzz import fuzz, process
 
-from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.compile import compile_documents
 from orchestrator.catalog.digest import content_digest
 from orchestrator.catalog.functions import compile_functions
+from orchestrator.catalog.skipped import SkippedOperation
 from orchestrator.catalog.source import read_sources
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import DocumentInvalid, OverlayWarning, ToolNotFound
+from orchestrator.core.errors import OverlayWarning, SkippedWarning, ToolNotFound
 from orchestrator.core.record import JsonObject
 
 _NEAR = 3
@@ -37,11 +38,15 @@ class Catalog:
         tools: Mapping[str, Tool],
         *,
         digest: str | None = None,
+        skipped: Sequence[SkippedOperation] = (),
     ) -> None:
         """Take what is compiled already, by name; the other constructors compile.
 
-        What was compiled by an earlier release keeps the digest that names it.
+        What was compiled by an earlier release keeps the digest that names it. What was skipped is
+        no part of that: it can be called by nobody.
         """
+        self.skipped = tuple(skipped)
+        """What the documents mark as tools and cannot be, each with its place and its reason."""
         self._digest = digest
         self.documents: Mapping[str, JsonObject] = MappingProxyType(dict(documents))
         """Document name to its parsed content, overlays applied, references inside itself."""
@@ -52,30 +57,29 @@ class Catalog:
     def load(cls, *paths: str | Path, overlays: Sequence[str | Path] = ()) -> "Catalog":
         """Compile documents from files, and from the files of folders.
 
-        Each action of an overlay that selects nothing is an OverlayWarning.
+        Each operation that is skipped is a SkippedWarning, and each action of an overlay that
+        selects nothing an OverlayWarning.
 
         Raises:
             DocumentUnreadable: a file is missing, or is neither JSON nor YAML.
-            DocumentInvalid: a document cannot be compiled, or an overlay is at fault.
+            DocumentInvalid: one is no document of a version that we read, or an overlay is at
+                fault.
             UsageError: no document was found.
         """
-        return cls.from_documents(load_documents(*paths, overlays=overlays))
+        catalog = cls.from_documents(load_documents(*paths, overlays=overlays))
+        for operation in catalog.skipped:
+            warnings.warn(str(operation), SkippedWarning, stacklevel=2)
+        return catalog
 
     @classmethod
     def from_documents(cls, documents: Mapping[str, JsonObject]) -> "Catalog":
         """Compile parsed documents, by name.
 
         Raises:
-            DocumentInvalid: one cannot be compiled, or two tools have one name.
+            DocumentInvalid: one is no document of a version that we read.
         """
-        tools: dict[str, Tool] = {}
-        for name in sorted(documents):
-            for tool in compile_document(name, documents[name]).values():
-                if (other := tools.get(tool.name)) is not None:
-                    reason = f"the operationId {tool.name!r} is taken by a tool of {other.document}"
-                    raise DocumentInvalid(tool.document, "/paths", reason)
-                tools[tool.name] = tool
-        return cls(documents, tools)
+        compiled = compile_documents(documents)
+        return cls(documents, compiled.tools, skipped=compiled.skipped)
 
     @classmethod
     def from_functions(cls, functions: Iterable[Mapping[str, Any]]) -> "Catalog":
@@ -124,7 +128,7 @@ def load_documents(
 
     Raises:
         DocumentUnreadable: a file is missing, or is neither JSON nor YAML.
-        DocumentInvalid: a reference to another file leads nowhere, or an overlay is at fault.
+        DocumentInvalid: an overlay is at fault.
         UsageError: no document was found.
     """
     sources = read_sources(paths, overlays)

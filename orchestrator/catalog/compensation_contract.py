@@ -11,6 +11,7 @@ from orchestrator.catalog.conditions import parse_conditions
 from orchestrator.catalog.contract import input_name, read_conditions
 from orchestrator.catalog.expressions import expressions_of, input_read, parse_filling
 from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.peers import Peers
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -41,26 +42,24 @@ _SAMPLE_CALL_ID = "mission-7f3a9c2e4b1d.1-flights.12"
 _ROOM_FOR_CALL_ID = 64
 
 
-def read_compensation(
-    operation: Operation, tool: Tool, tools: Mapping[str, Tool]
-) -> Compensation | None:
+def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compensation | None:
     """The compensation of a tool; None when it declares no cancel tool.
 
-    `tool` is the operation, compiled; `tools` are those of the same document, by name.
+    `tool` is the operation, compiled; `peers` are those of the same document.
 
     Raises:
-        DocumentInvalid: the cancel or probe tool is not in the document, an expression is
-            malformed, or a value is not what its key takes.
+        DocumentInvalid: the cancel or probe tool is not in the document or was skipped, an
+            expression is malformed, or a value is not what its key takes.
     """
     cancels = operation.node.at("x-orchet-cancels")
     if cancels is None:
         return None
     args, probe = operation.node.at(f"{_PREFIX}args"), operation.node.at(f"{_PREFIX}probe")
-    cancel = _same_document_tool(cancels, tools)
+    cancel = peers.named(cancels)
     template = _template(cancel, args) if args is not None else _matched(cancel, tool)
     given: dict[str, Any] = {}
     if probe is not None:
-        given["probe"] = _probe(probe, tool, tools)
+        given["probe"] = _probe(probe, tool, peers)
         given["gone_when"] = _gone_when(probe)
     for name, read in _SETTINGS.items():
         if (setting := operation.node.at(f"{_PREFIX}{name}")) is not None:
@@ -68,14 +67,14 @@ def read_compensation(
     return Compensation(cancel=template, **given)
 
 
-def _probe(declared: DocumentNode, tool: Tool, tools: Mapping[str, Tool]) -> ToolCallTemplate:
+def _probe(declared: DocumentNode, tool: Tool, peers: Peers) -> ToolCallTemplate:
     named = declared if isinstance(declared.value, str) else declared.require("operationId")
     for key, place in declared.raw_items() if named is not declared else ():
         if key not in ("operationId", "args", GONE_WHEN):
             raise place.invalid(
                 f"a probe is an operationId, or an object of operationId, args and {GONE_WHEN}"
             )
-    probe = _same_document_tool(named, tools)
+    probe = peers.named(named)
     args = declared.at("args")
     return _template(probe, args) if args is not None else _matched(probe, tool, answered=False)
 
@@ -89,13 +88,6 @@ def _gone_when(declared: DocumentNode) -> tuple[str, ...]:
     if any(c.reading and c.reading.source == "header" for c in parse_conditions(conditions)):
         raise found.invalid(f"{GONE_WHEN} reads the body of the probe's answer, or its status")
     return conditions
-
-
-def _same_document_tool(name: DocumentNode, tools: Mapping[str, Tool]) -> Tool:
-    found = tools.get(name.text())
-    if found is None:
-        raise name.invalid(f"no tool of this document is called {name.text()!r}")
-    return found
 
 
 def _template(called: Tool, args: DocumentNode) -> ToolCallTemplate:

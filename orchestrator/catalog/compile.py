@@ -1,6 +1,7 @@
-"""A document's operations compiled to tools."""
+"""The operations of documents compiled to tools; what cannot be compiled is left out, and told."""
 
-import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -18,43 +19,113 @@ from orchestrator.catalog.contract import (
 )
 from orchestrator.catalog.inputs import choose_content_type, is_json, read_inputs
 from orchestrator.catalog.operations import Operation, check_document, operations
+from orchestrator.catalog.peers import Peers
 from orchestrator.catalog.price_declaration import read_price
+from orchestrator.catalog.skipped import SkippedOperation, skipped
 from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool_names import Place, name_tools, place_of
+from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.expansion import SchemaExpansion
 from orchestrator.json_schema.flatten import flatten_object
 
-TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""What planners and model providers take as the name of a tool."""
+
+class Compiled(NamedTuple):
+    """What the operations of documents came to."""
+
+    tools: dict[str, Tool]
+    """By name."""
+    skipped: tuple[SkippedOperation, ...]
+    """Those that are marked as tools and cannot be."""
 
 
-def compile_document(name: str, document: JsonObject) -> dict[str, Tool]:
-    """The tools of one document, by name.
+def compile_document(name: str, document: JsonObject) -> Compiled:
+    """The tools of one document.
 
     Args:
         name: what the document is called, e.g. flights.
         document: parsed; references lead no further than the document itself.
 
     Raises:
-        DocumentInvalid: with the JSON pointer of what cannot be compiled.
+        DocumentInvalid: it is no document of a version that we read.
     """
-    root = DocumentNode.of(name, document)
-    check_document(root)
-    exposed = [op for op in operations(root) if op.is_tool]
-    plain: dict[str, Tool] = {}
-    for operation in exposed:
-        tool = compile_operation(operation)
-        if tool.name in plain:
-            raise operation.node.invalid(f"the operationId {tool.name!r} is taken by another")
-        plain[tool.name] = tool
-    return {
-        tool.name: _with_compensation(operation, tool, plain)
-        for operation, tool in zip(exposed, plain.values(), strict=True)
+    return compile_documents({name: document})
+
+
+def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
+    """The tools of documents, by name, whatever their order.
+
+    Raises:
+        DocumentInvalid: one is no document of a version that we read.
+    """
+    left_out: list[SkippedOperation] = []
+    exposed = {
+        name: read_exposed(DocumentNode.of(name, documents[name]), left_out)
+        for name in sorted(documents)
     }
+    names = name_tools(operation for group in exposed.values() for operation in group)
+    tools = {
+        tool.name: tool
+        for group in exposed.values()
+        for tool in _compile_group(group, names, left_out)
+    }
+    return Compiled(tools, tuple(left_out))
 
 
-def compile_operation(operation: Operation) -> Tool:
+def read_exposed(root: DocumentNode, left_out: list[SkippedOperation]) -> list[Operation]:
+    """The operations that a document exposes as tools; to the list, what cannot be read of others.
+
+    Raises:
+        DocumentInvalid: it is no document of a version that we read.
+    """
+    check_document(root)
+    found = []
+    for operation in operations(root, lambda label, e: left_out.append(skipped(label, e))):
+        try:
+            if operation.is_tool:
+                found.append(operation)
+        except DocumentInvalid as fault:
+            left_out.append(skipped(operation.label, fault))
+    return found
+
+
+def _compile_group(
+    exposed: Sequence[Operation], names: Mapping[Place, str], left_out: list[SkippedOperation]
+) -> list[Tool]:
+    """The tools of one document.
+
+    Where a tool cannot be compiled, neither can those that it would undo: what is skipped for that
+    may be named by others in turn.
+    """
+    plain: dict[Place, Tool] = {}
+    faults: dict[Place, DocumentInvalid] = {}
+    for operation in exposed:
+        place = place_of(operation)
+        try:
+            plain[place] = compile_operation(operation, names[place])
+        except DocumentInvalid as fault:
+            faults[place] = fault
+    while True:
+        whole: dict[Place, Tool] = {}
+        known = len(faults)
+        peers = Peers(exposed, plain, faults)
+        for operation in exposed:
+            if (tool := plain.get(place_of(operation))) is not None:
+                try:
+                    whole[place_of(operation)] = _with_peers(operation, tool, peers)
+                except DocumentInvalid as fault:
+                    faults[place_of(operation)] = fault
+        if len(faults) == known:
+            break
+        plain = {place: tool for place, tool in plain.items() if place not in faults}
+    left_out += [
+        skipped(op.label, faults[place_of(op)]) for op in exposed if place_of(op) in faults
+    ]
+    return list(whole.values())
+
+
+def compile_operation(operation: Operation, name: str) -> Tool:
     """One operation, without what other operations add to it: its compensation.
 
     Raises:
@@ -64,7 +135,7 @@ def compile_operation(operation: Operation) -> Tool:
     server, server_variables = read_server(operation)
     card_type = read_card_type(operation)
     return Tool(
-        name=read_name(operation),
+        name=name,
         document=operation.document,
         domain=next(iter(operation.node.texts_at("tags")), operation.document),
         summary=(operation.node.text_at("summary") or "").strip(),
@@ -91,20 +162,6 @@ def compile_operation(operation: Operation) -> Tool:
         idempotency_header=inputs.idempotency_header,
         credentials=read_credentials(operation),
     )
-
-
-def read_name(operation: Operation) -> str:
-    """The operationId.
-
-    Raises:
-        DocumentInvalid: it is missing, or cannot be the name of a tool.
-    """
-    name = operation.node.require("operationId")
-    if not TOOL_NAME.fullmatch(name.text()):
-        raise name.invalid(
-            f"{name.text()!r} cannot name a tool: letters, digits, _ and - only, at most 64"
-        )
-    return name.text()
 
 
 def _output_schema(operation: Operation) -> JsonObject | None:
@@ -136,8 +193,11 @@ def _answer_schema(written: DocumentNode, expansion: SchemaExpansion) -> JsonObj
     return expansion.closed(schema)
 
 
-def _with_compensation(operation: Operation, tool: Tool, tools: dict[str, Tool]) -> Tool:
-    compensation = read_compensation(operation, tool, tools)
+def _with_peers(operation: Operation, tool: Tool, peers: Peers) -> Tool:
+    """The tool with what other operations add to it: its compensation, and what it cancels."""
+    if (name := peers.tool_name(tool.cancel_for)) != tool.cancel_for:
+        tool = tool.model_copy(update={"cancel_for": name})
+    compensation = read_compensation(operation, tool, peers)
     if compensation is None:
         return tool
     references = reference_inputs(tool, compensation)

@@ -1,16 +1,22 @@
 """The operations of a document: where each stands, and what its path and document add to it."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.expansion import DocumentSchemas
+from orchestrator.json_schema.openapi_dialect import openapi_version
 from orchestrator.json_schema.pointer import format_pointer
 from orchestrator.json_schema.wellformed import find_defect
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
 SAFE_METHODS = frozenset({"GET", "HEAD"})
+TOOL_MARK = "x-orchet-tool"
+_LATER_METHODS = ("query",)
+"""That came with OpenAPI 3.2."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +39,11 @@ class Operation:
         Raises:
             DocumentInvalid: x-orchet-tool is neither true nor false.
         """
-        flag = self.node.at("x-orchet-tool")
+        flag = self.node.at(TOOL_MARK)
         if flag is None:
             return False
         if not isinstance(flag.value, bool):
-            raise flag.invalid("x-orchet-tool is true or false")
+            raise flag.invalid(f"{TOOL_MARK} is true or false")
         return flag.value
 
     @property
@@ -73,26 +79,65 @@ class Operation:
         return None
 
 
-def operations(root: DocumentNode) -> Iterator[Operation]:
+OnFault = Callable[[str, DocumentInvalid], None]
+"""Told what is left out, an operation or all of a path, and why."""
+
+
+def _pass_over(_: str, __: DocumentInvalid) -> None:
+    """For those who were told of the faults before."""
+
+
+def operations(root: DocumentNode, on_fault: OnFault = _pass_over) -> Iterator[Operation]:
     """Every operation of a document that `check_document` has passed, in its order.
 
+    What cannot be read of its paths is left out, and the rest goes on.
+
     Raises:
-        DocumentInvalid: `openapi` is not 3.0.x or 3.1.x, or `paths` is not an object of objects.
+        DocumentInvalid: its version is none that we read, or `paths` is no object.
     """
-    _check_version(root)
+    check_version(root)
     schemas = DocumentSchemas(root)
-    for path, path_item in root.items("paths"):
+    paths = root.at("paths")
+    for path, written in paths.raw_items() if paths is not None else ():
         if path.startswith("x-"):
             continue
-        path_item.mapping()
-        for method in METHODS:
-            if (node := path_item.at(method)) is not None:
+        try:
+            path_item = written.overlaid()
+            path_item.mapping()
+        except DocumentInvalid as fault:
+            on_fault(path, fault)
+            continue
+        for method, found in _operations_of(path_item):
+            try:
+                node = found.overlaid()
                 node.mapping()
-                yield Operation(root.document, path, method.upper(), node, path_item, root, schemas)
+                _check_method(method, node)
+            except DocumentInvalid as fault:
+                on_fault(f"{method} {path}", fault)
+            else:
+                yield Operation(root.document, path, method, node, path_item, root, schemas)
+
+
+def _operations_of(path_item: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
+    """Method, upper case, and place of each operation of a path; those of OpenAPI 3.2 last."""
+    for method in (*METHODS, *_LATER_METHODS):
+        if (found := path_item.raw(method)) is not None:
+            yield method.upper(), found
+    more = path_item.raw("additionalOperations")
+    if more is not None and isinstance(more.value, dict):
+        yield from more.raw_items()
+
+
+def _check_method(method: str, node: DocumentNode) -> None:
+    if method.lower() not in METHODS and node.is_true(TOOL_MARK):
+        raise node.invalid(
+            f"the method {method} is called by nobody here",
+            f"leave it unmarked; those that are called: {', '.join(METHODS).upper()}",
+        )
 
 
 def check_document(root: DocumentNode) -> None:
-    """Refuse what is not an OpenAPI 3.0 or 3.1 document, or not made of JSON's values.
+    """Refuse what is not an OpenAPI document of a version that we read, or not of JSON's values.
 
     Every value of the document is looked at.
 
@@ -101,14 +146,30 @@ def check_document(root: DocumentNode) -> None:
     """
     if (fault := find_defect(root.value)) is not None:
         raise DocumentInvalid(root.document, format_pointer(fault.path), fault.reason)
-    _check_version(root)
+    check_version(root)
 
 
-def _check_version(root: DocumentNode) -> None:
+def check_version(root: DocumentNode, file: str = "FILE") -> None:
+    """Refuse what is not an OpenAPI document of a version that we read.
+
+    Raises:
+        DocumentInvalid: with the version that was found, if any, and how it can be converted.
+    """
     mapping = root.mapping()
-    version = mapping.get("openapi")
-    if isinstance(version, str) and version.startswith(("3.0.", "3.1.")):
+    if openapi_version(mapping) is not None:
         return
-    found = version if version is not None else mapping.get("swagger")
+    if (old := mapping.get("swagger")) is not None and "openapi" not in mapping:
+        raise root.invalid(
+            f"it is a document of Swagger {old}, and OpenAPI 3.0, 3.1 or 3.2 is wanted",
+            f"convert it: npx --yes swagger2openapi --patch --outfile {_converted(file)} "
+            f"{shlex.quote(file)}",
+        )
+    found = mapping.get("openapi")
     written = f"it is {found!r}" if found is not None else "the key 'openapi' is missing"
-    raise root.invalid(f"an OpenAPI 3.0 or 3.1 document is wanted; {written}")
+    raise root.invalid(f"an OpenAPI 3.0, 3.1 or 3.2 document is wanted; {written}")
+
+
+def _converted(file: str) -> str:
+    """The file that a converted document is written to, beside the one that it was made of."""
+    path = PurePath(file)
+    return shlex.quote(str(path.with_name(f"{path.stem}.openapi.json")))

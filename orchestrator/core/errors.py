@@ -201,9 +201,12 @@ class DocumentInvalid(SpecError, Worded):
     document: str
     pointer: str
     reason: str
+    remedy: str = ""
+    """What would mend it, where more can be said than to correct the place."""
 
     def __str__(self) -> str:
-        return f"{self.document} at {self.pointer or '/'}: {self.reason}"
+        mended = f"; {self.remedy}" if self.remedy else ""
+        return f"{self.document} at {self.pointer or '/'}: {self.reason}{mended}"
 
 
 class CatalogNotFound(SpecError, Worded):
@@ -638,6 +641,10 @@ class NotReserved(Worded):
 
 class OverlayWarning(UserWarning):
     """An action of an overlay changed nothing: a path that was mistyped, or that has moved."""
+
+
+class SkippedWarning(UserWarning):
+    """An operation that is marked as a tool cannot be one, and was left out."""
 
 
 class FunctionWarning(UserWarning):

@@ -1,7 +1,7 @@
 """Documents as they are written: each value with its place, which error messages name."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
@@ -26,6 +26,8 @@ class DocumentNode:
     root: JsonObject
     value: JsonValue
     path: tuple[str, ...] = ()
+    beneath: "Mapping[str, DocumentNode] | None" = None
+    """What this object has from the one that it refers to: see `overlaid`."""
 
     @classmethod
     def of(cls, document: str, root: JsonObject) -> "DocumentNode":
@@ -37,9 +39,9 @@ class DocumentNode:
         """Where this is, as an RFC 6901 pointer."""
         return format_pointer(self.path)
 
-    def invalid(self, reason: str) -> DocumentInvalid:
+    def invalid(self, reason: str, remedy: str = "") -> DocumentInvalid:
         """The error that names this place."""
-        return DocumentInvalid(self.document, self.pointer, reason)
+        return DocumentInvalid(self.document, self.pointer, reason, remedy)
 
     def at(self, *keys: str) -> "DocumentNode | None":
         """What this object has under a key, under one of that, ..., references followed.
@@ -56,6 +58,8 @@ class DocumentNode:
         """What this object has under `key`, as written: a reference is not followed."""
         if not isinstance(self.value, dict) or key not in self.value:
             return None
+        if self.beneath is not None and key in self.beneath:
+            return self.beneath[key]
         return self._child(key, self.value[key])
 
     def require(self, key: str) -> "DocumentNode":
@@ -80,8 +84,9 @@ class DocumentNode:
 
     def raw_items(self) -> Iterator[tuple[str, "DocumentNode"]]:
         """Key and place of each value of this object, as written."""
+        beneath = self.beneath or {}
         for key, value in self.mapping().items():
-            yield key, self._child(key, value)
+            yield key, beneath.get(key) or self._child(key, value)
 
     def raw_elements(self) -> Iterator["DocumentNode"]:
         """The place of each element of this list, as written."""
@@ -137,6 +142,25 @@ class DocumentNode:
                 return node
             node = node.target(reference)
         raise self.invalid("this reference leads in a circle")
+
+    def overlaid(self) -> "DocumentNode":
+        """What this refers to, with what stands beside the reference over it; else itself.
+
+        For path items and operations: in those an overlay may have added something beside a `$ref`.
+
+        Raises:
+            DocumentInvalid: as `resolved`.
+        """
+        target = self.resolved()
+        if target is self or not isinstance(self.value, dict) or self.value.keys() == {"$ref"}:
+            return target
+        reference = reference_of(self.value)
+        assert reference is not None
+        under = self.target(reference).overlaid()
+        own = {key: held for key, held in self.value.items() if key != "$ref"}
+        beneath = {key: place for key, place in under.raw_items() if key not in own}
+        merged = {**{key: place.value for key, place in beneath.items()}, **own}
+        return replace(self, value=merged, beneath=beneath)
 
     def target(self, reference: str) -> "DocumentNode":
         """The place that a reference string written here names.

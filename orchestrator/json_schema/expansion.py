@@ -9,7 +9,11 @@ from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.openapi_dialect import ANNOTATIONS, as_json_schema
+from orchestrator.json_schema.openapi_dialect import (
+    ANNOTATIONS,
+    as_json_schema,
+    openapi_version,
+)
 from orchestrator.json_schema.references import format_reference, parse_reference, reference_of
 from orchestrator.json_schema.schema_graph import SchemaGraph
 from orchestrator.json_schema.walker import KEYWORDS
@@ -48,8 +52,7 @@ class DocumentSchemas:
 
     def __init__(self, root: DocumentNode) -> None:
         """Take the root of the document; nothing is read before it is asked for."""
-        version = root.value.get("openapi") if isinstance(root.value, dict) else None
-        is_3_0 = isinstance(version, str) and version.startswith("3.0")
+        is_3_0 = openapi_version(root.value) == (3, 0)
         graph = SchemaGraph()
         self.inputs = SchemaExpansion(graph, "readOnly", is_3_0=is_3_0)
         self.outputs = SchemaExpansion(graph, "writeOnly", is_3_0=is_3_0)

@@ -1,6 +1,12 @@
-"""The dialects of JSON Schema in OpenAPI 3.0 and 3.1, turned to JSON Schema 2020-12."""
+"""The dialects of JSON Schema in OpenAPI 3.0, 3.1 and 3.2, turned to JSON Schema 2020-12."""
+
+import re
+
+from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
+
+_VERSION = re.compile(r"(3)\.([012])(?:\.\S+)?")
 
 ANNOTATIONS = frozenset(
     {
@@ -18,12 +24,24 @@ ANNOTATIONS = frozenset(
 """Keywords that constrain nothing; those of ours say what a value means."""
 
 
+def openapi_version(document: JsonValue) -> tuple[int, int] | None:
+    """The version of OpenAPI that a document says, as (3, 1); None when it is none that we read.
+
+    A version without its last part, or without quotes in YAML, is understood.
+    """
+    said = document.get("openapi") if isinstance(document, dict) else None
+    if isinstance(said, bool) or not isinstance(said, str | float):
+        return None
+    found = _VERSION.fullmatch(str(said))
+    return (int(found[1]), int(found[2])) if found is not None else None
+
+
 def as_json_schema(schema: JsonObject, *, is_3_0: bool, is_nullable: bool) -> JsonObject:
     """A schema of OpenAPI as one of JSON Schema 2020-12.
 
     Args:
         schema: without the schemas inside of it being looked at; it is changed.
-        is_3_0: whether the document is, and not of 3.1.
+        is_3_0: whether the document is, and not of a later version.
         is_nullable: whether it was written with `nullable: true`, which only 3.0 has.
     """
     example = schema.pop("example", None)

@@ -46,7 +46,7 @@ class Endpoints:
 
     def __init__(self, server_variables: Mapping[str, str]) -> None:
         self._server_variables = dict(server_variables)
-        self._operations: dict[tuple[str, str], dict[str, Operation]] = {}
+        self._operations: dict[tuple[str, str], dict[tuple[str, str], Operation]] = {}
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
 
     def of(self, catalog: Catalog, tool: Tool) -> Endpoint:
@@ -68,9 +68,9 @@ class Endpoints:
     def _operation(self, catalog: Catalog, tool: Tool) -> Operation:
         key = (catalog.digest, tool.document)
         if key not in self._operations:
-            found = _operations_by_id(catalog, tool)
+            found = _operations_by_place(catalog, tool)
             _keep(self._operations, key, found, limit=_MAX_DOCUMENTS)
-        operation = self._operations[key].get(tool.name)
+        operation = self._operations[key].get((tool.path, tool.method))
         if operation is None:
             raise DocumentInvalid(tool.document, "/paths", f"no operation is called {tool.name!r}")
         return operation
@@ -100,13 +100,13 @@ def _compile(
     )
 
 
-def _operations_by_id(catalog: Catalog, tool: Tool) -> dict[str, Operation]:
+def _operations_by_place(catalog: Catalog, tool: Tool) -> dict[tuple[str, str], Operation]:
     document = catalog.documents.get(tool.document)
     if document is None:
         raise DocumentInvalid(tool.document, "", f"{tool.name} has no document, so no address")
     # Once per document: its operations share the schemas.
     root = DocumentNode.of(tool.document, _object(_without_notices(document)))
-    return {o.operation_id: o for o in operations(root) if o.operation_id is not None}
+    return {(o.path, o.method): o for o in operations(root)}
 
 
 def _without_notices(value: JsonValue) -> JsonValue:

@@ -21,6 +21,7 @@ from orchestrator.catalog.overlay import IdleAction
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.openapi_dialect import openapi_version
 from orchestrator.json_schema.pointer import parse_pointer
 
 _MODULES = (
@@ -65,7 +66,7 @@ def lint(documents: Mapping[str, JsonObject], *, idle: Iterable[IdleAction] = ()
         findings += document_rules.document_findings(root, content)
         exposed, faults = _exposed(root)
         findings += faults
-        is_3_1 = str(content.get("openapi")).startswith("3.1.")
+        is_3_1 = openapi_version(content) != (3, 0)
         findings += schema_rules.schema_findings(document, exposed, is_3_1=is_3_1)
         for subject in subjects(exposed):
             findings += _tool_findings(subject)
@@ -124,8 +125,12 @@ def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Finding]]:
     """The operations that are tools, and what kept us from seeing others."""
     found: list[Operation] = []
     faults: list[Finding] = []
+
+    def unread(_: str, fault: DocumentInvalid) -> None:
+        faults.append(document_rules.unreadable(fault))
+
     try:
-        for operation in operations(root):
+        for operation in operations(root, unread):
             try:
                 if operation.is_tool:
                     found.append(operation)

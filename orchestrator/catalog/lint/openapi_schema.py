@@ -6,12 +6,14 @@ from functools import cache
 import jsonschema_rs
 from jsonschema import Draft202012Validator
 from jsonschema_rs import ValidationError, ValidationErrorKind
-from openapi_spec_validator.schemas import schema_v30, schema_v31
+from openapi_spec_validator.schemas import schema_v30, schema_v31, schema_v32
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.openapi_dialect import openapi_version
 from orchestrator.json_schema.pointer import format_pointer
 
+_SCHEMAS = {(3, 0): schema_v30, (3, 1): schema_v31, (3, 2): schema_v32}
 _MASK = "this value"
 """Stands for values in messages: some are as long as the document."""
 
@@ -20,10 +22,9 @@ def openapi_breaches(content: JsonObject) -> Iterator[tuple[str, str]]:
     """The JSON pointer of each breach of the OpenAPI schema, and what is wrong there.
 
     Args:
-        content: a document whose `openapi` says 3.0.x or 3.1.x.
+        content: a document of a version that we read.
     """
-    is_3_0 = str(content["openapi"]).startswith("3.0")
-    for breach in _validator(is_3_0=is_3_0).iter_errors(content):
+    for breach in _validator(openapi_version(content) or (3, 1)).iter_errors(content):
         for cause in _causes(breach):
             yield format_pointer(cause.instance_path), cause.message
 
@@ -41,9 +42,9 @@ def _meta_validator() -> jsonschema_rs.Validator:
 
 
 @cache
-def _validator(*, is_3_0: bool) -> jsonschema_rs.Validator:
+def _validator(version: tuple[int, int]) -> jsonschema_rs.Validator:
     # In Rust: the same check by a validator in Python takes a minute for the largest documents.
-    return jsonschema_rs.validator_for(dict(schema_v30 if is_3_0 else schema_v31), mask=_MASK)
+    return jsonschema_rs.validator_for(dict(_SCHEMAS[version]), mask=_MASK)
 
 
 def _causes(breach: ValidationError) -> Iterator[ValidationError]:

@@ -7,7 +7,9 @@ from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
 from orchestrator.catalog.lint.keyword_values import Breach, operation_keywords, without
 from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.peers import Peers
 from orchestrator.catalog.tool import Compensation, Tool
+from orchestrator.catalog.tool_names import name_tools, place_of
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 
@@ -25,7 +27,7 @@ class Subject:
     breaches: tuple[Breach, ...] = ()
     """What its keywords hold and do not take."""
     peers: Mapping[str, "Subject"] = field(default_factory=dict)
-    """The tools of the same document, itself included, by operationId."""
+    """The tools of the same document, itself included, by operationId and by name."""
 
     @property
     def name(self) -> str:
@@ -54,27 +56,32 @@ class Subject:
 
 def subjects(exposed: Iterable[Operation]) -> list[Subject]:
     """The tools of one document, each knowing the others."""
-    compiled = [_compiled(operation) for operation in exposed]
-    tools = {subject.tool.name: subject.tool for subject in compiled if subject.tool is not None}
-    whole = [_with_compensation(subject, tools) for subject in compiled]
+    listed = list(exposed)
+    names = name_tools(listed)
+    compiled = [_compiled(operation, names[place_of(operation)]) for operation in listed]
+    tools = {place_of(s.operation): s.tool for s in compiled if s.tool is not None}
+    faults = {place_of(s.operation): s.fault for s in compiled if s.fault is not None}
+    known = Peers(listed, tools, faults)
+    whole = [_with_compensation(subject, known) for subject in compiled]
     peers = {s.operation.operation_id: s for s in whole if s.operation.operation_id is not None}
+    peers |= {s.tool.name: s for s in whole if s.tool is not None}
     return [replace(subject, peers=peers) for subject in whole]
 
 
-def _compiled(operation: Operation) -> Subject:
+def _compiled(operation: Operation, name: str) -> Subject:
     subject = Subject(operation)
     try:
         subject = replace(subject, breaches=tuple(operation_keywords().breaches(operation.node)))
-        return replace(subject, tool=compile_operation(subject.readable))
+        return replace(subject, tool=compile_operation(subject.readable, name))
     except DocumentInvalid as fault:
         return replace(subject, fault=fault)
 
 
-def _with_compensation(subject: Subject, tools: Mapping[str, Tool]) -> Subject:
+def _with_compensation(subject: Subject, peers: Peers) -> Subject:
     if subject.tool is None:
         return subject
     try:
-        compensation = read_compensation(subject.readable, subject.tool, tools)
+        compensation = read_compensation(subject.readable, subject.tool, peers)
     except DocumentInvalid as fault:
         return replace(subject, fault=fault)
     return replace(subject, compensation=compensation)

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from orchestrator.catalog.compile import TOOL_NAME
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.tool_names import TOOL_NAME
 
 _FEWEST_WORDS = 5
 _CAMEL_CASE = re.compile(r"\b[a-z]+[A-Z]\w*\b")

@@ -30,7 +30,8 @@ _ADDRESS_SPACE = 4_096 * MEGABYTE
 def _compiled(documents: Documents) -> str:
     catalog = Catalog.from_documents(documents)
     assert len(catalog.digest) == 64
-    return f"{len(catalog)} tools"
+    left_out = [f"; {s.document} at {s.pointer}: {s.reason}" for s in catalog.skipped]
+    return f"{len(catalog)} tools{''.join(left_out)}"
 
 
 def _linted(documents: Documents) -> str:

@@ -58,13 +58,13 @@ _SMALL = {
     "number-nan.json": "NaN is no JSON number",
     "number-of-5000-digits.yaml": "4300 digits",
     "openapi-4.yaml": "4.0.0",
-    "openapi-a-list.yaml": "3.0 or 3.1 document is wanted",
-    "openapi-a-number.yaml": "it is 3.1",
+    "openapi-a-list.yaml": "3.0, 3.1 or 3.2 document is wanted",
+    "openapi-a-number.yaml": "1 tools",
     "operation-a-list.yaml": "at /paths/~1thing/get: an object is wanted",
-    "operation-id-a-list.yaml": "get/operationId: a string is wanted",
-    "operation-id-an-injection.yaml": "cannot name a tool",
-    "operation-id-missing.yaml": "'operationId' is missing",
-    "operation-ids-repeated.yaml": "'thing_do' is taken",
+    "operation-id-a-list.yaml": "1 tools",
+    "operation-id-an-injection.yaml": "1 tools",
+    "operation-id-missing.yaml": "1 tools",
+    "operation-ids-repeated.yaml": "2 tools",
     "parameter-content-a-list.yaml": "parameters/0/content: an object is wanted",
     "parameter-in-nowhere.yaml": "cannot be in 'space'",
     "parameter-style-a-number.yaml": "parameters/0/style: a string is wanted",
@@ -123,7 +123,7 @@ _SMALL = {
     "servers-variable-without-default.yaml": "'default' is missing",
     "servers-variables-a-list.yaml": "variables: an object is wanted",
     "summary-a-list.yaml": "summary: a string is wanted",
-    "swagger-2.yaml": "it is '2.0'",
+    "swagger-2.yaml": "swagger2openapi",
     "tabs.yaml": "line 3",
     "tag-of-binary.yaml": "is not understood",
     "tag-of-python.yaml": "is not understood",
@@ -344,7 +344,7 @@ def test_each_document_of_the_corpus_is_examined() -> None:
 
 def test_what_does_not_compile_is_found_by_the_linter(outcomes: Outcomes) -> None:
     """A document that was read and is refused by the compiler has a finding that is an error."""
-    refused = [n for n in _SMALL if outcomes(n)["compile"].startswith("DocumentInvalid")]
+    refused = [n for n in _SMALL if " at /" in outcomes(n)["compile"]]
     told = ("ORC00", "DocumentInvalid")
     silent = [name for name in refused if not outcomes(name)["lint"].startswith(told)]
 

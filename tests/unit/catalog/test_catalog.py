@@ -117,12 +117,16 @@ def test_an_unknown_tool_is_refused_with_near_names(shop: dict[str, Any]) -> Non
     assert far.value.near == ()
 
 
-def test_one_name_in_two_documents_is_refused(shop: dict[str, Any]) -> None:
-    """The error names both documents."""
-    with pytest.raises(DocumentInvalid, match="taken by a tool of a") as refused:
-        Catalog.from_documents({"a": shop, "b": shop})
+def test_one_name_in_two_documents_names_neither(shop: dict[str, Any]) -> None:
+    """Each is called after its document, and a contract still means the tool of its own."""
+    catalog = Catalog.from_documents({"a": shop, "b": shop})
 
-    assert refused.value.document == "b"
+    place = catalog.tool("b_shop_place_order")
+    assert "shop_place_order" not in catalog.tools
+    assert len(catalog) == 6
+    assert place.compensation is not None
+    assert place.compensation.cancel.tool == "b_shop_cancel_order"
+    assert catalog.tool("b_shop_cancel_order").cancel_for == "b_shop_place_order"
 
 
 def test_a_folder_is_read_for_its_documents_only(shop: dict[str, Any], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ Make = Callable[..., dict[str, Any]]
 
 
 def compiled(document: dict[str, Any]) -> Tool:
-    (tool,) = compile_document("things", document).values()
+    (tool,) = compile_document("things", document).tools.values()
     return tool
 
 
@@ -24,7 +24,7 @@ def test_only_exposed_operations_become_tools(shop: dict[str, Any]) -> None:
     shop["paths"]["x-owner"] = "team"
     shop["paths"]["/hidden"] = {"get": {"operationId": "x y", "x-orchet-tool": False}}
 
-    assert set(compile_document("shop", shop)) == {
+    assert set(compile_document("shop", shop).tools) == {
         "shop_place_order",
         "shop_find_order",
         "shop_cancel_order",
@@ -38,7 +38,7 @@ def test_the_words_of_the_operation_are_kept(shop: dict[str, Any]) -> None:
     operation["x-orqen-examples"] = ["where is my order"]
     operation["x-orchet-load-policy"] = "core"
 
-    tool = compile_document("shop", shop)["shop_find_order"]
+    tool = compile_document("shop", shop).tools["shop_find_order"]
 
     assert tool.summary == "Find an order by your reference."
     assert (tool.document, tool.domain, tool.method, tool.path) == (
@@ -152,7 +152,7 @@ def test_effect_and_card_follow_the_contract(
 
 def test_a_tool_that_names_its_cancel_tool_creates_an_obligation(shop: dict[str, Any]) -> None:
     """The pair compiles to an obligation and its cancel."""
-    tools = compile_document("shop", shop)
+    tools = compile_document("shop", shop).tools
 
     assert tools["shop_place_order"].effect is Effect.OBLIGATION
     assert tools["shop_place_order"].card_type == "structured-order"
@@ -177,7 +177,7 @@ def test_what_can_be_cancelled_is_an_obligation_whatever_else_is_said(
     del operation["x-orchet-requires-confirmation"]
     shop["paths"]["/ordering"] = {method: operation | keywords}
 
-    tool = compile_document("shop", shop)["shop_place_order"]
+    tool = compile_document("shop", shop).tools["shop_place_order"]
 
     assert (tool.effect, tool.card_type) == (Effect.OBLIGATION, card)
 
@@ -185,11 +185,11 @@ def test_what_can_be_cancelled_is_an_obligation_whatever_else_is_said(
 def test_what_nothing_undoes_is_said_and_otherwise_not_written(shop: dict[str, Any]) -> None:
     """Catalogs that do not use it keep the content, and so the digest, that they had before."""
     operation = shop["paths"]["/orders"]["post"]
-    before = compile_document("shop", shop)["shop_place_order"]
+    before = compile_document("shop", shop).tools["shop_place_order"]
     del operation["x-orchet-cancels"]
     operation["x-orchet-irreversible"] = True
 
-    tool = compile_document("shop", shop)["shop_place_order"]
+    tool = compile_document("shop", shop).tools["shop_place_order"]
 
     assert "irreversible" not in before.as_json()
     assert Tool.model_validate(before.as_json()) == before
@@ -252,9 +252,6 @@ def test_personal_fields_are_named_by_input(one_operation: Make, json_body: Make
 @pytest.mark.parametrize(
     ("change", "pointer"),
     [
-        ({"operationId": "book it"}, "/paths/~1thing/get/operationId"),
-        ({"operationId": "x" * 65}, "/paths/~1thing/get/operationId"),
-        ({"operationId": 7}, "/paths/~1thing/get/operationId"),
         ({"x-orchet-tool": "yes"}, "/paths/~1thing/get/x-orchet-tool"),
         (
             {"x-orchet-requires-confirmation": 1},
@@ -268,45 +265,41 @@ def test_personal_fields_are_named_by_input(one_operation: Make, json_body: Make
         ({"responses": []}, "/paths/~1thing/get/responses"),
     ],
 )
-def test_what_cannot_be_compiled_is_refused_where_it_stands(
+def test_what_cannot_be_compiled_is_skipped_where_it_stands(
     one_operation: Make, change: dict[str, Any], pointer: str
 ) -> None:
-    """The error carries the JSON pointer of the very value."""
+    """It carries the JSON pointer of the very value."""
     document = one_operation()
     document["paths"]["/thing"]["get"].update(change)
 
-    with pytest.raises(DocumentInvalid) as refused:
-        compile_document("things", document)
+    tools, (skipped,) = compile_document("things", document)
 
-    assert refused.value.pointer == pointer
-    assert refused.value.document == "things"
-
-
-def test_a_tool_without_an_operation_id_is_refused(one_operation: Make) -> None:
-    """The name of a tool is never guessed."""
-    document = one_operation()
-    del document["paths"]["/thing"]["get"]["operationId"]
-
-    with pytest.raises(DocumentInvalid, match="operationId") as refused:
-        compile_document("things", document)
-
-    assert refused.value.pointer == "/paths/~1thing/get"
-
-
-def test_two_tools_of_one_name_are_refused(one_operation: Make) -> None:
-    """Within a document a name is taken once."""
-    document = one_operation()
-    document["paths"]["/other"] = document["paths"]["/thing"]
-
-    with pytest.raises(DocumentInvalid, match="taken"):
-        compile_document("things", document)
+    assert tools == {}
+    assert skipped.pointer == pointer
+    assert skipped.document == "things"
+    assert skipped.reason
+    assert skipped.remedy
 
 
 @pytest.mark.parametrize(
     "document",
-    [{}, {"openapi": "3.2.0"}, {"openapi": 3.1}, {"swagger": "2.0"}, {"openapi": "2.0.0"}],
+    [{}, {"openapi": "4.2.0"}, {"openapi": 3.5}, {"openapi": True}, {"openapi": "2.0.0"}],
 )
 def test_other_versions_are_refused(document: dict[str, Any]) -> None:
-    """Only OpenAPI 3.0 and 3.1 are understood."""
-    with pytest.raises(DocumentInvalid, match=r"3\.0 or 3\.1"):
+    """Only OpenAPI 3.0 to 3.2 are understood."""
+    with pytest.raises(DocumentInvalid, match=r"3\.0, 3\.1 or 3\.2"):
         compile_document("things", document)
+
+
+@pytest.mark.parametrize("version", ["3.0", "3.0.4", 3.0, "3.1", 3.1, "3.1.2", "3.2.0", 3.2])
+def test_a_version_is_understood_without_its_last_part(one_operation: Make, version: Any) -> None:
+    """In YAML an unquoted version is a number."""
+    document = {**one_operation(), "openapi": version}
+
+    assert len(compile_document("things", document).tools) == 1
+
+
+def test_swagger_is_refused_with_the_command_that_converts_it() -> None:
+    """One sentence says what it is, and what to do."""
+    with pytest.raises(DocumentInvalid, match=r"Swagger 2\.0.*npx --yes swagger2openapi"):
+        compile_document("things", {"swagger": "2.0", "paths": {}})

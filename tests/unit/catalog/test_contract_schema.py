@@ -16,7 +16,6 @@ from orchestrator.catalog.card_types import CARD_TYPES, OURS
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
 from orchestrator.catalog.source import read_contract_schema
-from orchestrator.core.errors import DocumentInvalid
 
 ROOT = Path(__file__).parents[3]
 SCHEMA: Any = json.loads((ROOT / "specs/x-orchet.schema.json").read_text(encoding="utf-8"))
@@ -50,13 +49,12 @@ def is_allowed(keyword: str, value: Any) -> bool:
 
 
 def refusal(document: Any, keyword: str) -> str | None:
-    """Why compile refuses the document because of the keyword's value; None when it does not."""
-    try:
-        Catalog.from_documents({"shop": document})
-    except DocumentInvalid as error:
+    """Why compile skips an operation because of the keyword's value; None when it does not."""
+    for skipped in Catalog.from_documents({"shop": document}).skipped:
         # That a name leads to no tool is no matter of the value's form.
-        is_form = "no tool of this document" not in error.reason
-        return str(error) if f"/{keyword}" in error.pointer and is_form else None
+        is_form = "no tool of this document" not in skipped.reason
+        if f"/{keyword}" in skipped.pointer and is_form:
+            return str(skipped)
     return None
 
 

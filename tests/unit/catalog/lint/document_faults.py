@@ -194,7 +194,7 @@ def by_article(shop: dict[str, Any]) -> None:
 
 FAULTS: list[tuple[str, Change, str]] = [
     ("ORC001", lambda s: s["info"].pop("title"), "/info"),
-    ("ORC001", lambda s: s.update(openapi="3.2.0"), ""),
+    ("ORC001", lambda s: s.update(openapi="3.3.0"), ""),
     ("ORC002", in_answer(GET, {"$ref": "#/components/schemas/Order"}), f"{AT_GET}{ANSWER}"),
     ("ORC010", put(GET, operationId=None), AT_GET),
     ("ORC010", put(GET, operationId="find it"), f"{AT_GET}/operationId"),

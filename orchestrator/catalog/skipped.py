@@ -1,0 +1,35 @@
+"""What a document marks as a tool and cannot be one: left out, and told."""
+
+from pydantic import Field
+
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.record import Record
+
+_REMEDY = "correct this place, in the document or by an overlay"
+
+
+class SkippedOperation(Record):
+    """An operation that was left out of a catalog, so that the others can be called."""
+
+    document: str
+    operation: str = Field(description="its operationId, else its method and path")
+    pointer: str = Field(description="RFC 6901 pointer to what is wrong, overlays applied")
+    reason: str
+    remedy: str = _REMEDY
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operation} of {self.document} is skipped: {self.reason} "
+            f"(at {self.pointer or '/'}); {self.remedy}"
+        )
+
+
+def skipped(operation: str, fault: DocumentInvalid) -> SkippedOperation:
+    """The operation of that label, left out for this fault."""
+    return SkippedOperation(
+        document=fault.document,
+        operation=operation,
+        pointer=fault.pointer,
+        reason=fault.reason,
+        remedy=fault.remedy or _REMEDY,
+    )

@@ -1,0 +1,95 @@
+"""What the tools of documents are called: by their operationId, or by a name made of it.
+
+A name depends on nothing but the operation itself, except where two would have the same one: then
+neither gets it, so that whoever says that name means no tool and not the wrong one.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+from orchestrator.catalog.operations import Operation
+
+TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""What planners and model providers take as the name of a tool."""
+_LONGEST = 64
+_OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
+_BRACES = re.compile(r"[{}]")
+
+Place = tuple[str, str, str]
+"""Document, path and method of an operation: no two have the same."""
+
+
+def place_of(operation: Operation) -> Place:
+    """Where an operation stands."""
+    return operation.document, operation.path, operation.method
+
+
+def name_tools(operations: Iterable[Operation]) -> dict[Place, str]:
+    """The name of each of these operations, which may be of several documents.
+
+    An operationId that can name a tool, and that no other operation has, is its name.
+    """
+    documents: defaultdict[str, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        documents[operation.document].append(operation)
+    within = [name for group in documents.values() for name in _named_within(group).items()]
+    often = Counter(name for _, name in within)
+    apart = [
+        (place, name if often[name] == 1 else _shaped(f"{place[0]}_{name}"))
+        for place, name in within
+    ]
+    often = Counter(name for _, name in apart)
+    return {
+        place: name if often[name] == 1 else _marked(name, " ".join(place)) for place, name in apart
+    }
+
+
+def why_named(operation: Operation, name: str) -> str | None:
+    """Why a tool is not called by its operationId; None when it is."""
+    said = operation.operation_id
+    if said == name:
+        return None
+    if not said:
+        return "it has no operationId"
+    if not TOOL_NAME.fullmatch(said):
+        return f"the operationId {said!r} cannot name a tool"
+    return f"the operationId {said!r} is there more than once"
+
+
+def _named_within(operations: Sequence[Operation]) -> dict[Place, str]:
+    """The names of the operations of one document, each there once."""
+    said = Counter(operation.operation_id for operation in operations)
+    wishes = [_wish(op, is_unique=said[op.operation_id] == 1) for op in operations]
+    often = Counter(wishes)
+    return {
+        place_of(op): wish
+        if often[wish] == 1 or (wish == op.operation_id and said[wish] == 1)
+        else _marked(wish, f"{op.method} {op.path}")
+        for op, wish in zip(operations, wishes, strict=True)
+    }
+
+
+def _wish(operation: Operation, *, is_unique: bool) -> str:
+    """What an operation would be called if it were the only one."""
+    said = operation.operation_id if is_unique else None
+    of_place = f"{operation.method.lower()} {_BRACES.sub('', operation.path)}"
+    return (_shaped(said) if said else "") or _shaped(of_place)
+
+
+def _shaped(text: str) -> str:
+    """The text as the name of a tool; '' when no letter or digit of it can be in one."""
+    if TOOL_NAME.fullmatch(text):
+        return text
+    shaped = _OTHERS.sub("_", text).strip("_-")
+    if not shaped:
+        return ""
+    shaped = shaped if TOOL_NAME.match(shaped) else f"_{shaped}"
+    return shaped if len(shaped) <= _LONGEST else _marked(shaped, text)
+
+
+def _marked(name: str, origin: str) -> str:
+    """The name with a mark of what it was made of, not too long."""
+    mark = sha256(origin.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{name[: _LONGEST - len(mark) - 1].rstrip('_-')}_{mark}"
