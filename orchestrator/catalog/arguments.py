@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
@@ -14,6 +13,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.pii import Handle, field_of, handles_in, handles_within
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.formats import ASKED
 from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.pointer import format_pointer
 from orchestrator.json_schema.validator import KEYWORDS, Keyword, SchemaValidator, extra_names
@@ -32,7 +32,7 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
     """
     try:
         validator = _validator_class(personal_fields(catalog, tool))(
-            tool.input_schema, format_checker=Draft202012Validator.FORMAT_CHECKER
+            tool.input_schema, format_checker=ASKED
         )
         violations = describe_violations(validator.iter_errors(arguments))
         return tuple(dict.fromkeys((*check_names(catalog, tool, arguments), *violations)))

@@ -15,7 +15,9 @@ from orchestrator.json_schema.flatten import flatten_object, rename_properties
 
 _IDEMPOTENCY_HEADERS = frozenset({"idempotency-key", "x-idempotency-key"})
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
-_FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
+_JSON = "application/json"
+_FORM = "application/x-www-form-urlencoded"
+_RANGES = {"*/*": _JSON, "application/*": _JSON, "text/*": "text/plain"}
 _WHOLE_BODY = "body"
 
 Expand = Callable[[DocumentNode], JsonObject]
@@ -157,7 +159,7 @@ def _read_body(operation: Operation, expand: Expand) -> _Body:
     required = body.is_true("required")
     written = media_type.raw("schema")
     schema = expand(written) if written is not None else {}
-    if is_json(content_type) or content_type in _FORM_TYPES:
+    if is_structured(content_type):
         opened = operation.schemas.inputs.opened
         flat = flatten_object(opened(schema), opened=opened)
         if flat is not None and (required or not flat.constraints):
@@ -165,8 +167,7 @@ def _read_body(operation: Operation, expand: Expand) -> _Body:
             fields = tuple(_body_fields(flat.properties, needed, media_type))
             constraints = flat.constraints if required else _all_or_none(flat.required, fields)
             return _Body(content_type, fields, needed, constraints)
-    text: JsonObject = {"type": "string"}
-    whole = schema if schema or is_json(content_type) else text
+    whole = schema if is_structured(content_type) else text_schema(schema)
     if (description := body.text_at("description")) is not None:
         whole = {"description": description, **whole}
     binding = InputBinding(name=_WHOLE_BODY, location="body", field="", required=required)
@@ -176,17 +177,63 @@ def _read_body(operation: Operation, expand: Expand) -> _Body:
 def choose_content_type(media_types: Iterable[str]) -> str | None:
     """The media type that we send: JSON before forms before anything else; None of none."""
     offered = sorted(media_types)
-    for wanted in ("application/json", None, *_FORM_TYPES):
+    wanted: tuple[Callable[[str], bool], ...]
+    wanted = (lambda offer: offer == _JSON, is_json, is_form, is_multipart, _sends_json)
+    for is_wanted in wanted:
         for offer in offered:
-            if offer == wanted or (wanted is None and is_json(offer)):
+            if is_wanted(offer):
                 return offer
     return offered[0] if offered else None
 
 
+def sent_type(media_type: str) -> str:
+    """What is sent for a declared media type: of a range of types, one that is in it."""
+    return _RANGES.get(_essence(media_type), media_type)
+
+
 def is_json(content_type: str) -> bool:
     """Whether a media type, with or without parameters, is JSON."""
-    essence = content_type.partition(";")[0].strip().lower()
-    return essence == "application/json" or essence.endswith("+json")
+    essence = _essence(content_type)
+    return essence == _JSON or essence.endswith("+json")
+
+
+def is_form(content_type: str) -> bool:
+    """Whether a media type, with or without parameters, is that of a form in one text."""
+    return _essence(content_type) == _FORM
+
+
+def is_multipart(content_type: str) -> bool:
+    """Whether a media type, with or without parameters, is one of several parts."""
+    return _essence(content_type).startswith("multipart/")
+
+
+def _essence(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _sends_json(content_type: str) -> bool:
+    return is_json(sent_type(content_type))
+
+
+def is_structured(content_type: str) -> bool:
+    """Whether what a schema says of fields is what is sent in this media type."""
+    return any(kind(content_type) for kind in (_sends_json, is_form, is_multipart))
+
+
+def text_schema(schema: JsonObject) -> JsonObject:
+    """The schema of a body that is sent as the text it is: XML, CSV, a file.
+
+    An object that the document describes for it would have to be written by rules of that format.
+    """
+    if _types_of(schema) & {"string", "number", "integer", "boolean"}:
+        return schema
+    about: JsonObject = {key: schema[key] for key in ("title", "description") if key in schema}
+    return {**about, "type": "string"}
+
+
+def _types_of(schema: JsonObject) -> set[JsonValue]:
+    kind = schema.get("type")
+    return set(kind) if isinstance(kind, list) else {kind}
 
 
 def _body_fields(
@@ -208,7 +255,7 @@ def _body_fields(
 
 def _encoding(media_type: DocumentNode, name: str) -> tuple[str, bool]:
     """How one field of the body is serialised; only forms make use of it."""
-    if is_json(media_type.path[-1]):
+    if _sends_json(media_type.path[-1]):
         return "simple", False
     entry = media_type.at("encoding", name)
     return _serialization(entry, "form") if entry is not None else ("form", True)

@@ -8,6 +8,11 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.discriminators import (
+    discriminating,
+    led_branches,
+    with_leading_values,
+)
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.openapi_dialect import (
     ANNOTATIONS,
@@ -184,6 +189,7 @@ class SchemaExpansion:
             if keyword not in _DROPPED:
                 expanded[keyword] = self._expand_keyword(keyword, child, limit, hidden)
         _leave_out(expanded, hidden)
+        _lead(expanded, schema)
         is_nullable = schema.mapping().get("nullable") is True
         return as_json_schema(expanded, is_3_0=self._is_3_0, is_nullable=is_nullable)
 
@@ -273,6 +279,27 @@ def _def_referred(schema: JsonObject) -> str:
         return ""
     steps = parse_reference(reference)
     return steps[1] if steps is not None and len(steps) == 2 else ""
+
+
+def _lead(expanded: JsonObject, schema: DocumentNode) -> None:
+    """Say in each alternative which values of a discriminator lead to it."""
+    written = schema.mapping()
+    name = discriminating(written)
+    for keyword in ("oneOf", "anyOf") if name is not None else ():
+        branches, expansions = written.get(keyword), expanded.get(keyword)
+        if name is None or not isinstance(branches, list) or not isinstance(expansions, list):
+            continue
+        led = led_branches(written, branches, lambda reference: schema.target(reference).value)
+        expanded[keyword] = (
+            [
+                with_leading_values(branch, name, one.values)
+                if isinstance(branch, dict) and not one.is_own
+                else branch
+                for branch, one in zip(expansions, led, strict=True)
+            ]
+            if led is not None
+            else expansions
+        )
 
 
 def _leave_out(schema: JsonObject, hidden: frozenset[str]) -> None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from jsonschema import Draft202012Validator
-
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.formats import ASKED
 from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
@@ -34,7 +33,7 @@ def _violations(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[s
     for name, schema in fields.items():
         if is_handle(values[name]):
             continue
-        validator = SchemaValidator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        validator = SchemaValidator(schema, format_checker=ASKED)
         try:
             texts = describe_violations(validator.iter_errors(values[name]))
         except PatternUndecided as undecided:

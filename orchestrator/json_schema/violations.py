@@ -1,6 +1,6 @@
 """Breaches of a JSON Schema in words that a planner can act on, and that never quote a value."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from jsonschema.exceptions import UnknownType, ValidationError
@@ -33,6 +33,10 @@ _FORMATS = {
     "ipv4": "an IPv4 address",
     "ipv6": "an IPv6 address",
     "uri": "an absolute URI",
+    "duration": "a duration like PT1H30M",
+    "byte": "base64",
+    "int32": "a whole number of 32 bits",
+    "int64": "a whole number of 64 bits",
 }
 _ARTICLES = {"integer": "an integer", "array": "a list", "object": "an object", "null": "null"}
 
@@ -56,7 +60,7 @@ def _describe(error: ValidationError) -> Iterator[str]:
     elif error.validator in ("additionalProperties", "unevaluatedProperties"):
         yield from _extra(error)
     elif error.validator in ("anyOf", "oneOf"):
-        yield _alternatives(error)
+        yield from _led(error) or [_alternatives(error)]
     else:
         yield f"{_subject(error)} {_rule(error)}"
 
@@ -86,11 +90,39 @@ def _extra(error: ValidationError) -> Iterator[str]:
         yield unknown_name(_path([*error.absolute_path, name]), schema.get("properties", {}))
 
 
-def _alternatives(error: ValidationError) -> str:
-    """Which alternatives there are, each by what it misses."""
+def _branches(error: ValidationError) -> dict[object, list[ValidationError]]:
+    """The breaches of each alternative."""
     branches: dict[object, list[ValidationError]] = {}
     for nested in error.context or ():
         branches.setdefault(nested.schema_path[0], []).append(nested)
+    return branches
+
+
+def _led(error: ValidationError) -> tuple[str, ...]:
+    """What is wrong with the one alternative that a property's value leads to, if one does so."""
+    branches = _branches(error)
+    elsewhere: dict[str, dict[object, list[str]]] = {}
+    for key, nested in branches.items():
+        for breach in nested:
+            is_of_a_property = [type(step) for step in breach.relative_path] == [str]
+            if breach.validator in ("enum", "const") and is_of_a_property:
+                allowed = breach.validator_value
+                values = allowed if isinstance(allowed, list) else [allowed]
+                named = elsewhere.setdefault(str(breach.relative_path[0]), {})
+                named[key] = [str(value) for value in values]
+    for name, named in elsewhere.items():
+        meant = [key for key in branches if key not in named]
+        if len(meant) == 1 and len(branches) > 1:
+            return describe_violations(branches[meant[0]])
+        if not meant and len(branches) > 1:
+            known = sorted({value for values in named.values() for value in values})
+            return (f"{_path([*error.absolute_path, name])} must be {_one_of(known)}",)
+    return ()
+
+
+def _alternatives(error: ValidationError) -> str:
+    """Which alternatives there are, each by what it misses."""
+    branches = _branches(error)
     if not branches:
         return f"{_subject(error)} fits more than one alternative where exactly one must fit"
     missing = [_only_missing(nested) for nested in branches.values()]
@@ -115,12 +147,15 @@ def _rule(error: ValidationError) -> str:
         names = wanted if isinstance(wanted, list) else [wanted]
         return "must be " + " or ".join(_ARTICLES.get(str(name), f"a {name}") for name in names)
     if keyword == "enum":
-        values = wanted if isinstance(wanted, list) else []
-        rest = f" or {len(values) - _SHOWN} others" if len(values) > _SHOWN else ""
-        return f"must be one of {', '.join(str(value) for value in values[:_SHOWN])}{rest}"
+        return f"must be {_one_of(wanted if isinstance(wanted, list) else [])}"
     if keyword == "format":
         return f"must be {_FORMATS.get(str(wanted), f'of the format {wanted}')}"
     return _RULES.get(keyword, f"breaks the rule {keyword}").format(wanted)
+
+
+def _one_of(values: Sequence[object]) -> str:
+    rest = f" or {len(values) - _SHOWN} others" if len(values) > _SHOWN else ""
+    return f"one of {', '.join(str(value) for value in values[:_SHOWN])}{rest}"
 
 
 _RULES = {

@@ -2,12 +2,14 @@
 
 import codecs
 import contextlib
+import hashlib
 import json
 import math
 import re
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import httpx
 from pydantic import JsonValue
@@ -16,6 +18,8 @@ from orchestrator.catalog.inputs import is_json
 
 _MAX_DEPTH = 100
 _MAX_TEXT = 2_000
+_MAX_FILE = 100_000_000
+"""Of data that is not kept, and only counted and told by its digest."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _WINDOW_BITS = {
     "gzip": (zlib.MAX_WBITS | 16,),
@@ -28,7 +32,9 @@ _ENCODING_OF_TEXT = re.compile(
     r"(utf|iso|cp|mac|koi|euc|gb|big5|shift|kz|ptcp|tis|johab|hz|ascii|latin|hp)[\w-]*"
 )
 """Python has others by which no server means text, such as idna and unicode_escape."""
-_TEXT_TYPE = re.compile(r"[/+](xml|yaml|json|x-ndjson|javascript|x-www-form-urlencoded|graphql)\b")
+_TEXT_TYPE = re.compile(
+    r"[/+](?:x-)?(xml|yaml|ndjson|json(?:l|lines)?|csv|javascript|graphql|www-form-urlencoded)\b"
+)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -41,7 +47,7 @@ class Answer:
     value: JsonValue = None
     """The whole body: parsed JSON, or text."""
     body: JsonValue = None
-    """The body as it is kept: JSON, the beginning of a text, a note in place of other data."""
+    """The body as it is kept: JSON, the beginning of a text, of other data what it was."""
     is_empty: bool = True
     fault: str | None = None
     """Why the body could not be read, or not as what it claims to be."""
@@ -67,7 +73,8 @@ async def read_answer(
 
     Args:
         response: opened with `stream=True`; the caller closes it.
-        max_bytes: of the body, both as sent and decompressed.
+        max_bytes: of the body, both as sent and decompressed; a file, which is not kept, may be
+            longer.
         declared_types: the media types that are promised; JSON under any other name is still
             read as JSON, for what it says (the id of a booking) is needed all the same.
 
@@ -75,10 +82,13 @@ async def read_answer(
         httpx.TransportError: the body broke off.
     """
     bare = Answer(response.status_code, response.headers)
+    encoding = bare.header("content-encoding")
     try:
-        data = _decompressed(
-            await _raw_body(response, max_bytes), bare.header("content-encoding"), max_bytes
-        )
+        raw = await _raw_body(response, _MAX_FILE if _is_file(bare) else max_bytes, max_bytes)
+        if raw.content is None:
+            told = _described(bare.content_type, raw.size, raw.digest)
+            return replace(bare, value=told, body=told, is_empty=False)
+        data = _decompressed(raw.content, encoding, max_bytes)
     except _Unreadable as unreadable:
         return replace(bare, is_empty=False, fault=str(unreadable))
     if not data:
@@ -94,21 +104,46 @@ def _with_body(bare: Answer, data: bytes, *, sniff: bool) -> Answer:
         with contextlib.suppress(ValueError, RecursionError):
             value = _parsed(data, charset)
             return replace(bare, value=value, body=value, is_empty=False)
+    if not says_json and not _is_text(bare.content_type, data):
+        told = _described(bare.content_type, len(data), hashlib.sha256(data).hexdigest())
+        text = data.decode(charset, errors="replace")
+        return replace(bare, value=text, body=told, is_empty=False)
     text = data.decode(charset, errors="replace")
     shown = text[:_MAX_TEXT]
-    if not says_json and not _is_text(bare.content_type, data):
-        shown = f"({bare.content_type or 'data of no declared type'}, {len(data)} bytes)"
     fault = f"the body is not valid {bare.content_type}" if says_json else None
     return replace(bare, value=text, body=shown, is_empty=False, fault=fault)
 
 
-async def _raw_body(response: httpx.Response, max_bytes: int) -> bytes:
-    received = bytearray()
+def _described(content_type: str, size: int, digest: str) -> JsonValue:
+    """What stands for data that is neither JSON nor text: it is not kept, only known again."""
+    return {"content_type": content_type or None, "bytes": size, "sha256": digest}
+
+
+def _is_file(bare: Answer) -> bool:
+    """Whether the headers announce data that would not be kept anyway."""
+    is_plain = bare.header("content-encoding").strip().lower() in ("", "identity")
+    is_read = is_json(bare.content_type) or _is_text(bare.content_type, b"")
+    return is_plain and not is_read
+
+
+class _Raw(NamedTuple):
+    """A body as it came; without its content where that is more than is kept."""
+
+    content: bytes | None
+    size: int
+    digest: str
+
+
+async def _raw_body(response: httpx.Response, max_bytes: int, kept_bytes: int) -> _Raw:
+    received, size, digest = bytearray(), 0, hashlib.sha256()
     async for chunk in response.aiter_raw():
-        received += chunk
-        if len(received) > max_bytes:
+        size += len(chunk)
+        if size > max_bytes:
             raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
-    return bytes(received)
+        digest.update(chunk)
+        if size <= kept_bytes:
+            received += chunk
+    return _Raw(bytes(received) if size <= kept_bytes else None, size, digest.hexdigest())
 
 
 def _decompressed(data: bytes, encoding: str, max_bytes: int) -> bytes:

@@ -1,6 +1,6 @@
 """All of an operation that its requests need and that is the same for every call."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.saga.answer_names import given_back
 
+_STYLE_KEYS = frozenset({"style", "explode", "allowReserved"})
 _MAX_ENDPOINTS = 1024
 _MAX_DOCUMENTS = 256
 _T = TypeVar("_T")
@@ -35,10 +36,16 @@ class Endpoint:
     body_required: bool
     encoding: Mapping[str, JsonObject]
     """OpenAPI's encoding object of each field of a form, where the document gives one."""
+    reserved: frozenset[str]
+    """Query parameters of which the document says `allowReserved`."""
     kept_headers: frozenset[str]
     """Names, in lower case, of the answer's headers that an outcome keeps."""
     given_back: Mapping[str, str] = field(default_factory=dict)
     """Properties by which an answer names what it is about, to the inputs that they give back."""
+
+    def is_styled(self, field: str) -> bool:
+        """Whether the document says in which style a field of a form is written."""
+        return not _STYLE_KEYS.isdisjoint(self.encoding.get(field, {}))
 
 
 class Endpoints:
@@ -95,6 +102,7 @@ def _compile(
         credentials=read_alternatives(operation, base),
         body_required=body is not None and body.is_true("required"),
         encoding=_encoding(body, tool.body_content_type),
+        reserved=frozenset(_reserved(operation)),
         kept_headers=frozenset(name.lower() for name in response_headers_read(tool)),
         given_back=given_back(catalog, tool),
     )
@@ -120,6 +128,13 @@ def _without_notices(value: JsonValue) -> JsonValue:
         for key, held in value.items()
         if not (key == "deprecated" and held is True)
     }
+
+
+def _reserved(operation: Operation) -> Iterator[str]:
+    for parameter in operation.parameters():
+        is_query = parameter.require("in").text() == "query"
+        if is_query and parameter.is_true("allowReserved"):
+            yield parameter.require("name").text()
 
 
 def _encoding(body: DocumentNode | None, content_type: str | None) -> dict[str, JsonObject]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import httpx
+from jsonschema import FormatChecker
 from jsonschema.exceptions import ValidationError as SchemaViolation
 from jsonschema.protocols import Validator
 from jsonschema_path import SchemaPath
@@ -33,10 +34,12 @@ from openapi_core.validation.schemas.validators import SchemaValidator
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.answer import Answer
+from orchestrator.adapters.http.contract_dialect import Hidden, contract_dialect
 from orchestrator.adapters.http.parameter_styles import json_text
 from orchestrator.adapters.http.pinned_document import (
     BODY,
     JSON,
+    PINNED,
     answer_types,
     declared_responses,
     part_name,
@@ -47,8 +50,8 @@ from orchestrator.catalog.arguments import unreadable_schema
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.formats import ANSWERED, ASKED
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.validator import with_patterns
 from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
 
 _WITHOUTBODY = frozenset({204, 205, 304})
@@ -118,12 +121,16 @@ class OperationContract:
         self._requests = request_class(
             spec,
             path_finder_cls=finder,
-            schema_validators_factory=_KeptValidators(request_class.schema_validators_factory),
+            schema_validators_factory=_KeptValidators(
+                request_class.schema_validators_factory, "readOnly", ASKED
+            ),
         )
         self._responses = response_class(
             spec,
             path_finder_cls=finder,
-            schema_validators_factory=_KeptValidators(response_class.schema_validators_factory),
+            schema_validators_factory=_KeptValidators(
+                response_class.schema_validators_factory, "writeOnly", ANSWERED
+            ),
             extra_media_type_deserializers=_AnyType(),
         )
 
@@ -200,14 +207,17 @@ class _KeptValidators(SchemaValidatorsFactory):
     openapi-core makes two for every value that it looks at, each with a copy of all format checks.
     """
 
-    def __init__(self, makes: SchemaValidatorsFactory) -> None:
-        super().__init__(makes.schema_validator_cls, makes.format_checker)
+    def __init__(
+        self, makes: SchemaValidatorsFactory, hidden: Hidden, formats: FormatChecker
+    ) -> None:
+        super().__init__(makes.schema_validator_cls, formats)
         self._makes = makes
+        self._hidden = hidden
         self._kept: dict[tuple[Any, ...], SchemaValidator] = {}
 
     def get_validator_cls(self, spec: SchemaPath, schema: SchemaPath) -> type[Validator]:
-        """The validator of the schema's dialect; openapi-core's knows no Unicode patterns."""
-        return with_patterns(self._makes.get_validator_cls(spec, schema))
+        """The validator of the schema's dialect, for this side of the exchange."""
+        return contract_dialect(self._makes.get_validator_cls(spec, schema), self._hidden)
 
     def create(
         self, spec: SchemaPath, schema: SchemaPath, *args: Any, **options: Any
@@ -235,7 +245,7 @@ def _value_of(read: _Read, **_: str) -> JsonValue:
 
 def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
     """Finds the one operation without looking at a URL: which one it is was never in question."""
-    path = spec / "paths" / tool.path
+    path = spec / "paths" / PINNED
     found = PathOperationServer(
         path, path / tool.method.lower(), None, TemplateResult(tool.path, {}), {}
     )

@@ -8,6 +8,9 @@ from pydantic import JsonValue
 
 _Encode = Callable[[str], str]
 _DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
+_RESERVED = ":/?@!$'()*;"
+"""What `allowReserved` leaves as it is: of RFC 3986's reserved characters those that no reader of a
+query takes for its own. A comma is left too, where it divides nothing."""
 _AMBIGUOUS = {
     ("path", "label", True): (".", "a dot"),
     ("query", "spaceDelimited", False): (" ", "a space"),
@@ -36,6 +39,8 @@ def unwritable_part(value: JsonValue, *, location: str, style: str, explode: boo
     `body` is that of a form's field, which is written like a query.
     """
     written_like = "query" if location in ("cookie", "body") else location
+    if any(mark in key for key in _bracketed_keys(value, style, explode) for mark in "[]"):
+        return "a bracket"
     found = _AMBIGUOUS.get((written_like, style, explode))
     if found is None or not isinstance(value, (list, dict)):
         return None
@@ -44,6 +49,22 @@ def unwritable_part(value: JsonValue, *, location: str, style: str, explode: boo
         return "an equals sign"
     delimiter, name = found
     return name if any(delimiter in scalar_text(part) for part in parts) else None
+
+
+def _bracketed_keys(value: JsonValue, style: str, explode: bool) -> Iterator[str]:
+    """The names of properties that are to stand between brackets."""
+    if style == "deepObject":
+        yield from _keys(value)
+    elif style == "form" and explode and isinstance(value, (dict, list)):
+        for held in value.values() if isinstance(value, dict) else value:
+            yield from _keys(held)
+
+
+def _keys(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, (dict, list)):
+        yield from value if isinstance(value, dict) else ()
+        for held in value.values() if isinstance(value, dict) else value:
+            yield from _keys(held)
 
 
 def path_segment(name: str, value: JsonValue, *, style: str, explode: bool) -> str:
@@ -66,8 +87,13 @@ def path_segment(name: str, value: JsonValue, *, style: str, explode: bool) -> s
     return _joined(value, ",", explode, encode)
 
 
-def query_parts(name: str, value: JsonValue, *, style: str, explode: bool) -> list[str]:
+def query_parts(
+    name: str, value: JsonValue, *, style: str, explode: bool, reserved: bool = False
+) -> list[str]:
     """The `name=value` parts of a query string or form.
+
+    What is nested where OpenAPI defines nothing is written in brackets, as most servers read it:
+    an exploded list of objects, an object in an exploded object, a list in `deepObject`.
 
     Args:
         name: of the parameter.
@@ -75,18 +101,20 @@ def query_parts(name: str, value: JsonValue, *, style: str, explode: bool) -> li
         style: form, spaceDelimited, pipeDelimited, deepObject, or json for a parameter with
             `content`.
         explode: whether elements and properties become parts of their own.
+        reserved: whether the document says `allowReserved`.
     """
+    write = _with_reserved if reserved else encode
     if style == "json":
-        return [_part(name, json_text(value))]
-    if style == "deepObject" and isinstance(value, dict):
-        return list(_deep(name, value))
+        return [_part(name, json_text(value), write)]
     if not isinstance(value, (list, dict)):
-        return [_part(name, scalar_text(value))]
+        return [_part(name, scalar_text(value), write)]
+    if style == "deepObject":
+        return list(_bracketed(name, value, write))
+    if explode:
+        return list(_exploded(name, value, write))
     if not value:
         return []
-    if explode:
-        pairs = value.items() if isinstance(value, dict) else [(name, held) for held in value]
-        return [_part(key, scalar_text(held)) for key, held in pairs]
+    # Elements keep their delimiters encoded, whatever is allowed.
     joined = _joined(value, _DELIMITERS.get(style, ","), explode, encode)
     return [f"{encode(name)}={joined}"]
 
@@ -110,20 +138,33 @@ def encode(text: str) -> str:
     return quote(text, safe="~", errors="replace")
 
 
-def _part(name: str, text: str) -> str:
-    return f"{encode(name)}={encode(text)}"
+def _with_reserved(text: str) -> str:
+    return quote(text, safe=f"~,{_RESERVED}", errors="replace")
 
 
-def _deep(prefix: str, value: JsonValue) -> Iterator[str]:
-    """`filter[color]=red`; what is deeper gets further brackets, as most servers read it."""
+def _part(name: str, text: str, write: _Encode) -> str:
+    return f"{encode(name)}={write(text)}"
+
+
+def _exploded(name: str, value: JsonValue, write: _Encode) -> Iterator[str]:
+    """A part for each element or property; brackets from where one is nested itself."""
     if isinstance(value, dict):
         for key, held in value.items():
-            yield from _deep(f"{prefix}[{key}]", held)
+            yield from _bracketed(key, held, write)
     elif isinstance(value, list):
-        for held in value:
-            yield from _deep(prefix, held)
+        for index, held in enumerate(value):
+            is_nested = isinstance(held, (dict, list))
+            yield from _bracketed(f"{name}[{index}]" if is_nested else name, held, write)
+
+
+def _bracketed(prefix: str, value: JsonValue, write: _Encode) -> Iterator[str]:
+    """`filter[color]=red`, `items[0][price]=5`: one part for each scalar, its way in brackets."""
+    if isinstance(value, (dict, list)):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for step, held in pairs:
+            yield from _bracketed(f"{prefix}[{step}]", held, write)
     else:
-        yield _part(prefix, scalar_text(value))
+        yield _part(prefix, scalar_text(value), write)
 
 
 def _joined(value: JsonValue, delimiter: str, explode: bool, write: _Encode) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.inputs import is_json
+from orchestrator.catalog.inputs import is_json, is_structured, text_schema
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
@@ -13,6 +13,8 @@ from orchestrator.json_schema.document import DocumentNode
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
 """OpenAPI: parameters of these names are ignored."""
 JSON = "application/json"
+PINNED = "operation"
+"""Where the operation stands: its own path may hold a character that divides a place."""
 BODY = "body"
 """The name of the request's body among the parts of a request; a parameter's has a dot in it."""
 
@@ -28,7 +30,7 @@ def pinned_document(operation: Operation, tool: Tool, responses: JsonObject) -> 
     }
     root = operation.root.mapping()
     paths = root["paths"] if isinstance(root["paths"], dict) else {}
-    pinned: JsonObject = {**paths, tool.path: {tool.method.lower(): written}}
+    pinned: JsonObject = {**paths, PINNED: {tool.method.lower(): written}}
     return {**root, "paths": pinned}
 
 
@@ -44,7 +46,8 @@ def declared_responses(operation: Operation) -> JsonObject:
         content = response.at("content")
         if content is not None:
             mapping["content"] = _content(content)
-        pinned[status] = mapping
+        # A range is written in capitals, 4XX, and not by everyone.
+        pinned[status.upper() if status[:1].isdigit() else status] = mapping
     return pinned
 
 
@@ -53,14 +56,27 @@ def _content(declared: DocumentNode) -> JsonObject:
     schemas: dict[str, list[JsonValue]] = {}
     for key, media_type in declared.items():
         essence = key.partition(";")[0].strip().lower()
-        # What is no JSON and no text, such as XML, is not turned into what a schema speaks of.
-        speaks = is_json(essence) or essence.startswith("text/") or "*" in essence
-        schema = media_type.mapping().get("schema", {}) if speaks else {}
+        written = media_type.raw("schema")
+        speaks = written is not None and _speaks(essence, written.resolved().value)
+        schema = written.value if written is not None and speaks else {}
         schemas.setdefault(essence, []).append(schema)
     return {
         essence: {"schema": found[0] if len(found) == 1 else {"anyOf": found}}
         for essence, found in schemas.items()
     }
+
+
+def _speaks(essence: str, schema: JsonValue) -> bool:
+    """Whether a schema speaks of a body as it is read.
+
+    What is no JSON and no text, such as XML, is not turned into what a schema speaks of; nor is
+    text into the object that it may stand for.
+    """
+    if is_json(essence) or "*" in essence:
+        return True
+    kind = schema.get("type", "string") if isinstance(schema, dict) else "string"
+    is_of_text = "string" in kind if isinstance(kind, (str, list)) else False
+    return essence.startswith("text/") and is_of_text
 
 
 def answer_types(responses: JsonObject) -> Iterator[str]:
@@ -84,7 +100,7 @@ def _request_schema(operation: Operation, tool: Tool) -> JsonObject:
                 required.append(part)
     body = operation.node.at("requestBody")
     if body is not None:
-        properties[BODY] = _schema_of_body(body.mapping(), tool.body_content_type)
+        properties[BODY] = _schema_of_body(body, tool.body_content_type)
         if body.mapping().get("required") is True:
             required.append(BODY)
     return {"type": "object", "properties": properties, "required": required}
@@ -98,11 +114,16 @@ def part_name(location: str, name: str) -> str:
 def _schema_of_parameter(parameter: JsonObject) -> JsonValue:
     content = parameter.get("content")
     media_types = list(content.values()) if isinstance(content, dict) else []
-    described = media_types[0] if media_types else parameter
+    described = parameter if "schema" in parameter or not media_types else media_types[0]
     return described.get("schema", {}) if isinstance(described, dict) else {}
 
 
-def _schema_of_body(body: JsonObject, content_type: str | None) -> JsonValue:
-    content = body.get("content")
-    media_type = content.get(content_type or "") if isinstance(content, dict) else None
-    return media_type.get("schema", {}) if isinstance(media_type, dict) else {}
+def _schema_of_body(body: DocumentNode, content_type: str | None) -> JsonValue:
+    media_type = body.at("content", content_type or "")
+    written = media_type.raw("schema") if media_type is not None else None
+    if written is None:
+        return {}
+    if is_structured(content_type or "") or not isinstance(written.resolved().value, dict):
+        return written.value
+    resolved = written.resolved().mapping()
+    return written.value if text_schema(resolved) is resolved else {"type": "string"}

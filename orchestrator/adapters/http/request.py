@@ -2,33 +2,28 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import httpx
 from pydantic import JsonValue
 
+from orchestrator.adapters.http.bodies import write_body
 from orchestrator.adapters.http.credentials import Credential
 from orchestrator.adapters.http.endpoint import Endpoint
 from orchestrator.adapters.http.parameter_styles import (
     encode,
     header_text,
-    json_text,
     path_segment,
     query_parts,
-    scalar_text,
     unwritable_part,
 )
 from orchestrator.adapters.http.placement import Placement
 from orchestrator.adapters.http.servers import origin_of
-from orchestrator.catalog.inputs import is_json
+from orchestrator.catalog.inputs import is_form
 from orchestrator.catalog.tool import InputBinding, Location, Tool
 from orchestrator.core.errors import ArgumentsInvalid, EgressRefused
-from orchestrator.core.record import JsonObject
 
 _ACCEPT = "application/json, application/problem+json;q=0.9, */*;q=0.1"
 _AGENT = "orchestrator-missions"
-_FORM = "application/x-www-form-urlencoded"
-_STYLE_KEYS = frozenset({"style", "explode", "allowReserved"})
 _OF_THE_CONNECTION = frozenset(
     {
         "connection",
@@ -88,11 +83,11 @@ def _check_styles(endpoint: Endpoint, placement: Placement) -> None:
     """Refuse lists and objects whose elements the receiver could not tell apart."""
     tool = endpoint.tool
     written = [(b.name, b.location, b.style, b.explode, v) for b, v in placement.parameters]
-    if (tool.body_content_type or "").startswith(_FORM) and isinstance(placement.body, dict):
+    if is_form(tool.body_content_type or "") and isinstance(placement.body, dict):
         written += [
             (b.name, b.location, b.style, b.explode, placement.body[b.field])
             for b in tool.bindings
-            if b.location == "body" and b.field in placement.body
+            if b.location == "body" and b.field in placement.body and endpoint.is_styled(b.field)
         ]
     for name, location, style, explode, value in written:
         part = unwritable_part(value, location=location, style=style, explode=explode)
@@ -105,11 +100,20 @@ def _url(
     endpoint: Endpoint, placement: Placement, credentials: Iterable[tuple[Credential, str]]
 ) -> str:
     tool = endpoint.tool
-    url = f"{endpoint.base_url}{_path(tool, placement)}"
+    # Some documents tell operations apart by the query of their path, or by a fragment, which HTTP
+    # sends nowhere.
+    path, _, fixed = _path(tool, placement).partition("#")[0].partition("?")
+    url = f"{endpoint.base_url}{path}"
     parts = [
         part
-        for binding, value in _placed(placement, "query")
-        for part in query_parts(binding.field, value, style=binding.style, explode=binding.explode)
+        for b, value in _placed(placement, "query")
+        for part in query_parts(
+            b.field,
+            value,
+            style=b.style,
+            explode=b.explode,
+            reserved=b.field in endpoint.reserved,
+        )
     ]
     keys = {f"{encode(c.field)}=": encode(v) for c, v in credentials if c.location == "query"}
     # No argument may stand where a credential belongs, whichever of two the provider would read.
@@ -118,7 +122,8 @@ def _url(
     origin = origin_of(url)
     if origin is None or origin not in endpoint.origins:
         raise EgressRefused(tool.name, f"{origin[1]}:{origin[2]}" if origin else "no host")
-    return f"{url}?{'&'.join(parts)}" if parts else url
+    query = "&".join([*filter(None, [fixed]), *parts])
+    return f"{url}?{query}" if query else url
 
 
 def _path(tool: Tool, placement: Placement) -> str:
@@ -171,56 +176,6 @@ def _with_body(
     method, content_type = endpoint.tool.method, endpoint.tool.body_content_type
     if not placement.has_body or content_type is None:
         return httpx.Request(method, url, headers=headers)
-    if content_type.startswith("multipart/") and isinstance(placement.body, dict):
-        files = _multipart(endpoint, placement.body)
-        if files:
-            return httpx.Request(method, url, headers=headers, files=files)
-        essence = content_type.partition(";")[0].strip()
-        content, content_type = b"--empty--\r\n", f"{essence}; boundary=empty"
-    else:
-        content = _content(endpoint, placement.body, content_type)
-    headers = [*headers, (b"Content-Type", content_type.encode())]
-    return httpx.Request(method, url, headers=headers, content=content)
-
-
-def _content(endpoint: Endpoint, body: JsonValue, content_type: str) -> bytes:
-    if content_type.startswith(_FORM) and isinstance(body, dict):
-        return "&".join(_form_parts(endpoint, body)).encode()
-    if is_json(content_type) or not isinstance(body, str):
-        return json_text(body).encode()
-    return body.encode(errors="replace")
-
-
-def _form_parts(endpoint: Endpoint, body: JsonObject) -> Iterable[str]:
-    styles = {b.field: b for b in endpoint.tool.bindings if b.location == "body"}
-    for name, value in body.items():
-        binding = styles.get(name)
-        styled = not _STYLE_KEYS.isdisjoint(endpoint.encoding.get(name, {}))
-        # OpenAPI 3.1.1: without a style of its own an object in a form is sent as JSON.
-        as_json = isinstance(value, dict) and not styled
-        yield from query_parts(
-            name,
-            value,
-            style="json" if as_json else binding.style if binding else "form",
-            explode=binding.explode if binding else True,
-        )
-
-
-def _multipart(endpoint: Endpoint, body: JsonObject) -> Any:
-    return [
-        (name, _part(endpoint, name, element))
-        for name, value in body.items()
-        for element in (value if isinstance(value, list) else [value])
-    ]
-
-
-def _part(endpoint: Endpoint, name: str, value: JsonValue) -> tuple[str | None, bytes, str]:
-    """File name, content and media type of one part."""
-    if isinstance(value, dict | list):
-        return None, json_text(value).encode(), "application/json"
-    declared = endpoint.encoding.get(name, {}).get("contentType")
-    content = scalar_text(value).encode(errors="replace")
-    schema = endpoint.tool.properties.get(name, {})
-    if schema.get("format") == "binary" or "contentMediaType" in schema:
-        return name, content, str(declared or "application/octet-stream")
-    return None, content, str(declared or "text/plain; charset=utf-8")
+    written = write_body(endpoint, placement.body, content_type)
+    headers = [*headers, (b"Content-Type", written.content_type.encode())]
+    return httpx.Request(method, url, headers=headers, content=written.content)

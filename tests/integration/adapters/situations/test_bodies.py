@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
@@ -87,21 +88,50 @@ async def test_text_where_text_is_promised_is_text(call: Caller, provider: Provi
     ("tool", "content_type", "data", "body"),
     [
         ("thing_xml", "application/xml", b"<a>1</a>", "<a>1</a>"),
-        ("thing_pdf", "application/pdf", b"%PDF-1.7 \x00\xff", "(application/pdf, 11 bytes)"),
-        ("thing_none", "image/png", b"\x89PNG\xff", "(image/png, 5 bytes)"),
-        ("thing_none", None, b"\x89PNG\xff", "(data of no declared type, 5 bytes)"),
         ("thing_none", None, "né".encode(), "né"),
     ],
 )
 async def test_answers_that_are_no_json(
     call: Caller, provider: Provider, tool: str, content_type: str | None, data: bytes, body: str
 ) -> None:
-    """Text is kept as text; in the place of other data stands what and how much it was."""
+    """Text is kept as text."""
     provider.gives(data, content_type)
 
     outcome = await call(tool)
 
     assert (outcome.kind, outcome.body, outcome.contract_breach) == ("succeeded", body, None)
+
+
+@pytest.mark.parametrize(
+    ("tool", "content_type", "data"),
+    [
+        ("thing_pdf", "application/pdf", b"%PDF-1.7 \x00\xff"),
+        ("thing_none", "image/png", b"\x89PNG\xff"),
+        ("thing_none", None, b"\x89PNG\xff"),
+    ],
+)
+async def test_answers_that_are_files(
+    call: Caller, provider: Provider, tool: str, content_type: str | None, data: bytes
+) -> None:
+    """They are not kept: in their place stands of what type they were, how large, and which."""
+    provider.gives(data, content_type)
+
+    outcome = await call(tool)
+
+    told = {"content_type": content_type, "bytes": len(data), "sha256": sha256(data).hexdigest()}
+    assert (outcome.kind, outcome.body, outcome.contract_breach) == ("succeeded", told, None)
+
+
+async def test_a_long_file_is_counted_and_not_kept(call: Caller, provider: Provider) -> None:
+    """The limit of what is read whole is none of files, of which nothing is kept."""
+    data = bytes(range(256)) * 8_000
+    provider.gives(data, "application/pdf")
+
+    outcome = await call("thing_pdf")
+
+    digest = sha256(data).hexdigest()
+    told = {"content_type": "application/pdf", "bytes": len(data), "sha256": digest}
+    assert (outcome.kind, outcome.body, outcome.contract_breach) == ("succeeded", told, None)
 
 
 async def test_a_long_text_is_cut(call: Caller, provider: Provider) -> None:

@@ -10,6 +10,7 @@ from orchestrator.adapters.http.parameter_styles import (
     path_segment,
     query_parts,
     scalar_text,
+    unwritable_part,
 )
 
 _LIST: JsonValue = ["blue", "black", "brown"]
@@ -63,8 +64,26 @@ def test_path_styles(style: str, explode: bool, value: JsonValue, text: str) -> 
             "deepObject",
             True,
             {"a": {"b": [1, 2]}},
-            ["color%5Ba%5D%5Bb%5D=1", "color%5Ba%5D%5Bb%5D=2"],
+            ["color%5Ba%5D%5Bb%5D%5B0%5D=1", "color%5Ba%5D%5Bb%5D%5B1%5D=2"],
         ),
+        (
+            "deepObject",
+            True,
+            [{"price": "p1", "taxes": ["t"]}, {"price": "p2"}],
+            [
+                "color%5B0%5D%5Bprice%5D=p1",
+                "color%5B0%5D%5Btaxes%5D%5B0%5D=t",
+                "color%5B1%5D%5Bprice%5D=p2",
+            ],
+        ),
+        ("deepObject", False, ["a", 2], ["color%5B0%5D=a", "color%5B1%5D=2"]),
+        ("deepObject", True, "now", ["color=now"]),
+        ("deepObject", True, {"a": [], "b": {}}, []),
+        ("form", True, [{"a": 1}, "b"], ["color%5B0%5D%5Ba%5D=1", "color=b"]),
+        ("form", True, {"R": {"x": 1}, "G": [1, 2]}, ["R%5Bx%5D=1", "G%5B0%5D=1", "G%5B1%5D=2"]),
+        ("form", False, [{"a": 1}], ["color=%7B%22a%22%3A1%7D"]),
+        ("spaceDelimited", True, _LIST, ["color=blue", "color=black", "color=brown"]),
+        ("pipeDelimited", True, _LIST, ["color=blue", "color=black", "color=brown"]),
         ("form", True, [], []),
         ("form", False, {}, []),
         ("form", True, "a&b=c d+é", ["color=a%26b%3Dc%20d%2B%C3%A9"]),
@@ -74,6 +93,37 @@ def test_path_styles(style: str, explode: bool, value: JsonValue, text: str) -> 
 def test_query_styles(style: str, explode: bool, value: JsonValue, parts: list[str]) -> None:
     """Every cell of the table for query parameters; reserved characters are encoded."""
     assert query_parts("color", value, style=style, explode=explode) == parts
+
+
+@pytest.mark.parametrize(
+    ("value", "explode", "part"),
+    [
+        ("a/b:c?d@e!f,g", True, "p=a/b:c?d@e!f,g"),
+        ("a&b=c#d+e[f]%g h", True, "p=a%26b%3Dc%23d%2Be%5Bf%5D%25g%20h"),
+        (["a,b", "c/d"], False, "p=a%2Cb,c%2Fd"),
+    ],
+)
+def test_reserved_characters_are_left_where_the_document_allows_them(
+    value: JsonValue, explode: bool, part: str
+) -> None:
+    """Those alone that no reader of a query takes for its own, and none that divides elements."""
+    assert query_parts("p", value, style="form", explode=explode, reserved=True) == [part]
+
+
+@pytest.mark.parametrize(
+    ("style", "value"),
+    [
+        ("deepObject", {"a][b": 1}),
+        ("deepObject", [{"a": {"b[": 1}}]),
+        ("form", [{"]": 1}]),
+        ("form", {"a": {"[b]": 1}}),
+    ],
+)
+def test_names_with_brackets_cannot_stand_between_brackets(style: str, value: JsonValue) -> None:
+    """They would be read as something nested otherwise."""
+    found = unwritable_part(value, location="query", style=style, explode=True)
+
+    assert found == "a bracket"
 
 
 @pytest.mark.parametrize(

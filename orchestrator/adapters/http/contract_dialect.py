@@ -1,0 +1,148 @@
+"""OpenAPI's schemas as one side of an exchange is held to them."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, Literal
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+from orchestrator.json_schema.discriminators import discriminating, led_branches
+from orchestrator.json_schema.validator import Keyword, with_patterns
+
+Hidden = Literal["readOnly", "writeOnly"]
+"""What marks the properties that this side should not hold."""
+
+_log = logging.getLogger(__name__)
+_PARTS = 200
+
+
+@cache
+def contract_dialect(dialect: type[Validator], hidden: Hidden) -> type[Validator]:
+    """A dialect of OpenAPI, led by discriminators, and asking for no property that is hidden.
+
+    OpenAPI says that a property which is marked so SHOULD NOT be there, and that being required
+    means the other side only. Where one is there all the same, that is noted and no more.
+    """
+    both = {
+        name: _led(Draft202012Validator.VALIDATORS[name], hidden) for name in ("oneOf", "anyOf")
+    }
+    ours: dict[str, Keyword] = {
+        **both,
+        "allOf": _all_of(hidden),
+        "required": _required(hidden),
+        "readOnly": _noted(hidden),
+        "writeOnly": _nothing,
+    }
+    if hidden == "writeOnly":
+        ours |= {"readOnly": _nothing, "writeOnly": _noted(hidden)}
+    extended: type[Validator] = extend(with_patterns(dialect), ours)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+    return extended
+
+
+def _lookup(validator: Any) -> Callable[[str], Any]:
+    return lambda reference: validator._resolver.lookup(reference).contents
+
+
+def _led(plain: Keyword, hidden: Hidden) -> Keyword:
+    """Alternatives of which the discriminator names one: only that one is looked at."""
+
+    def checked(
+        validator: Any, branches: Any, instance: Any, schema: Any
+    ) -> Iterator[ValidationError]:
+        name = discriminating(schema)
+        value = instance.get(name) if isinstance(instance, dict) and name is not None else None
+        led = led_branches(schema, branches, _lookup(validator)) if isinstance(value, str) else None
+        fitting = [index for index, one in enumerate(led or ()) if value in one.values]
+        if len(fitting) == 1:
+            (index,) = fitting
+            yield from validator.descend(instance, branches[index], schema_path=index)
+        elif led is not None and not fitting and hidden == "readOnly":
+            allowed = sorted(frozenset[str]().union(*(one.values for one in led)))
+            yield ValidationError(
+                "leads nowhere", validator="enum", validator_value=allowed, path=[str(name)]
+            )
+        else:
+            yield from plain(validator, branches, instance, schema) or ()
+
+    return checked
+
+
+def _required(hidden: Hidden) -> Keyword:
+    def checked(
+        validator: Any, required: Any, instance: Any, schema: Any
+    ) -> Iterator[ValidationError]:
+        missing = (
+            [name for name in required if name not in instance]
+            if isinstance(instance, dict)
+            else []
+        )
+        left_out = _hidden_names(schema, hidden, _lookup(validator)) if missing else set()
+        for name in missing:
+            if name not in left_out:
+                yield ValidationError(f"{name!r} is required", validator_value=[name])
+
+    return checked
+
+
+def _all_of(hidden: Hidden) -> Keyword:
+    """One member may require what another one marks as hidden."""
+
+    def checked(
+        validator: Any, members: Any, instance: Any, schema: Any
+    ) -> Iterator[ValidationError]:
+        left_out: set[str] | None = None
+        for index, member in enumerate(members):
+            for error in validator.descend(instance, member, schema_path=index):
+                if error.validator == "required" and not error.path:
+                    if left_out is None:
+                        left_out = _hidden_names(schema, hidden, _lookup(validator))
+                    if left_out.issuperset(error.validator_value):
+                        continue
+                yield error
+
+    return checked
+
+
+def _hidden_names(schema: Any, hidden: Hidden, lookup: Callable[[str], Any]) -> set[str]:
+    """The properties that a schema, or a member of its allOf, marks."""
+    found: set[str] = set()
+    waiting, parts = [schema], 0
+    while waiting and parts < _PARTS:
+        part = _target(waiting.pop(), lookup)
+        parts += 1
+        if not isinstance(part, Mapping):
+            continue
+        properties = part.get("properties")
+        for name, inner in properties.items() if isinstance(properties, Mapping) else ():
+            marked = (inner, _target(inner, lookup))
+            if any(isinstance(one, Mapping) and one.get(hidden) is True for one in marked):
+                found.add(name)
+        waiting += part.get("allOf") or ()
+    return found
+
+
+def _target(schema: Any, lookup: Callable[[str], Any]) -> Any:
+    for _ in range(_PARTS):
+        if not isinstance(schema, Mapping) or not isinstance(schema.get("$ref"), str):
+            return schema
+        schema = lookup(schema["$ref"])
+    return None
+
+
+def _noted(hidden: Hidden) -> Keyword:
+    side = "sent" if hidden == "readOnly" else "answered"
+
+    def noted(_: Any, is_marked: Any, __: Any, schema: Any) -> Iterator[ValidationError]:
+        if is_marked is True:
+            _log.warning("a property is %s that the document marks %s", side, hidden)
+        yield from ()
+
+    return noted
+
+
+def _nothing(*_: Any) -> Iterator[ValidationError]:
+    yield from ()

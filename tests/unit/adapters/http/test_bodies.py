@@ -1,0 +1,200 @@
+"""Bodies as their document declares them: forms, parts, files, text, ranges of types."""
+
+from email.parser import BytesParser
+from email.policy import HTTP
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+import pytest
+from pydantic import JsonValue
+
+from orchestrator.adapters.http.endpoint import Endpoints
+from orchestrator.adapters.http.placement import place_arguments
+from orchestrator.adapters.http.request import build_request
+from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import ArgumentsInvalid
+from orchestrator.core.record import JsonObject
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def _sent(content: dict[str, Any], arguments: JsonObject, version: str = "3.1.0") -> httpx.Request:
+    document: Any = {
+        "openapi": version,
+        "info": {"title": "t", "version": "1"},
+        "servers": [{"url": "https://api.example.com"}],
+        "paths": {
+            "/a": {
+                "post": {
+                    "operationId": "thing_make",
+                    "x-orchet-tool": True,
+                    "x-orchet-requires-confirmation": False,
+                    "requestBody": {"required": True, "content": content},
+                    "responses": {"200": {"description": "ok"}},
+                }
+            }
+        },
+    }
+    catalog = Catalog.from_documents({"d": document})
+    tool = catalog.tool("thing_make")
+    assert check_arguments(catalog, tool, arguments) == ()
+    endpoint = Endpoints({}).of(catalog, tool)
+    placement = place_arguments(tool, arguments, body_required=True)
+    assert endpoint.contract.request_violations(placement, {}) == ()
+    return build_request(endpoint, placement, headers={})
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+ITEMS: dict[str, Any] = {"type": "array", "items": _object(price={"type": "string"})}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "form"),
+    [
+        ({"style": "deepObject", "explode": True}, "items[0][price]=p&items[1][price]=q"),
+        ({"style": "form", "explode": True}, "items[0][price]=p&items[1][price]=q"),
+        ({}, 'items={"price":"p"}&items={"price":"q"}'),
+    ],
+)
+def test_lists_of_objects_in_forms(encoding: dict[str, Any], form: str) -> None:
+    """In brackets where a style is declared, JSON by OpenAPI's own default where none is."""
+    content = {FORM: {"schema": _object(items=ITEMS), "encoding": {"items": encoding}}}
+
+    request = _sent(content, {"items": [{"price": "p"}, {"price": "q"}]})
+
+    assert unquote(request.read().decode()) == form
+
+
+def test_a_type_of_a_form_may_have_parameters() -> None:
+    """And any case; it is a form none the less."""
+    content = {"application/x-www-form-urlencoded; charset=utf-8": {"schema": _object(a={})}}
+
+    request = _sent(content, {"a": "x y"})
+
+    assert request.read() == b"a=x%20y"
+
+
+def _parts(request: httpx.Request) -> list[tuple[Any, Any, str, bytes]]:
+    head = b"Content-Type: " + request.headers["content-type"].encode() + b"\r\n\r\n"
+    message: Any = BytesParser(policy=HTTP).parsebytes(head + request.read())
+    return [
+        (
+            part.get_param("name", header="content-disposition"),
+            part.get_filename(),
+            part.get_content_type(),
+            part.get_payload(decode=True),
+        )
+        for part in message.iter_parts()
+    ]
+
+
+def test_parts_of_every_kind() -> None:
+    """Text, files as they are and by `data:` URL, JSON, declared types, a part for each element."""
+    binary = {"type": "string", "format": "binary"}
+    schema = _object(
+        note={"type": "string"},
+        scan=binary,
+        pages={"type": "array", "items": binary},
+        meta={"type": "object"},
+        tags={"type": "array", "items": {"type": "string"}},
+        label={"type": "string"},
+    )
+    encoding = {"label": {"contentType": "text/csv"}, "scan": {"contentType": "image/png"}}
+    request = _sent(
+        {"multipart/form-data": {"schema": schema, "encoding": encoding}},
+        {
+            "note": "hé",
+            "scan": "data:;base64,iVD/",
+            "pages": ["data:text/html;charset=utf-8,%3Cb%3E", "plain"],
+            "meta": {"a": [1]},
+            "tags": ["x", "y"],
+            "label": "a;b",
+        },
+    )
+
+    assert _parts(request) == [
+        ("label", None, "text/csv", b"a;b"),
+        ("meta", None, "application/json", b'{"a":[1]}'),
+        ("note", None, "text/plain", "hé".encode()),
+        ("pages", "pages", "text/html", b"<b>"),
+        ("pages", "pages", "application/octet-stream", b"plain"),
+        ("scan", "scan", "image/png", b"\x89P\xff"),
+        ("tags", None, "text/plain", b"x"),
+        ("tags", None, "text/plain", b"y"),
+    ]
+
+
+def test_a_retry_sends_the_same_parts() -> None:
+    """Byte for byte, its boundaries included: a provider compares what comes under one key."""
+    content = {"multipart/form-data": {"schema": _object(a={}, b={})}}
+
+    first, second = (_sent(content, {"a": "x", "b": [1, 2]}) for _ in range(2))
+
+    assert first.read() == second.read()
+    assert first.headers["content-type"] == second.headers["content-type"]
+
+
+def test_a_url_of_data_that_is_none_is_refused() -> None:
+    """Nobody sends half a file."""
+    schema = _object(scan={"type": "string", "format": "binary"})
+
+    with pytest.raises(ArgumentsInvalid, match="data: URL"):
+        _sent({"multipart/form-data": {"schema": schema}}, {"scan": "data:;base64,%%%"})
+
+
+def test_a_file_is_a_whole_body() -> None:
+    """Its bytes, under the declared type."""
+    content = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
+
+    request = _sent(content, {"body": "data:image/png;base64,iVD/"})
+
+    assert (request.headers["content-type"], request.read()) == ("image/png", b"\x89P\xff")
+
+
+@pytest.mark.parametrize("declared", ["*/*", "application/*"])
+def test_of_a_range_json_is_sent(declared: str) -> None:
+    """A range is no type that a request could have."""
+    request = _sent({declared: {"schema": _object(a={"type": "integer"})}}, {"a": 1})
+
+    assert request.headers["content-type"] == "application/json"
+    assert request.read() == b'{"a":1}'
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        (["text/plain", FORM, "application/json"], "application/json"),
+        (["application/xml", "application/vnd.shop.v2+json"], "application/vnd.shop.v2+json"),
+        (["multipart/form-data", FORM, "application/xml"], FORM),
+        (["application/json; charset=utf-8", "application/xml"], "application/json; charset=utf-8"),
+        (["*/*", "application/json"], "application/json"),
+        (["application/xml", "multipart/form-data"], "multipart/form-data"),
+    ],
+)
+def test_of_several_types_json_is_sent_else_a_form(offered: list[str], chosen: str) -> None:
+    request = _sent({name: {"schema": _object(a={})} for name in offered}, {"a": "x"})
+
+    assert request.headers["content-type"].split("; boundary")[0] == chosen
+
+
+def test_text_of_a_format_that_we_do_not_write_is_taken_as_it_is() -> None:
+    """An object that a document describes as XML is the caller's to write."""
+    content = {"application/xml": {"schema": {"type": "object", "required": ["a"]}}}
+
+    request = _sent(content, {"body": "<a>1</a>"})
+
+    assert (request.headers["content-type"], request.read()) == ("application/xml", b"<a>1</a>")
+
+
+@pytest.mark.parametrize(("value", "text"), [("hé", "hé"), (5, "5"), (True, "true")])
+def test_plain_text(value: JsonValue, text: str) -> None:
+    schema: dict[str, Any] = {"type": ["string", "integer", "boolean"]}
+
+    request = _sent({"text/plain": {"schema": schema}}, {"body": value})
+
+    assert request.read().decode() == text
