@@ -294,6 +294,37 @@ def test_a_quality_that_others_have_is_asked_about(take: Take) -> None:
     assert doubts_of(rooms(take, said, quiet, plain)) == ()
 
 
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("take a room in Turin and sing a song", "sing a song"),
+        ("take a room in Turin, by candlelight", "candlelight"),
+        ("take a room in Turin for the honeymoon suite rate", "honeymoon suite rate"),
+    ],
+)
+def test_words_that_no_tool_speaks_of_and_nothing_bears_are_asked_about(
+    take: Take, said: str, left: str
+) -> None:
+    """Whatever they are: what is said and not done is not passed over."""
+    assert asked_about(rooms(take, said, room(1, "Turin"))) == [left]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "take a room in Turin starting 3 December",
+        "take a room in Turin till 5 December",
+        "take a room in Turin, she limps",
+        "take a room called Harbour in Turin",
+    ],
+)
+def test_words_that_only_introduce_or_remark_are_not(take: Take, said: str) -> None:
+    """They say nothing of what is taken."""
+    found = room(1, "Turin", title="Harbour", check_in="2026-12-03", check_out="2026-12-05")
+
+    assert doubts_of(rooms(take, said, found)) == ()
+
+
 def test_what_must_not_be_is_asked_about(take: Take) -> None:
     """The very thing that was ruled out is not taken silently."""
     ruled_out, other = room(1, "Turin", street="Hilton Lane"), room(2, "Turin")
