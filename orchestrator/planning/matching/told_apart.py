@@ -42,7 +42,7 @@ def tells_another(said: Said, text: str, call: TakenCall) -> bool:
 
 
 def _introduced(stems: Collection[str], said: Said, text: str) -> frozenset[str]:
-    """Stems of the words that only introduce a value: "till 3 May", "leaving after six", "called"."""
+    """Stems of the words that only introduce a value: "till 3 May", "leaving after six"."""
     if not stems:
         return frozenset()
     slots = read_slots(text, now=None)

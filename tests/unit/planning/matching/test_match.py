@@ -9,7 +9,7 @@ import pytest
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.matching.left_out import doubts_of_filters
 from orchestrator.planning.matching.match import doubts_of
-from orchestrator.planning.matching.taken import TakenCall
+from orchestrator.planning.matching.taken import FinderAnswer, TakenCall
 from orchestrator.saga.served import Order
 from tests.unit.planning.matching.conftest import (
     BILLS,
@@ -433,3 +433,30 @@ def test_words_of_a_text_that_is_passed_on_are_no_filter(
     )
 
     assert [d.about for d in doubts_of_filters(call)] == asked
+
+
+# -- what is told, and what it is about -----------------------------------------------------------
+
+
+def test_a_part_of_what_is_to_be_told_is_not_left_out(take: Take) -> None:
+    """The text may be in other words; a part of which it has none was dropped."""
+    said = "email ana@x.org that I am late, that the keys are at the desk and the door is open"
+    sent: JsonObject = {"to": "ana@x.org", "body": "I am running late; the door is open."}
+    whole: JsonObject = {**sent, "body": "Running late. Keys: desk. The door stays open."}
+
+    assert len(asked_about(take(SEND_NOTE, sent, said))) == 1
+    assert doubts_of(take(SEND_NOTE, whole, said)) == ()
+
+
+def test_what_goes_on_about_a_look_in_vain_is_asked_about(take: Take) -> None:
+    """Nobody is told that "it is ready" of what was not found."""
+    said = "email ana@x.org that it is ready"
+    sent: JsonObject = {"to": "ana@x.org", "body": "it is ready"}
+    in_vain = FinderAnswer(
+        body={"boards": []}, arguments={"query": "sales"}, title="Find boards", finder=FIND_BOARDS
+    )
+
+    (doubt,) = doubts_of(take(SEND_NOTE, sent, said, found_nothing=(in_vain,)))
+
+    assert doubt.about == "query sales"
+    assert "found nothing" in doubt.why
