@@ -34,7 +34,7 @@ def doubts_of(call: TakenCall) -> tuple[Doubt, ...]:
     # A filter that was left out is often what was said: that is asked about once.
     said = {word for doubt in doubts for word in plain_words(doubt.about)}
     filters = [d for d in doubts_of_filters(call) if not said & plain_words(d.about)]
-    return (*doubts, *filters, *doubts_of_nothing(call))
+    return (*doubts, *filters) or doubts_of_nothing(call)
 
 
 def unmatched_in(things: Sequence[SaidThing], evidence: CallEvidence) -> list[SaidThing]:
