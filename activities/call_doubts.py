@@ -46,6 +46,7 @@ def doubts_about(
         goal=wanted.goal,
         orders=wanted.orders,
         answers=tuple(_answer(one, catalog) for one in seen),
+        found_nothing=tuple(_answer(one, catalog) for one in wanted.found_nothing),
         probed=tuple(probed),
         given=wanted.given,
         answered=wanted.answered,

@@ -53,7 +53,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from workflows import ui
     from workflows.failures import first_words
-    from workflows.leg_view import facts_naming
+    from workflows.leg_view import facts_naming, facts_of_nothing
 
 T = TypeVar("T")
 
@@ -188,6 +188,7 @@ async def prepare_call(
         brought=leg.brought,
         decided_by_people=decided_by_people,
         facts=facts_naming(arguments, leg.facts),
+        found_nothing=facts_of_nothing(leg.facts),
         goal=leg.mission_goal,
         clause=leg.leg.goal,
         reason=reason,

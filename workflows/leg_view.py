@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, LegResult
     from orchestrator.planning.models import Fact, StepContext
-    from orchestrator.saga.judged import is_about, says
+    from orchestrator.saga.judged import is_about, is_empty, says
     from orchestrator.saga.served import LookedUp
 
 
@@ -73,6 +73,19 @@ def facts_naming(arguments: JsonObject, facts: tuple[Fact, ...]) -> tuple[Fact, 
     """The facts that may tell what a call's arguments name: a call carries no others along."""
     wanted = {value for value in _scalars(arguments) if _may_name(value)}
     return tuple(fact for fact in facts if not wanted.isdisjoint(_scalars(fact.body)))
+
+
+def facts_of_nothing(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """The last fact of each leg that only looked, and found nothing: what goes on about it asks."""
+    by_leg: dict[str, list[Fact]] = {}
+    for fact in facts:
+        by_leg.setdefault(fact.source.rpartition(".")[0], []).append(fact)
+    in_vain = (of for of in by_leg.values() if all(_is_in_vain(fact) for fact in of))
+    return tuple(of[-1] for of in in_vain)
+
+
+def _is_in_vain(fact: Fact) -> bool:
+    return not fact.side_effect and is_empty(fact.body)
 
 
 def _scalars(value: JsonValue) -> Iterator[str | int | float | None]:

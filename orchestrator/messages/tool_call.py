@@ -77,6 +77,9 @@ class PrepareInput(CallRef):
     facts: tuple[Fact, ...] = Field(
         default=(), description="of other legs: those that may tell what its arguments name"
     )
+    found_nothing: tuple[Fact, ...] = Field(
+        default=(), description="of the legs that its own waits for: what they looked up in vain"
+    )
     goal: str = Field(default="", description="of the mission")
     clause: str = Field(default="", description="the goal of the leg")
     reason: str = Field(default="", description="why, as the planner says")

@@ -24,9 +24,9 @@ from orchestrator.language.bounds import limit_of
 from orchestrator.language.intent import Slot, SlotKind
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, name_stems, stem, tokens
-from orchestrator.planning.rules.answers import Item, is_empty, read_items
+from orchestrator.planning.rules.answers import Item, read_items
 from orchestrator.planning.rules.sentences import details
-from orchestrator.saga.judged import says
+from orchestrator.saga.judged import is_empty, says
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NUMBER: Final = re.compile(r"(?<![\w.-])-?\d+(?:[.,]\d+)?")

@@ -34,6 +34,16 @@ def says(body: JsonValue, stems: Sequence[str], days: Collection[str]) -> bool:
     return any(_has(text, stems) for text in _texts(body, days))
 
 
+def is_empty(body: JsonValue) -> bool:
+    """Whether an answer lists nothing: every list in it is empty, and there is one."""
+    if isinstance(body, list):
+        return not body
+    if not isinstance(body, dict):
+        return body is None
+    lists = [v for v in body.values() if isinstance(v, list)]
+    return bool(lists) and not any(lists)
+
+
 def _texts(body: JsonValue, days: Collection[str]) -> Iterator[str]:
     if isinstance(body, str):
         yield body

@@ -17,12 +17,13 @@ from orchestrator.planning.accounting.asides import Aside, decided_by, waits
 from orchestrator.planning.accounting.clause_account import ClauseAccount
 from orchestrator.planning.accounting.drafts import drafted
 from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplained
+from orchestrator.planning.accounting.kinds import doubt_about_kinds
 from orchestrator.planning.accounting.left_over import doubt_about_correction
 from orchestrator.planning.accounting.paths import Path, PathFinder
 from orchestrator.planning.accounting.stating import aside, explains_an_end
 from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
-from orchestrator.planning.models import LegPlan, Mention, MissionPlan
+from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
 from orchestrator.planning.order_words import takes_up
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
@@ -47,6 +48,7 @@ def with_account(
     mentions = [*map(_replaced, meant.replaced)]
     doubts = [*map(doubt_about_correction, meant.unsure)]
     told_apart: list[ClauseAccount | Aside] = [*account.parts(), *account.asides()]
+    doubts += account.doubts_about_kinds()
     for part in told_apart:
         taken = [*part.mentions()]
         mentions += taken
@@ -104,6 +106,17 @@ class _Account:
                 plan=self._plan,
                 is_left_alone=clause.is_negated and self._is_left_alone(clause),
             )
+
+    def doubts_about_kinds(self) -> Iterator[Doubt]:
+        """What orders leave open of which kind of things they are."""
+        for order in self._plan.orders:
+            clause = read_clause(order.clause)
+            paths = [self._paths[leg.leg_id] for leg in self._legs_of(clause)]
+            targets = [t for path in paths for t in path.targets if t.name in order.tools]
+            said = things_said(order.clause, now=self._now)
+            doubt = doubt_about_kinds(clause, said, targets, self._catalog)
+            if doubt is not None:
+                yield doubt
 
     def asides(self) -> Iterator[Aside]:
         """What the goal says beside its requests: remarks, and when something is to be done."""

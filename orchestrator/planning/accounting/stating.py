@@ -35,7 +35,7 @@ def aside(said: Said, clause: ClauseReading, around: Path, *, is_alone: bool) ->
         around: the tools of the whole plan.
         is_alone: whether no leg takes its clause up.
     """
-    sentence = _sentence_of(said, clause)
+    sentence = sentence_of(said, clause)
     orders = bool(clause.verb) and clause.verb in sentence.lower() and not is_alone
     if (
         not states(sentence)
@@ -66,7 +66,7 @@ def _options(parameter: Parameter) -> Iterator[str]:
     return (word for option in parameter.options for word in tokens(option))
 
 
-def _sentence_of(said: Said, clause: ClauseReading) -> str:
+def sentence_of(said: Said, clause: ClauseReading) -> str:
     """The sentence, or the part of one that has a subject of its own, that a thing stands in."""
     start = 0
     for match in _ENDS.finditer(clause.text):

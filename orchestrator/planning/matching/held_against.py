@@ -15,6 +15,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.bounds import limit_of
+from orchestrator.language.clauses import joints
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Slot
 from orchestrator.language.periods import period_in
@@ -121,12 +122,14 @@ class CallEvidence:
         return bool(name) and name <= self._found_words and not any(wanted <= o for o in others)
 
     def _says_some_of(self, said: Said) -> bool:
-        """Whether a text that is sent has a word of what is to be told, where it has any."""
-        texts = [h for h in self.call.sent if self._is_prose(h)]
-        wanted = {*said.stems} - _OPENING
-        return not (wanted and texts) or any(
-            {*content_stems(str(held.value))} & wanted for held in texts
-        )
+        """Whether the texts that are sent have a word of each part of what is to be told.
+
+        A planner may say it in words of its own: a part that leaves no word was left out.
+        """
+        texts = [str(held.value) for held in self.call.sent if self._is_prose(held)]
+        told = {stem for text in texts for stem in content_stems(text)}
+        parts = ({*content_stems(part)} - _OPENING for part in _parts(said.text))
+        return not texts or all(told & part for part in parts if part)
 
     def _is_what_is_denied(self, said: Said) -> bool:
         """Whether the thing that was found is what must not be: "not the Hilton"."""
@@ -435,6 +438,15 @@ def _clocks(sent: Iterable[NamedValue]) -> list[timedelta]:
 
 def _as_slot(said: Said) -> Slot:
     return Slot(kind="amount", value=said.value, text=said.text, position=said.position)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A text between its joints: what is said first, and each thing that is said as well."""
+    at = 0
+    for start, end in joints(text):
+        yield text[at:start]
+        at = end
+    yield text[at:]
 
 
 def _is_quoted(said: Said) -> bool:

@@ -1,7 +1,8 @@
-"""What a search was made without, since it had found nothing with it.
+"""What was searched for in vain: filters that were left out then, and what a call goes on about.
 
 Who looks for a vegetarian restaurant and finds none does not mean any restaurant: what was found
-without a filter is taken only when a person says so.
+without a filter is taken only when a person says so. Nor does who wants somebody told that "it is
+ready" mean that they are told so of what was not found.
 """
 
 from orchestrator.catalog.tool import Tool
@@ -11,8 +12,8 @@ from orchestrator.planning.matching.offered import offered, readable_thing
 from orchestrator.planning.matching.taken import FinderAnswer, Link, TakenCall
 from orchestrator.planning.matching.value_forms import plain_words
 from orchestrator.planning.models import Doubt
-from orchestrator.planning.rules.answers import is_empty
 from orchestrator.planning.rules.widening import filters_told, left_out_of
+from orchestrator.saga.judged import is_empty
 
 
 def doubts_of_filters(call: TakenCall) -> tuple[Doubt, ...]:
@@ -34,6 +35,25 @@ def doubts_of_filters(call: TakenCall) -> tuple[Doubt, ...]:
             if left and not _bears(link, left):
                 return (_doubt(link, left),)
     return ()
+
+
+def doubts_of_nothing(call: TakenCall) -> tuple[Doubt, ...]:
+    """What the call goes on about, and a leg before it has looked up in vain."""
+    if call.hints:
+        return ()
+    looked = {_looked_for(answer): answer.title for answer in call.found_nothing}
+    return tuple(
+        Doubt(
+            kind="not_matched",
+            about=told,
+            why=f"{title!r} found nothing, and this goes on about what it was to find",
+        )
+        for told, title in looked.items()
+    )
+
+
+def _looked_for(answer: FinderAnswer) -> str:
+    return filters_told(answer.arguments) or answer.title
 
 
 def _passed_on(call: TakenCall) -> set[str]:

@@ -12,7 +12,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import name_words
 from orchestrator.planning.matching.held_against import CallEvidence
-from orchestrator.planning.matching.left_out import doubts_of_filters
+from orchestrator.planning.matching.left_out import doubts_of_filters, doubts_of_nothing
 from orchestrator.planning.matching.offered import offered, readable_thing, thing_called
 from orchestrator.planning.matching.said_for_call import SaidThing, listed, said_for
 from orchestrator.planning.matching.taken import Link, TakenCall
@@ -34,7 +34,7 @@ def doubts_of(call: TakenCall) -> tuple[Doubt, ...]:
     # A filter that was left out is often what was said: that is asked about once.
     said = {word for doubt in doubts for word in plain_words(doubt.about)}
     filters = [d for d in doubts_of_filters(call) if not said & plain_words(d.about)]
-    return (*doubts, *filters)
+    return (*doubts, *filters) or doubts_of_nothing(call)
 
 
 def unmatched_in(things: Sequence[SaidThing], evidence: CallEvidence) -> list[SaidThing]:

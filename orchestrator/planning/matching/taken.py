@@ -63,6 +63,8 @@ class TakenCall:
     orders: tuple[Order, ...] = ()
     answers: tuple[FinderAnswer, ...] = ()
     """What earlier calls answered, the newest last, their money plain."""
+    found_nothing: tuple[FinderAnswer, ...] = ()
+    """What legs that this one waits for have looked up in vain."""
     probed: tuple[JsonObject, ...] = ()
     """What the provider says of the thing when it is asked now."""
     given: JsonObject = field(default_factory=dict)

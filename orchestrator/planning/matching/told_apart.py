@@ -1,33 +1,31 @@
 """Whether words that were said tell another thing than the one that is taken.
 
 A word says something of a thing where an input has it among its values, where a thing answers it
-with yes or no, or where others that were found bear it; and so does what is said of the ordered
-thing itself, which one of those that were found has to bear then.
+with yes or no, or where others that were found bear it; and so does every word that no tool of the
+call speaks of, which the call, or what was found for it, has to bear then.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Final
 
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.slots import read_slots
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import content_stems, name_stems, stem
+from orchestrator.language.words import STOP_WORDS, content_stems, name_stems, stem, tokens
+from orchestrator.planning.accounting.stating import sentence_of, states
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.matching.taken import Link, TakenCall, filters_of
 from orchestrator.planning.matching.value_forms import scalars
-from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.tool_words import vocabulary
 
-_FEATURE: Final = re.compile(
-    rf"\b(?:{'|'.join(WordLists('matching').words('features'))})\s+(?:(?:an?|the|its)\s+)?$",
-    re.IGNORECASE,
-)
-_ASKED_FOR: Final = re.compile(r"\b(?:what|whatever|which|who)\b[^,;.]*$", re.IGNORECASE)
-"""What follows says what is meant by a sentence of its own: "what is due"."""
+_OPENING: Final = frozenset(map(stem, lexicon.CONNECTING | lexicon.START | lexicon.END))
+"""Stems of words that say nothing but what follows."""
+_LEADS: Final = re.compile(r"\b[a-z]+ing$", re.IGNORECASE)
 
 
 def tells_another(said: Said, text: str, call: TakenCall) -> bool:
@@ -38,23 +36,28 @@ def tells_another(said: Said, text: str, call: TakenCall) -> bool:
         return True
     known = {*_preferences(), *_vocabulary(call)}
     strange = [s for s in wanted if s not in known and known.isdisjoint(synonyms_of(s))]
-    return bool(strange) and _describes(said, text) and _is_of_what_was_found(call)
+    if _introduced(strange, said, text).issuperset(strange):
+        return False
+    return not _is_remarked(said, text)
 
 
-def _describes(said: Said, text: str) -> bool:
-    """Whether it says what the thing that is ordered is or has: "a quiet room near the station"."""
-    before = text[: said.position]
-    is_ordered = said.kind == "thing" and _ASKED_FOR.search(before) is None
-    return is_ordered or bool(_FEATURE.search(before))
+def _introduced(stems: Collection[str], said: Said, text: str) -> frozenset[str]:
+    """Stems of the words that only introduce a value: "till 3 May", "leaving after six"."""
+    if not stems:
+        return frozenset()
+    slots = read_slots(text, now=None)
+    leads = _LEADS.search(said.text)
+    following = (text[said.end : slot.position] for slot in slots if slot.position >= said.end)
+    is_led = leads is not None and STOP_WORDS.issuperset(tokens(next(following, "?x")))
+    led = content_stems(leads.group()) if leads is not None and is_led else ()
+    return _OPENING.union(led, *(content_stems(slot.hint) for slot in slots))
 
 
-def _is_of_what_was_found(call: TakenCall) -> bool:
-    """Whether the call takes one of several things that a search lists.
-
-    What no tool speaks of is taken to say which of them is meant, when a plan is made: it is here
-    that one has to bear it.
-    """
-    return any(link.finder is not None and is_listing(link.finder) for link in call.links)
+def _is_remarked(said: Said, text: str) -> bool:
+    """Whether it stands in a sentence that states how things are: ", she limps"."""
+    clause = read_clause(text)
+    sentence = sentence_of(said, clause)
+    return states(sentence) and clause.verb not in tokens(sentence)
 
 
 @cache

@@ -17,6 +17,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.inflection import singular
+from orchestrator.saga.judged import is_empty
 
 MAX_ITEMS: Final = 200
 """Things read from one answer; a longer list is cut, the best matches are expected first."""
@@ -68,16 +69,6 @@ def read_items(
     plain = plain_answer(tool, body) if tool is not None else body
     around = _Around(asked or {}, {})
     return list(islice(_walk(body, plain, around, "", 0), MAX_ITEMS))
-
-
-def is_empty(body: JsonValue) -> bool:
-    """Whether an answer lists nothing: every list in it is empty, and there is one."""
-    if isinstance(body, list):
-        return not body
-    if not isinstance(body, dict):
-        return body is None
-    lists = [v for v in body.values() if isinstance(v, list)]
-    return bool(lists) and not any(lists)
 
 
 def answer_fields(tool: Tool) -> frozenset[str]:

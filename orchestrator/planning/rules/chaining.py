@@ -25,7 +25,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.amounts import amount_doubts
-from orchestrator.planning.rules.answers import answer_fields, is_empty
+from orchestrator.planning.rules.answers import answer_fields
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.asked_inputs import to_ask
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
@@ -44,6 +44,7 @@ from orchestrator.planning.rules.widening import telling_what_was_left_out
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
+from orchestrator.saga.judged import is_empty
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_ATTEMPTS: Final = 5

@@ -9,12 +9,13 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import CallTool, DiscoverTools, Observation
-from orchestrator.planning.rules.answers import answer_fields, is_empty, is_listing
+from orchestrator.planning.rules.answers import answer_fields, is_listing
 from orchestrator.planning.rules.argument_draft import Lack
 from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.how_many import counted_note, how_many
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.situation import Situation
+from orchestrator.saga.judged import is_empty
 
 _MAX_DEPTH: Final = 3
 _MAX_PRODUCERS: Final = 8

@@ -3,7 +3,7 @@
 from orchestrator.core.record import JsonObject
 from orchestrator.language.words import name_words
 from orchestrator.planning.models import Finish, Observation, StepContext, StepDecision
-from orchestrator.planning.rules.answers import is_empty
+from orchestrator.saga.judged import is_empty
 
 
 def left_out_of(asked: JsonObject, earlier: JsonObject) -> JsonObject:

@@ -13,7 +13,7 @@ from orchestrator.planning.models import Fact
 from orchestrator.testing import fake_leg
 from workflows.asked_calls import AskedCalls, CallRefused
 from workflows.failures import LegLost, LegSkipped
-from workflows.leg_view import facts_naming
+from workflows.leg_view import facts_naming, facts_of_nothing
 from workflows.progress import Progress
 
 CARD = ConfirmationCard(
@@ -104,3 +104,13 @@ def test_only_facts_that_may_tell_travel_with_a_call() -> None:
     assert facts_naming({"offer_id": "o1", "guest": "pii:guest"}, (offers, rooms)) == (offers,)
     assert facts_naming({"lines": [{"room": "r1"}]}, (offers, rooms)) == (rooms,)
     assert facts_naming({"other": "x"}, (offers, rooms)) == ()
+
+
+def test_what_a_leg_looked_up_in_vain_goes_along() -> None:
+    """A leg that has found something in the end is none; nor is one that did something."""
+    empty = Fact(source="1-a.1", tool="find", body={"offers": []})
+    wider = Fact(source="1-a.2", tool="find", body={"offers": [{"offer_id": "o1"}]})
+    nothing = Fact(source="2-b.1", tool="find", body={"offers": []})
+    done = Fact(source="3-c.1", tool="post", body={"seen_by": []}, side_effect=True)
+
+    assert facts_of_nothing((empty, wider, nothing, done)) == (nothing,)

@@ -125,6 +125,41 @@ def test_what_nothing_takes_up_is_asked_about(
     assert all("would be" in doubt.why for doubt in plan.doubts)
 
 
+@pytest.mark.parametrize(
+    ("goal", "about"),
+    [
+        ("Cancel everything I booked for Oslo", "everything booked"),
+        ("Cancel all my bookings", "all bookings"),
+        ("Cancel my booking in Oslo", "booking"),
+        ("Call off everything for the Lisbon trip", "everything"),
+    ],
+)
+def test_an_order_of_no_kind_of_thing_is_asked_about(
+    goal: str, about: str, planned: Callable[[str], MissionPlan]
+) -> None:
+    """Flights, rooms, cars: who says none of them does not mean the first that is looked at."""
+    (doubt,) = [doubt for doubt in planned(goal).doubts if doubt.about == about]
+
+    assert "flights" in doubt.why or "cars" in doubt.why
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "Cancel all my hotel bookings",
+        "Delete all drafts",
+        "Pay all open invoices",
+        "Cancel my flights to Rome",
+        "Cancel the booking htb_4711",
+    ],
+)
+def test_an_order_of_one_kind_of_thing_is_not(
+    goal: str, planned: Callable[[str], MissionPlan]
+) -> None:
+    """Its words, or the thing's own id, tell of what it is."""
+    assert not [doubt for doubt in planned(goal).doubts if "does not say of what" in doubt.why]
+
+
 def test_a_tool_that_does_another_deed_is_asked_about(shipped: Catalog) -> None:
     """To book a taxi is not to file the expense of one, whoever takes it for that."""
     goal = "book a taxi"

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.matching.left_out import doubts_of_filters
 from orchestrator.planning.matching.match import doubts_of
-from orchestrator.planning.matching.taken import TakenCall
+from orchestrator.planning.matching.taken import FinderAnswer, TakenCall
 from orchestrator.saga.served import Order
 from tests.unit.planning.matching.conftest import (
     BILLS,
@@ -294,6 +294,37 @@ def test_a_quality_that_others_have_is_asked_about(take: Take) -> None:
     assert doubts_of(rooms(take, said, quiet, plain)) == ()
 
 
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("take a room in Turin and sing a song", "sing a song"),
+        ("take a room in Turin, by candlelight", "candlelight"),
+        ("take a room in Turin for the honeymoon suite rate", "honeymoon suite rate"),
+    ],
+)
+def test_words_that_no_tool_speaks_of_and_nothing_bears_are_asked_about(
+    take: Take, said: str, left: str
+) -> None:
+    """Whatever they are: what is said and not done is not passed over."""
+    assert asked_about(rooms(take, said, room(1, "Turin"))) == [left]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "take a room in Turin starting 3 December",
+        "take a room in Turin till 5 December",
+        "take a room in Turin, she limps",
+        "take a room called Harbour in Turin",
+    ],
+)
+def test_words_that_only_introduce_or_remark_are_not(take: Take, said: str) -> None:
+    """They say nothing of what is taken."""
+    found = room(1, "Turin", title="Harbour", check_in="2026-12-03", check_out="2026-12-05")
+
+    assert doubts_of(rooms(take, said, found)) == ()
+
+
 def test_what_must_not_be_is_asked_about(take: Take) -> None:
     """The very thing that was ruled out is not taken silently."""
     ruled_out, other = room(1, "Turin", street="Hilton Lane"), room(2, "Turin")
@@ -402,3 +433,30 @@ def test_words_of_a_text_that_is_passed_on_are_no_filter(
     )
 
     assert [d.about for d in doubts_of_filters(call)] == asked
+
+
+# -- what is told, and what it is about -----------------------------------------------------------
+
+
+def test_a_part_of_what_is_to_be_told_is_not_left_out(take: Take) -> None:
+    """The text may be in other words; a part of which it has none was dropped."""
+    said = "email ana@x.org that I am late, that the keys are at the desk and the door is open"
+    sent: JsonObject = {"to": "ana@x.org", "body": "I am running late; the door is open."}
+    whole: JsonObject = {**sent, "body": "Running late. Keys: desk. The door stays open."}
+
+    assert len(asked_about(take(SEND_NOTE, sent, said))) == 1
+    assert doubts_of(take(SEND_NOTE, whole, said)) == ()
+
+
+def test_what_goes_on_about_a_look_in_vain_is_asked_about(take: Take) -> None:
+    """Nobody is told that "it is ready" of what was not found."""
+    said = "email ana@x.org that it is ready"
+    sent: JsonObject = {"to": "ana@x.org", "body": "it is ready"}
+    in_vain = FinderAnswer(
+        body={"boards": []}, arguments={"query": "sales"}, title="Find boards", finder=FIND_BOARDS
+    )
+
+    (doubt,) = doubts_of(take(SEND_NOTE, sent, said, found_nothing=(in_vain,)))
+
+    assert doubt.about == "query sales"
+    assert "found nothing" in doubt.why

@@ -9,10 +9,10 @@ from orchestrator.planning.rules.answers import (
     MAX_ITEMS,
     answer_fields,
     answers_price,
-    is_empty,
     is_listing,
     read_items,
 )
+from orchestrator.saga.judged import is_empty
 
 HOTELS: JsonObject = {
     "type": "object",

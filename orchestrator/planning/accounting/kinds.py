@@ -1,0 +1,86 @@
+"""Of which kinds of things an order may be: "everything I booked for Oslo", "my booking"."""
+
+from collections.abc import Iterator, Sequence
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.intent import Action
+from orchestrator.language.quantifiers import all_of, plural_nouns
+from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.planning.accounting.things_said import Said
+from orchestrator.planning.models import Doubt
+from orchestrator.planning.order_deeds import can_serve, is_same_deed
+from orchestrator.planning.rules.how_many import needs_the_very_one
+
+_LISTS = WordLists("quantifiers")
+_ANYTHING = _LISTS.word_set("anything")
+_NO_KIND = frozenset(map(stem, _ANYTHING | _LISTS.word_set("all")))
+_MOST = 5
+
+
+def doubt_about_kinds(
+    clause: ClauseReading, said: Sequence[Said], targets: Sequence[Tool], catalog: Catalog
+) -> Doubt | None:
+    """The doubt about an order that does not say of what kind of thing it is; None where it does.
+
+    Of one thing the tools have to call it as it was said; of all there are, by whatever word.
+
+    Args:
+        clause: that orders.
+        said: what it says.
+        targets: the tools that would serve it.
+        catalog: the mission's.
+    """
+    kinds = [*_kinds(clause, said, targets, catalog)]
+    others = [tool for tool in kinds if tool.domain not in {t.domain for t in targets}]
+    if not others or not targets:
+        return None
+    named = ", ".join(tool.domain for tool in kinds[:_MOST])
+    why = f"it does not say of what, and may be of {named}; only {targets[0].name} would be called"
+    return Doubt(kind="not_understood", about=_about(clause, said), why=why)
+
+
+def _kinds(
+    clause: ClauseReading, said: Sequence[Said], targets: Sequence[Tool], catalog: Catalog
+) -> Iterator[Tool]:
+    """One tool of each domain that does what is ordered to things called so."""
+    is_told_apart = any(one.kind == "identifier" for one in said)
+    if is_told_apart or not any(map(needs_the_very_one, targets)):
+        return
+    wanted = {s for one in said if one.kind in ("thing", "quality") for s in one.stems} - _NO_KIND
+    able = [tool for tool in catalog.tools.values() if _does(tool, clause)]
+    is_of_any = not _ANYTHING.isdisjoint(tokens(clause.text))
+    is_of_all = is_of_any or all_of(clause) or bool(plural_nouns(clause))
+    if is_of_any:  # "everything for the trip": what it is for is no kind of thing
+        wanted = {word for word in wanted if any(_deals_in(tool, word) for tool in able)}
+    elif not wanted:
+        return
+    domains: set[str] = set()
+    for tool in able:
+        deals = all(_deals_in(tool, word, literally=not is_of_all) for word in wanted)
+        if deals and tool.domain not in domains:
+            domains.add(tool.domain)
+            yield tool
+
+
+def _does(tool: Tool, clause: ClauseReading) -> bool:
+    is_so = clause.action is Action.CANCEL or is_same_deed(tool, clause)
+    return needs_the_very_one(tool) and can_serve(tool, clause) and is_so
+
+
+def _deals_in(tool: Tool, word: str, *, literally: bool = False) -> bool:
+    """Whether a tool calls what it deals in by a word, or by what stands for it."""
+    own = {*content_stems(f"{tool.name} {tool.domain} {tool.summary}")}
+    return not own.isdisjoint((word, *(() if literally else synonyms_of(word))))
+
+
+def _about(clause: ClauseReading, said: Sequence[Said]) -> str:
+    """What is of no kind, as it was said."""
+    counts = [one.text for one in said if one.kind == "count" and one.value == one.text]
+    things = [one.text for one in said if one.kind == "thing"]
+    return next((f"{a} {b}" for a in counts for b in things), "") or next(
+        iter([*things, *counts]), clause.text
+    )
