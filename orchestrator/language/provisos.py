@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from orchestrator.language.bounds import limit_of
 from orchestrator.language.intent import Action
 from orchestrator.language.slots import find_slots
 from orchestrator.language.word_lists import WordLists
@@ -21,12 +22,32 @@ _ONE: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBER: Final = re.compile(r"\d")
+_NO_SUBJECT: Final = re.compile(
+    rf"(?:(?:(?:at|no|not)\s+)?(?:{'|'.join(_LISTS.words('compared'))})\b.*\d"
+    rf"|(?:{'|'.join(_LISTS.words('elided_before'))})\s+\w)",
+    re.IGNORECASE,
+)
 _NO_CONDITION: Final = _LISTS.word_set("before_none")
 _WRITTEN = "|".join(r"\s+".join(words.split()) for words in (*_STRICT, *_LOOSE))
 _CONDITION: Final = re.compile(
     rf"(?:(?P<before>(?!only\b)[^\W\d_]+)\s+)?(?P<all>\b(?P<word>{_WRITTEN})\s+(?P<told>[^,;.!?\n]+))",
     re.IGNORECASE,
 )
+
+
+def in_full(told: str) -> str:
+    """What a condition says as a sentence of its own: of "under 50 EUR" that it is under 50 EUR."""
+    return f"it is {told}" if _NO_SUBJECT.match(told) else told
+
+
+def reversed_bound(told: str) -> str:
+    """The opposite of a bound, as what is ordered says it: of "it is over 200" "for at most 200".
+
+    Empty where it bounds nothing, or by more than one number.
+    """
+    values = [s for s in find_slots(told, now=None) if s.kind in ("amount", "quantity")]
+    limit = limit_of(told, values[0]) if len(values) == 1 else None
+    return f"for at {'most' if limit == 'min' else 'least'} {values[0].text}" if limit else ""
 
 
 def conditions_in(text: str, action: Action = Action.UNKNOWN) -> tuple[str, ...]:

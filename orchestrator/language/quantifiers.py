@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import dropwhile, pairwise, takewhile
 from typing import Final, Literal
 
@@ -65,6 +65,8 @@ class PlaceInOrder:
     order: Ordering
     first: int = 0
     number: int = 1
+    said: str = field(default="", compare=False)
+    """The words that name it."""
 
 
 def place_in(text: str) -> PlaceInOrder | None:
@@ -85,7 +87,8 @@ def place_in(text: str) -> PlaceInOrder | None:
         first = _number(match["but"])
     elif match["back"]:
         order, first = "newest", {"second": 1, "next": 1, "third": 2}[match["back"].lower()]
-    return PlaceInOrder(order, first, _number(few) if few else 1)  # type: ignore[arg-type]
+    number = _number(few) if few else 1
+    return PlaceInOrder(order, first, number, match.group())  # type: ignore[arg-type]
 
 
 def _is_value(match: re.Match[str], text: str) -> bool:

@@ -3,26 +3,24 @@
 import re
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from decimal import Decimal
 from itertools import chain
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
 from orchestrator.core import currencies
-from orchestrator.language import dates
+from orchestrator.language import dates, money_phrases
 from orchestrator.language.date_words import MONTHS, WEEKDAYS
 from orchestrator.language.dates import find_date_phrases
 from orchestrator.language.durations import find_durations
 from orchestrator.language.intent import Slot, SlotKind
+from orchestrator.language.money_phrases import find_money
 from orchestrator.language.numbers import NUMBER_WORDS, find_spoken_numbers
 from orchestrator.language.times import find_time_phrases
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, is_verb, lowered
 
 _LISTS: Final = WordLists("slots")
-_SYMBOLS: Final = _LISTS.table("currency_signs")
-_CURRENCY_WORDS: Final = _LISTS.table("currency_words")
 _PEOPLE: Final = "|".join(_LISTS.words("people"))
 _PLACE_HINTS: Final = _LISTS.word_set("place_openers")
 _SENDING: Final = _LISTS.word_set("sending")
@@ -49,13 +47,6 @@ _ADDRESSES: Final[tuple[tuple[SlotKind, re.Pattern[str], str], ...]] = (
     ("identifier", _UUID, "-"),
 )
 _DIGIT = re.compile(r"\d")
-_MONEY = re.compile(
-    rf"(?P<symbol>[€$£¥₹])\s?(?P<a>{_NUM})(?P<ka>\s?[kK]\b)?(?:\s?(?P<codea>[A-Z]{{3}})\b)?"
-    rf"|(?<![\w.,-])(?P<b>{_NUM})(?P<kb>[kK])?\s?(?:(?P<symbolb>[€$£¥₹])|(?P<codeb>[A-Za-z]{{3,7}})\b)"
-    rf"|\b(?P<codec>[A-Z]{{3}})\s?(?P<c>{_NUM})(?P<kc>[kK]\b)?(?![\w-])"
-)
-_CODE: Final = re.compile(r"\b[A-Z]{3}\b")
-_WORDED: Final = re.compile(rf"\b(?P<n>(?i:{_NUMBER_WORD}))\s+(?P<unit>[A-Za-z]{{3,7}})\b")
 _IDENTIFIER = re.compile(
     r"(?<![\w@#/.-])#?(?=[\w./-]*\d)(?=[\w./-]*[A-Za-z])[A-Za-z0-9]+(?:[-_/.][A-Za-z0-9]+)*(?![\w@-])"
     r"|(?<![\w.])#\d+\b|(?<![\w.])\d+(?:\.\d+){2,}(?!\w)"
@@ -76,6 +67,7 @@ _QUANTITY = re.compile(
 _UNIT: Final = re.compile(r"(?:\s+|-)(?P<unit>[^\W\d_]{2,})\b")
 _CAP = r"[A-ZÀ-ÖØ-Þ][\w'\u2019À-ÿ]*(?:[.&-][A-ZÀ-ÖØ-Þ][\w'\u2019]*)*\.?"
 _LINK = r"(?:de|del|della|da|do|dos|du|der|den|di|la|le|las|los|el|of|the|van|von|am|an|sur)"
+_ARTICLE: Final = re.compile(r"^(?:(?:of|the|an)\s+)+")
 _FIRM = "|".join(word.title() for word in _LISTS.words("firm_tails"))
 _PROPER = re.compile(
     # "Bo I" is nobody: what goes on with the pronoun is another sentence.
@@ -186,43 +178,15 @@ def _times(text: str) -> Iterator[_Found]:
 
 
 def _money(text: str) -> Iterator[_Found]:
-    for match in _MONEY.finditer(text):
-        currency = _currency(match)
-        if currency is None:
-            continue
-        number = Decimal((match["a"] or match["b"] or match["c"]).replace(",", ""))
-        amount = number * 1000 if match["ka"] or match["kb"] or match["kc"] else number
-        value: JsonValue = {"amount": _plain(float(amount)), "currency": currency}
-        yield _Found("amount", value, *match.span())
-    for start, end, spoken in find_spoken_numbers(lowered(text)):
-        unit = _UNIT.match(text, end)
-        code = _currency_named(unit["unit"]) if unit else None
-        if unit and code:
-            yield _Found("amount", {"amount": spoken, "currency": code}, start, unit.end())
-    if any(word in text for word in _CURRENCY_WORDS) or _CODE.search(text):
-        for match in _WORDED.finditer(text):
-            if code := _currency_named(match["unit"]):
-                counted = NUMBER_WORDS[match["n"].lower()]
-                yield _Found("amount", {"amount": counted, "currency": code}, *match.span())
+    for phrase in find_money(text):
+        value: JsonValue = {"amount": _plain(phrase.amount), "currency": phrase.currency}
+        yield _Found("amount", value, phrase.start, phrase.end)
 
 
 def warm_up() -> None:
     """Load what libraries load on first use, so that no request pays for it."""
     dates.warm_up()
-
-
-def _currency(match: re.Match[str]) -> str | None:
-    named = match["codea"] or match["codeb"] or match["codec"]
-    if named and (code := _currency_named(named)):
-        return code
-    symbol = match["symbol"] or match["symbolb"]
-    return _SYMBOLS[symbol] if symbol else None
-
-
-def _currency_named(word: str) -> str | None:
-    if word.lower() in _CURRENCY_WORDS:
-        return _CURRENCY_WORDS[word.lower()]
-    return word if word.isupper() and currencies.exists(word) else None
+    money_phrases.warm_up()
 
 
 def _identifiers(text: str) -> Iterator[_Found]:
@@ -323,7 +287,9 @@ def _without_sentence_start(text: str, match: re.Match[str]) -> tuple[int, str]:
         words = words[:-2]
     first, _, rest = words.partition(" ")
     if _at_sentence_start(text, start) and (first.lower() in STOP_WORDS or is_verb(first.lower())):
-        return start + len(first) + 1, rest
+        # "Pay the Nordic Hosting" begins with a verb, and no name begins with an article.
+        name = _ARTICLE.sub("", rest)
+        return start + len(words) - len(name), name
     return start, words
 
 

@@ -7,7 +7,12 @@ from itertools import pairwise
 from typing import Final
 
 from orchestrator.language.clause_reading import read_clause
-from orchestrator.language.clauses import begins_request, quoted_spans, sentence_spans
+from orchestrator.language.clauses import (
+    begins_request,
+    quoted_spans,
+    sentence_spans,
+    split_clauses,
+)
 from orchestrator.language.goal_text import (
     Cut,
     GoalText,
@@ -18,7 +23,14 @@ from orchestrator.language.goal_text import (
     without,
 )
 from orchestrator.language.intent import Action
-from orchestrator.language.provisos import CONDITION_WORDS, is_idle, is_own_limit, reverses_what
+from orchestrator.language.provisos import (
+    CONDITION_WORDS,
+    in_full,
+    is_idle,
+    is_own_limit,
+    reversed_bound,
+    reverses_what,
+)
 from orchestrator.language.remarks import is_courtesy, remark_end
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, stem, tokens
@@ -63,10 +75,12 @@ _PAUSE: Final = re.compile(
 _JOINING: Final = re.compile(r"[\s,]*\b(?:and|but|then|plus)\s+", re.IGNORECASE)
 _ENDS_JOINED: Final = re.compile(r"(?:[\s,;.!:]|\b(?:and|but|or|then))+$", re.IGNORECASE)
 _NOTHING: Final = re.compile(
-    r"(?:(?:just\s+)?(?:do|book)\s+)?nothing(?:\s+at\s+all)?|(?:don['\u2019]t|do\s+not)(?=[\s.!]*$)"
+    r"(?:(?:just\s+)?(?:do|book)\s+)?nothing(?:\s+at\s+all)?|(?:please\s+)?(?:don['\u2019]t|do\s+not)"
+    r"(?:\s+(?P<verb>[a-z]+)(?:\s+(?:it|that|this|them|one|any|anything|so))?)?(?=[\s.!]*$)"
     r"|(?:leave|skip|drop)\s+(?:it|that|everything)(?:\s+alone)?(?=[\s.!]*$)",
     re.IGNORECASE,
 )
+_DOING: Final = ("do", "bother")
 _SPACE: Final = re.compile(r"[\s,;:\u2013\u2014-]*(?:then\b\s*)?", re.IGNORECASE)
 _STOP: Final = re.compile(r"[.!?;]*\s*")
 _WORD: Final = re.compile(r"\S+")
@@ -241,6 +255,8 @@ class _Reader:
         told = goal[mark.end() : told_end].strip(" \t\n,;.!?")
         if before and before[-1] in _NO_CONDITION:
             return mark.end()
+        if leads and (undone := self._undone(mark, told, start, resume, end)) is not None:
+            return undone
         subclause = self._meant(mark, told, start, leads=leads)
         if subclause is None:
             if told_end > mark.end() and not leads and is_own_limit(told):
@@ -253,13 +269,41 @@ class _Reader:
             self._cuts.append(Cut(begun, resume, " " if paused else ""))
             self._open.append((subclause, resume, True))
             return resume
-        joined = _ENDS_JOINED.search(goal[: mark.start()])
-        at = joined.start() if joined else mark.start()
-        if not goal[start:at].strip():
-            at = len(goal[: self._asked_until].rstrip(" .!;\n"))
+        at = self._behind_request(mark.start(), start)
         self._cuts.append(Cut(at, told_end))
         self._governed.append(Governed(subclause, at, at))
         return told_end
+
+    def _undone(
+        self, mark: re.Match[str], told: str, start: int, resume: int, end: int
+    ) -> int | None:
+        """What was ordered is not to be done then: "If it is over 200 EUR, don't".
+
+        A bound on what is ordered bounds it the other way round. Where that ends, or None.
+        """
+        nothing = _NOTHING.match(self._goal, resume, end)
+        ordered = read_clause((split_clauses(self._goal[: mark.start()]) or ("",))[-1])
+        verb = (nothing["verb"] or "do").lower() if nothing else ""
+        if nothing is None or not ordered.verb or verb not in (*_DOING, ordered.verb):
+            return None
+        at, whole = self._behind_request(mark.start(), start), in_full(told)
+        bound = reversed_bound(whole) if is_own_limit(whole) else ""
+        if bound and ordered.action not in _OF_WHAT_IS_THERE:
+            self._cuts.append(Cut(at, nothing.end(), f" {bound}"))
+            return nothing.end()
+        unless = reverses_what(mark.group())
+        self._last = Subclause("condition", f"{mark.group()} {told}", whole, unless)
+        self._cuts.append(Cut(at, nothing.end()))
+        self._governed.append(Governed(self._last, at, at, as_said=False))
+        return nothing.end()
+
+    def _behind_request(self, at: int, start: int) -> int:
+        """Where the request ends that what begins here follows."""
+        joined = _ENDS_JOINED.search(self._goal[:at])
+        end = joined.start() if joined else at
+        if self._goal[start:end].strip():
+            return end
+        return len(self._goal[: self._asked_until].rstrip(" .!;\n"))
 
     def _keep_with_request(self, at: int, start: int) -> None:
         """What bounds a thing is of its request, whatever stands between: ", but only if"."""
@@ -273,6 +317,7 @@ class _Reader:
         """What a word and what follows it mean; None when it is part of the request."""
         goal, word = self._goal, mark.group()
         text = goal[mark.start() : mark.end()] + " " + told
+        told = in_full(told)
         said = (
             read_clause(goal[start : mark.start()]) if goal[start : mark.start()].strip() else None
         )
@@ -322,7 +367,7 @@ class _Reader:
         goal = self._goal
         pauses = [p for p in _PAUSE.finditer(goal, at, end) if not self._is_quoted(p.start())]
         for pause in pauses[:1] if inside else pauses:
-            if begins_request(goal[pause.end() : end], firm=True):
+            if self._orders_or_undoes(pause.end(), end):
                 if only_paused and _JOINING.match(goal, pause.end()):
                     return None
                 gap = _SPACE.match(goal, pause.end())
@@ -336,6 +381,12 @@ class _Reader:
             gap = _SPACE.match(goal, pauses[0].end())
             return pauses[0].start(), gap.end() if gap else pauses[0].end()
         return None
+
+    def _orders_or_undoes(self, at: int, end: int) -> bool:
+        """Whether a request begins there, or "don't", which takes one back."""
+        gap = _SPACE.match(self._goal, at)
+        nothing = _NOTHING.match(self._goal, gap.end() if gap else at, end)
+        return nothing is not None or begins_request(self._goal[at:end], firm=True)
 
     def _order_after(self, at: int, end: int) -> int | None:
         """Where an order begins that no pause tells from the condition before it."""

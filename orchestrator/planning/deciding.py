@@ -80,6 +80,8 @@ def _decided(condition: GoalCondition, context: StepContext, catalog: Catalog) -
     days = _days(slots) or (_days(around) if _THAT_DAY.search(condition.told) else [])
     if _JOINED.search(condition.told) or not is_about(seen.arguments, seen.body, days):
         return _left_open(condition, answered)
+    if len(_days(slots)) > 1 and not _is_of_all(_days(slots), seen):
+        return _left_open(condition, answered)
     if not days and _is_of_a_default_day(tool, seen, _days(around)):
         return _left_open(condition, answered)
     told, denied = _undenied(condition.told)
@@ -90,6 +92,11 @@ def _decided(condition: GoalCondition, context: StepContext, catalog: Catalog) -
         return _left_open(condition, answered)
     met = found.is_so is not (denied is not condition.is_unless)
     return Decided(clause=condition.clause, met=met, why=f"{seen.tool} answers {found.said}")
+
+
+def _is_of_all(days: Iterable[str], seen: Observation) -> bool:
+    """Whether a call was about every one of the days: one day of a stay tells not of the others."""
+    return {*days} <= {*_DAY.findall(json.dumps([seen.arguments, seen.body]))}
 
 
 def _is_of_a_default_day(tool: Tool, seen: Observation, days: Iterable[str]) -> bool:

@@ -13,6 +13,7 @@ from typing import Final
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.quantifiers import place_in
 from orchestrator.language.slots import read_slots
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import STOP_WORDS, content_stems, name_stems, stem, tokens
@@ -34,7 +35,7 @@ def tells_another(said: Said, text: str, call: TakenCall) -> bool:
     wanted = [stem for stem in said.stems if stem not in dull and stem not in own]
     if any(_is_choice(stem, call) or _is_of_others(stem, call) for stem in wanted):
         return True
-    known = {*_preferences(), *_vocabulary(call)}
+    known = {*_preferences(), *_vocabulary(call), *_words_of_place(text)}
     strange = [s for s in wanted if s not in known and known.isdisjoint(synonyms_of(s))]
     if _introduced(strange, said, text).issuperset(strange):
         return False
@@ -65,6 +66,12 @@ def _preferences() -> frozenset[str]:
     """Stems of the words that put one before another, and say nothing of either."""
     words = lexicon.PREFERENCES | lexicon.LATER | lexicon.EARLIER | lexicon.EARLY | lexicon.LATE
     return frozenset(map(stem, words | lexicon.ANOTHER | lexicon.CHEAPER))
+
+
+def _words_of_place(text: str) -> frozenset[str]:
+    """Stems of "the second cheapest", which say nothing of the thing that stands there."""
+    place = place_in(text)
+    return frozenset(content_stems(place.said)) if place is not None else frozenset()
 
 
 def _vocabulary(call: TakenCall) -> set[str]:

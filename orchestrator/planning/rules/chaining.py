@@ -92,7 +92,7 @@ class ChainingPlanner:
         Of the tools inside one always comes first, which may have nothing to do with the request:
         read without the wall, it is for a tool outside, and what is inside does not speak of it.
         """
-        if context.agent.wall.is_open or context.observations:
+        if context.agent.wall.is_open or context.observations or _deciding(context, catalog):
             return None
         text, now = context.leg_goal, context.now
         free = route_context(context).model_copy(update={"walls": (), "domains": ()})
@@ -159,12 +159,20 @@ def _target(context: StepContext, selection: Selection, catalog: Catalog) -> Too
 
     Unless the goal speaks of the tool, or the leg has begun: what is under way is not left.
     """
+    if (deciding := _deciding(context, catalog)) is not None:
+        return deciding
     goal = context.mission_goal
     target = find_target(selection, catalog, context.observations, goal=goal)
     if target is None or selection.fits or context.observations:
         return target
     said = read_utterance(context.leg_goal, now=context.now)
     return target if speaks_of(said, target) else None
+
+
+def _deciding(context: StepContext, catalog: Catalog) -> Tool | None:
+    """The tool by whose answer a leg decides that does nothing but look."""
+    names = (name for one in context.decides for name in one.tools if context.only_looks)
+    return next((catalog.tools[name] for name in names if name in catalog.tools), None)
 
 
 def _stopped(observations: Sequence[Observation]) -> GiveUp | None:

@@ -12,12 +12,14 @@ from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.goal_text import Governed, Subclause
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, tells_apart
 from orchestrator.language.provisos import is_own_limit
 from orchestrator.language.slots import find_slots
-from orchestrator.language.words import content_stems, tokens
+from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.models import AgentProfile, GoalCondition, OnlyIf
-from orchestrator.planning.rules.parameters import Kind, tool_parameters
+from orchestrator.planning.rules.answers import answer_fields, is_listing
+from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
 from orchestrator.planning.rules.parts import Part, named_things
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.tool_words import speaks_of
@@ -25,6 +27,7 @@ from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 
+_BEFORE_DAYS: Final = frozenset({"from", "to", "until", "till", "on"})
 _LOOK: Final = "Check whether"
 _NO_TOOL: Final = "-"
 """The name of none: an empty wall would admit every tool."""
@@ -34,6 +37,7 @@ _POINTING: Final = frozenset({"it", "they", "this", "that", "these", "those", "o
 _KNOWN: Final = re.compile(
     r"\w+\s+((?:the|my|our)\s+\S.*?)(?=\s+(?:to|with|and|for|as|so)\b|[,;.!]|$)", re.IGNORECASE
 )
+_ITS: Final = re.compile(r"^(?:it|this|that)(['\u2019]s)?\s+", re.IGNORECASE)
 _COUNTED: Final = re.compile(
     r"\b(?:more|less|fewer|at\s+least|at\s+most|over|under|above|below)\s+(?:than\s+)?\d+\b",
     re.IGNORECASE,
@@ -137,16 +141,38 @@ class ConditionReader:
     def look(self, subclause: Subclause, part: Part) -> Part | None:
         """A part that looks a condition up; None when no tool does.
 
-        "It" is the thing that is ordered something with, unless it rains.
+        "It" is the thing that is ordered something with, unless it rains. A condition without a day
+        of its own is of the days of what is ordered, where something else is looked at.
         """
+        found = self._look_at(subclause, part)
+        if found is None or found.target.domain == part.target.domain:
+            return found
+        takes_days = any(p.kind in DAYS for p in tool_parameters(found.target))
+        says_days = any(s.kind == "date" for s in find_slots(subclause.told, now=self._now))
+        if says_days or not takes_days or _THEN.search(subclause.told):
+            return found
+        return replace(found, request=f"{found.request} {_days_of(part)}".rstrip())
+
+    def _look_at(self, subclause: Subclause, part: Part) -> Part | None:
         found = self._look(subclause.told)
         told = _with_its_thing(subclause.told, part)
         if told != subclause.told and is_own_limit(subclause.told):
-            return self._look(told)
+            return self._where_it_is_listed(told, part) or self._look(told)
         elsewhere = found is not None and found.target.domain != part.target.domain
         if told == subclause.told or (elsewhere and self._speaks_of(subclause.told, found)):
             return found
         return self._look(told)
+
+    def _where_it_is_listed(self, told: str, part: Part) -> Part | None:
+        """The look at what lists the things of which the part takes one, by its id."""
+        listings = [
+            tool
+            for tool in self._catalog.tools.values()
+            if tool.domain == part.target.domain and _lists_what_is_taken(tool, part.target)
+        ]
+        if len(listings) != 1:
+            return None
+        return Part(request=f"{_LOOK} {told}", target=listings[0], leg_id="", only_looks=True)
 
     def _speaks_of(self, told: str, found: Part | None) -> bool:
         return found is not None and speaks_of(read_utterance(told, now=self._now), found.target)
@@ -184,6 +210,26 @@ class ConditionReader:
         return found is not None and found.target.domain == part.target.domain
 
 
+def _days_of(part: Part) -> str:
+    """The days that a request names, with the words that introduce them."""
+    days = [slot for slot in part.slots if slot.kind == "date"]
+    said = (f"{day.hint} {day.text}" if day.hint in _BEFORE_DAYS else day.text for day in days)
+    return " ".join(said)
+
+
+def _lists_what_is_taken(listing: Tool, target: Tool) -> bool:
+    """Whether a tool only lists the things of which the other takes one, and is called by them."""
+    if listing.is_side_effect or not is_listing(listing):
+        return False
+    named = {stem(singular(word)) for word in tokens(listing.name)} - {stem(target.domain)}
+    taken = [p for p in tool_parameters(target) if p.required and p.kind is Kind.IDENTIFIER]
+    return any(
+        parameter.names & (answer_fields(listing) - {*listing.required_inputs})
+        and named & {*map(stem, parameter.words)}
+        for parameter in taken
+    )
+
+
 def _decides(part: Part, subclause: Subclause) -> bool:
     return any(known.clause == subclause.text for known in part.decides)
 
@@ -207,9 +253,8 @@ def _asked_in(request: str) -> str:
 
 def _with_its_thing(told: str, part: Part) -> str:
     """What is told, "it" replaced by the thing that is there, and is ordered something with."""
-    first, _, rest = told.partition(" ")
     thing = _thing_of(part)
-    return f"{thing} {rest}" if thing and first.lower() in ("it", "this", "that") else told
+    return _ITS.sub(lambda said: f"{thing}{' is' if said[1] else ''} ", told) if thing else told
 
 
 def _thing_of(part: Part) -> str:
@@ -219,5 +264,8 @@ def _thing_of(part: Part) -> str:
     known = _KNOWN.match(without_lead(part.request))
     if known is not None and (acts or named or part.target.effect is Effect.CANCEL):
         return known.group(1)
+    called = next((slot.text for slot in part.slots if slot.kind == "name"), "")
+    if acts and called and not named:
+        return called  # "pay Acme"
     thing = " ".join(part.reading.objects)
     return f"the {thing if named in thing else f'{thing} {named}'.strip()}" if named else ""

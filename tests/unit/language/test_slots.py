@@ -48,6 +48,13 @@ def test_a_table_has_people_time_and_team(now: datetime) -> None:
         ("about $20", ("amount", {"amount": 20, "currency": "USD"}, "about")),
         ("\u20ac15.50", ("amount", {"amount": 15.5, "currency": "EUR"}, "")),
         ("1,200 USD", ("amount", {"amount": 1200, "currency": "USD"}, "")),
+        (
+            "of 1200 Swedish kronor",
+            ("amount", {"amount": 1200, "currency": "SEK"}, "of"),
+        ),
+        ("five hundred swiss francs", ("amount", {"amount": 500, "currency": "CHF"}, "")),
+        ("three Canadian dollars", ("amount", {"amount": 3, "currency": "CAD"}, "")),
+        ("250 kroner", ("quantity", 250, "kroner")),
         ("20 euros", ("amount", {"amount": 20, "currency": "EUR"}, "")),
         ("3 nights", ("quantity", 3, "nights")),
         ("a 2-bedroom flat", ("quantity", 2, "bedroom")),
@@ -125,3 +132,9 @@ def test_no_character_belongs_to_two_slots(text: str) -> None:
 
     for a, b in pairwise(slots):
         assert a.position + len(a.text) <= b.position
+
+
+def test_a_name_begins_with_no_article() -> None:
+    """The verb before it is upper case only because the sentence begins there."""
+    [slot, *_] = find_slots("Pay the Nordic Hosting invoice", now=None)
+    assert (slot.value, slot.position) == ("Nordic Hosting", 8)

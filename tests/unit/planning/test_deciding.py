@@ -212,3 +212,10 @@ def test_a_day_that_the_provider_chose_tells_nothing_of_those_that_are_meant(
     goal = "Book a room in Oslo from 2026-12-04 to 2026-12-06 if it rains there"
 
     assert decide("it rains there", FORECAST, {**RAINY, "date": day}, goal=goal).met is met
+
+
+def test_one_day_of_a_stay_tells_nothing_of_the_others(decide: Any) -> None:
+    """The forecast is of the first; whether it rains on the last, nobody has looked up."""
+    told = "it rains there from 2026-12-04 to 2026-12-06"
+
+    assert decide(told, FORECAST, {**RAINY, "date": "2026-12-04"}).met is None

@@ -325,6 +325,15 @@ def test_words_that_only_introduce_or_remark_are_not(take: Take, said: str) -> N
     assert doubts_of(rooms(take, said, found)) == ()
 
 
+@pytest.mark.parametrize("which", ["the second cheapest", "the last", "the cheapest but one"])
+def test_a_place_in_an_order_is_no_quality_of_what_stands_there(take: Take, which: str) -> None:
+    """Which one stands there, the planner counts; the thing itself does not say "second"."""
+    said = f"take {which} room in Turin"
+
+    assert doubts_of(rooms(take, said, room(2, "Turin"), room(1, "Turin"))) == ()
+    assert asked_about(rooms(take, f"{said} with a terrace", room(2, "Turin"))) == ["terrace"]
+
+
 def test_what_must_not_be_is_asked_about(take: Take) -> None:
     """The very thing that was ruled out is not taken silently."""
     ruled_out, other = room(1, "Turin", street="Hilton Lane"), room(2, "Turin")
