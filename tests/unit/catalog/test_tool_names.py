@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.catalog.operations import operations
 from orchestrator.catalog.tool_names import TOOL_NAME, name_tools, why_named
+from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 
 Ids = dict[tuple[str, str], Any]
@@ -86,7 +87,9 @@ def test_a_long_path_makes_a_name_that_stays_apart() -> None:
 
 def test_it_is_told_why_a_tool_is_called_otherwise() -> None:
     """Nothing is told of an operationId that is the name."""
-    paths = {"/a": {"get": {"operationId": "a.b"}, "put": {}, "post": {"operationId": "ok"}}}
+    paths: JsonObject = {
+        "/a": {"get": {"operationId": "a.b"}, "put": {}, "post": {"operationId": "ok"}}
+    }
     root = DocumentNode.of("d", {"openapi": "3.1.0", "paths": paths})
     told = {
         op.method: why_named(op, name_tools([op])["d", "/a", op.method]) for op in operations(root)
