@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from orchestrator.catalog.operations import METHODS
-from orchestrator.catalog.suggest.overlay_text import MARK, target_of
+from orchestrator.catalog.operations import METHODS, TOOL_MARK
+from orchestrator.catalog.suggest.overlay_text import target_of
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import visible
 
@@ -23,7 +23,9 @@ def unmarked(
         paths: the files that they were read from, to be named in the command.
     """
     found = [(name, place) for name, d in documents.items() for place in _places(d)]
-    if not documents or any(MARK in _operation(documents[name], place) for name, place in found):
+    if not documents or any(
+        TOOL_MARK in _operation(documents[name], place) for name, place in found
+    ):
         return None
     reads = [(name, place) for name, place in found if place[-1] == "get"]
     name, place = next(iter(reads or found), ("", _EXAMPLE))
@@ -31,10 +33,10 @@ def unmarked(
     counted = f"{len(found)} operation{'' if len(found) == 1 else 's'}"
     return "\n".join(
         (
-            f"nothing is marked as a tool yet: {counted}, and none says {MARK}. An overlay marks:",
+            f"nothing is marked as a tool yet: {counted}, none with {TOOL_MARK}. An overlay marks:",
             "  actions:",
             f"    - target: {visible(target_of(place))}",
-            f"      update: {{ {MARK}: true }}",
+            f"      update: {{ {TOOL_MARK}: true }}",
             "or have one proposed, for you to edit: orchestrator tools suggest "
             f"{visible(files[0]) if files else 'DOC'} --out overlay.yaml",
         )

@@ -1,64 +1,19 @@
-"""What an operation lacks to be told apart by people and planners: its name, and words on it."""
+"""What an operation lacks to be told apart by people and planners: words on it, and a domain."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from orchestrator.catalog.compile import TOOL_NAME
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.core.shown_text import visible
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.words import name_words
 
-_LONGEST_NAME = 64
 _LONGEST_SUMMARY = 120
 _FEWEST_WORDS = 5
 _MOST_NAMED = 6
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n{2,}")
 _VERSION = re.compile(r"v?\d[\d.]*", re.IGNORECASE)
-
-
-class NameTaken:
-    """The names of a document: each is given once."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        """Take those that are there; a name that is there twice is free for nobody else."""
-        self._written = set(names)
-        self._given: set[str] = set()
-
-    def take(self, name: str, *, is_written: bool) -> str | None:
-        """The name, if nobody has it."""
-        if name in self._given or (not is_written and name in self._written):
-            return None
-        self._given.add(name)
-        return name
-
-
-def wanted_name(operation: Operation, taken: NameTaken) -> tuple[str, str]:
-    """The operationId of a tool, and why it is not the document's own; empty where it is."""
-    written = operation.operation_id
-    if written is not None and TOOL_NAME.fullmatch(written):
-        if taken.take(written, is_written=True) is not None:
-            return written, ""
-        why = f"the document has the operationId {visible(written)} twice"
-    elif written is not None:
-        why = f"the document's own operationId, {visible(written)!r}, cannot name a tool"
-    else:
-        why = "the document gives it no operationId"
-    plain = _plain_name(written or f"{operation.method.lower()}{operation.path}")
-    for number in range(1, 1000):
-        end = f"_{number}" if number > 1 else ""
-        name = f"{plain[: _LONGEST_NAME - len(end)]}{end}"
-        if taken.take(name, is_written=False) is not None:
-            return name, f"{why}: choose a name once, missions keep it"
-    return plain, why
-
-
-def _plain_name(text: str) -> str:
-    plain = _NO_NAME.sub("_", text.replace("{", "by_")).strip("_-")
-    return plain if plain[:1].isalpha() else f"op_{plain}"
 
 
 def missing_texts(

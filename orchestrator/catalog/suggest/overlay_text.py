@@ -9,7 +9,6 @@ from pydantic import JsonValue
 from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction
 from orchestrator.core.shown_text import visible
 
-MARK = "x-orchet-tool"
 _PLAIN = re.compile(r"[A-Za-z_$][\w$.#/ \[\]{}'@,-]*(?<! )")
 _WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _WIDTH = 110

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from orchestrator.catalog.expressions import expressions_of, reads_only_response
-from orchestrator.catalog.suggest.overlay_text import MARK
+from orchestrator.catalog.operations import TOOL_MARK
 from orchestrator.catalog.suggest.pairing import Pair, find_pairs
 from orchestrator.catalog.suggest.probes import find_probe
 from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction, ProposedPair
@@ -67,7 +67,7 @@ def _action(
     likely: dict[str, Pair],
     listed: Sequence[Surveyed],
 ) -> ProposedAction:
-    mark: JsonObject = {**one.texts, MARK: True}
+    mark: JsonObject = {**one.texts, TOOL_MARK: True}
     checks = [*one.checks]
     is_question = False
     if (pair := sure.get(one.name)) is not None:
@@ -85,7 +85,7 @@ def _action(
         tool=one.name,
         method=one.method,
         path=one.operation.path,
-        place=one.operation.node.path,
+        place=one.place,
         title=one.tool.summary if one.tool is not None else "",
         update=mark,
         checks=tuple(checks),

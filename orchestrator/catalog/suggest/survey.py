@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from orchestrator.catalog.compile import compile_operation
-from orchestrator.catalog.operations import Operation, operations
-from orchestrator.catalog.suggest.naming import NameTaken, missing_texts, wanted_name
-from orchestrator.catalog.suggest.overlay_text import MARK
+from orchestrator.catalog.operations import METHODS, TOOL_MARK, Operation, operations
+from orchestrator.catalog.suggest.naming import missing_texts
 from orchestrator.catalog.suggest.path_shape import PathShape
 from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool_names import name_tools, place_of, why_named
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -53,6 +53,15 @@ class Surveyed:
         return verb_named(self.name, str(said or ""), but=nouns, method=self.method)
 
     @property
+    def place(self) -> tuple[str, ...]:
+        """The way to it that an overlay takes: by its path, or to where the path refers."""
+        written = self.operation.root.raw("paths")
+        item = written.raw(self.operation.path) if written is not None else None
+        is_there = item is not None and item.raw(self.method.lower()) is not None
+        here = ("paths", self.operation.path, self.method.lower())
+        return here if is_there else self.operation.node.path
+
+    @property
     def statuses(self) -> frozenset[str]:
         """Of the answers that it declares."""
         responses = self.operation.node.at("responses")
@@ -63,23 +72,23 @@ def survey(root: DocumentNode) -> tuple[list[Surveyed], list[Operation]]:
     """The operations that nothing is said of yet, and those that the document marks itself."""
     found: list[Surveyed] = []
     marked: list[Operation] = []
-    listed = list(operations(root))
-    taken = NameTaken(op.operation_id for op in listed if op.operation_id is not None)
+    listed = [op for op in operations(root) if op.method.lower() in METHODS]
+    names = name_tools(listed)
     groups = len({PathShape.of(op.path).segments[:1] for op in listed}) > 1
     for operation in listed:
-        if operation.node.raw(MARK) is not None:
+        if operation.node.raw(TOOL_MARK) is not None:
             marked.append(operation)
         elif not operation.node.is_true("deprecated"):
-            found.append(_surveyed(operation, taken, groups=groups))
+            found.append(_surveyed(operation, names[place_of(operation)], groups=groups))
     return found, marked
 
 
-def _surveyed(operation: Operation, taken: NameTaken, *, groups: bool) -> Surveyed:
-    name, why = wanted_name(operation, taken)
+def _surveyed(operation: Operation, name: str, *, groups: bool) -> Surveyed:
+    why = why_named(operation, name)
     texts: JsonObject = {"operationId": name} if why else {}
-    checks = (why,) if why else ()
+    checks = (f"{why}: choose a name once, for missions keep it",) if why else ()
     try:
-        tool = compile_operation(with_update(operation, texts))
+        tool = compile_operation(with_update(operation, texts), name)
     except DocumentInvalid as fault:
         return Surveyed(operation, texts, checks, fault=str(fault))
     more, asked = missing_texts(operation, tool, groups=groups)
