@@ -2,7 +2,7 @@
 
 import logging
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,8 +11,10 @@ from orchestrator.catalog.catalog import load_documents
 from orchestrator.chaos.pairs import check_pairs
 from orchestrator.chaos.verdicts.report import PairsReport
 from orchestrator.cli.bar import counting_bar
+from orchestrator.cli.marked import tell_unmarked
 from orchestrator.cli.output import progress
 from orchestrator.core.errors import UsageError
+from orchestrator.core.record import JsonObject
 from orchestrator.sandbox import DocumentError
 
 _LOUD = ("temporalio", "uvicorn", "httpx")
@@ -28,6 +30,25 @@ async def try_pairs(
         UsageError: a document cannot be served, or none has a tool that leaves something behind.
     """
     documents = load_documents(*specs, overlays=overlays)
+    if tell_unmarked(documents, specs):
+        raise UsageError("there is nothing to roll back before something is marked")
+    found = await try_documents(documents, seed=seed, keep=keep)
+    if not found.checks:
+        raise UsageError(
+            "no tool of these documents leaves anything behind, so there is nothing to roll back; "
+            "mark operations with x-orchet-tool and x-orchet-cancels, or add an --overlay that does"
+        )
+    return found
+
+
+async def try_documents(
+    documents: Mapping[str, JsonObject], *, seed: int, keep: Path | None = None
+) -> PairsReport:
+    """Try every pair of these documents, by name, overlays applied.
+
+    Raises:
+        UsageError: a document cannot be served.
+    """
     progress.print(f"seed {seed}")
     with (
         tempfile.TemporaryDirectory(prefix="orchestrator-pairs-") as scratch,
@@ -41,7 +62,7 @@ async def try_pairs(
 
         with _logged_to(folder / "worker.log"):
             try:
-                found = await check_pairs(
+                return await check_pairs(
                     documents,
                     folder,
                     seed=seed,
@@ -50,12 +71,6 @@ async def try_pairs(
                 )
             except DocumentError as error:
                 raise UsageError(str(error)) from error
-    if not found.checks:
-        raise UsageError(
-            "no tool of these documents leaves anything behind, so there is nothing to roll back; "
-            "mark operations with x-orchet-tool and x-orchet-cancels, or add an --overlay that does"
-        )
-    return found
 
 
 @contextmanager

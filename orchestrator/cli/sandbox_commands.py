@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.chosen_documents import Chosen, choose
+from orchestrator.cli.marked import tell_unmarked
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import progress
 from orchestrator.core.errors import UsageError
@@ -58,4 +59,6 @@ def _overlaid(chosen: Chosen) -> dict[str, JsonObject] | None:
         return None
     from orchestrator.catalog.catalog import load_documents
 
-    return load_documents(*chosen.specs, overlays=chosen.overlays)
+    documents = load_documents(*chosen.specs, overlays=chosen.overlays)
+    tell_unmarked(documents, chosen.specs)
+    return documents

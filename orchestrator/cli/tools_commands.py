@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.cli import render_tools
+from orchestrator.cli import render_tools, suggesting
+from orchestrator.cli.marked import tell_unmarked
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress, run
 from orchestrator.cli.typed import read_inputs
@@ -73,9 +74,13 @@ def lint(
         LintFormat.JSON: lint_report.as_json,
         LintFormat.SARIF: lint_report.as_sarif,
     }
-    typer.echo(writers[style](findings, places))
+    if not tell_unmarked(sources.documents, paths) or findings or style is not LintFormat.TEXT:
+        typer.echo(writers[style](findings, places))
     if has_errors(findings):
         raise typer.Exit(1)
+
+
+app.command("suggest")(suggesting.suggest)
 
 
 @app.command("list")
@@ -85,9 +90,12 @@ def list_tools(specs: Specs = None, overlays: Overlays = None, as_json: AsJson =
     Example: orchestrator tools list --specs specs/flights.yaml
     """
     catalog = open_catalog(specs, overlays)
+    is_empty = not catalog.tools and tell_unmarked(
+        catalog.documents, specs or load_settings().specs
+    )
     if as_json:
         print_json(list(catalog.tools.values()))
-    else:
+    elif not is_empty:
         render_tools.tools(console, catalog)
 
 

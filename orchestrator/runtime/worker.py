@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from orchestrator.adapters.storage.grant_book import FileGrantBook, GrantBook
 from orchestrator.adapters.storage.route_traces import FILE_NAME, RouteTraces
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.marking import unmarked
 from orchestrator.client.connection import connect_temporal
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
@@ -36,6 +38,7 @@ from orchestrator.runtime.registration import register_search_attributes, schedu
 from orchestrator.runtime.retention_rounds import keep_retention
 from orchestrator.settings import Settings, load_policy, load_settings
 
+_log = logging.getLogger(__name__)
 _STICKY = timedelta(seconds=3)
 """How long a workflow task waits for the worker that has its history cached, before any other may
 have it: short, so that missions go on soon after a worker dies."""
@@ -116,6 +119,12 @@ def _with_private_state(settings: Settings) -> Settings:
     return settings
 
 
+def _tell_unmarked(catalog: Catalog, settings: Settings) -> None:
+    """Log that no operation is marked, if so: the worker runs, and has no tools."""
+    for line in (unmarked(catalog.documents, settings.specs) or "").splitlines():
+        _log.warning("%s", line)
+
+
 async def run_worker(
     client: Client | None = None,
     settings: Settings | None = None,
@@ -153,6 +162,7 @@ async def run_worker(
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, stop.set)
     catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
+    _tell_unmarked(catalog, settings)
     agents = load_profiles(settings, catalog, own_planner=planner is not None)
     catalogs = CatalogStore(settings.state_dir / "catalogs")
     routers = default_routers(settings, embedder)

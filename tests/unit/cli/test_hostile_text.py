@@ -68,6 +68,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "tools discover": ("worst article", "--specs", "worst.yaml"),
     "tools lint": ("broken.yaml",),
     "tools list": ("--specs", "worst.yaml"),
+    "tools suggest": ("plain.yaml",),
     "tools show": ("worst_read", "--specs", "worst.yaml"),
     "worker": (_WORST,),
 }
@@ -144,7 +145,7 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
         (tmp_path / name).write_text("")
     agents = [{"name": hostile(str), "domains": ["of no document"]}]
     (tmp_path / "agents.yaml").write_text(yaml.safe_dump(agents))
-    for name, document in (("worst", _worst), ("broken", _broken)):
+    for name, document in (("worst", _worst), ("broken", _broken), ("plain", _plain)):
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(document(shop, hostile(str))))
 
 
@@ -173,6 +174,15 @@ def _worst(shop: Any, text: str) -> Any:
     paths["/orders"]["get"]["parameters"][0]["description"] = text
     paths["/orders"]["post"]["x-orchet-compensation-probe"]["operationId"] = "worst_read"
     return {**shop, "info": {"title": text, "version": text}, "paths": paths}
+
+
+def _plain(shop: Any, text: str) -> Any:
+    """The same without a contract."""
+    document = _worst(shop, text)
+    for item in document["paths"].values():
+        for method, operation in item.items():
+            item[method] = {k: v for k, v in operation.items() if not k.startswith("x-orchet-")}
+    return document
 
 
 _NAMES = {"shop_find_order": "worst_read"}

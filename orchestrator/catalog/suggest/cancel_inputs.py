@@ -1,0 +1,106 @@
+"""The inputs of a cancel, filled from the call that made the thing, and from its answer."""
+
+from typing import NamedTuple
+
+from orchestrator.catalog.compensation_contract import is_own_reference
+from orchestrator.catalog.suggest.identity import FoundId, find_id, holds
+from orchestrator.catalog.suggest.path_shape import PathShape
+from orchestrator.catalog.tool import InputBinding, Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import format_pointer
+
+
+class Filled(NamedTuple):
+    """The args of a cancel, by input name."""
+
+    args: JsonObject
+    found: FoundId | None
+    """Where the id of what was made stands in the answer; None where it is read elsewhere."""
+
+
+class Lacking(NamedTuple):
+    """An input of the cancel that nothing fills."""
+
+    name: str
+    why: str
+
+
+def fill(maker: Tool, made_at: PathShape, cancel: Tool, item: PathShape) -> Filled | Lacking:
+    """Fill what a cancel requires, and the caller's own reference where it takes one.
+
+    Args:
+        maker: what makes the thing.
+        made_at: its path.
+        cancel: what takes it back.
+        item: the path of the thing, whose last parameter is its id.
+    """
+    args: JsonObject = {}
+    found: FoundId | None = None
+    own = item.parameters[-1]
+    for binding in cancel.bindings:
+        if binding.location == "path" and binding.field == own:
+            found, value = _id(maker, own, item)
+        else:
+            value = _sent(maker, made_at, binding, item)
+        if value is not None:
+            args[binding.name] = value
+        elif binding.required:
+            return Lacking(binding.name, _why(maker, binding.name))
+    return Filled(args, found)
+
+
+def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | None]:
+    """The id of the thing: as the answer names it, else as it was sent, else as what fits."""
+    found = find_id(own, item, maker.output_schema)
+    sent = _sent_id(maker, own, item)
+    if found is not None and (found.is_named or sent is None):
+        return found, found.expression
+    return None, sent
+
+
+def _sent_id(maker: Tool, own: str, item: PathShape) -> str | None:
+    """The id where the caller chooses it, by the very name that the path has for it."""
+    names = [
+        b.field
+        for b in maker.bindings
+        if b.location == "body" and b.required and holds(own, b.field, item) == 2
+    ]
+    return f"$request.body#{format_pointer((names[0],))}" if len(names) == 1 else None
+
+
+def _sent(maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShape) -> str | None:
+    """What the maker was sent for an input of the cancel; None where that is not told."""
+    if binding.location == "path":
+        return _from_path(maker, made_at, binding, item)
+    if binding.location == "body":
+        same = [b for b in maker.bindings if b.location == "body" and b.field == binding.field]
+        is_own = binding.field and is_own_reference(binding.field)
+        return f"$request.body#{format_pointer((same[0].field,))}" if same and is_own else None
+    same = [b for b in maker.bindings if (b.location, b.field) == (binding.location, binding.field)]
+    needed = binding.required or is_own_reference(binding.field)
+    if same and needed and binding.location != "cookie":
+        return f"$request.{binding.location}.{binding.field}"
+    return None
+
+
+def _from_path(
+    maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShape
+) -> str | None:
+    """The parameter at the same place of both paths; else the one input of that name."""
+    at = item.parameters.index(binding.field) if binding.field in item.parameters else -1
+    shared = item.segments[: len(made_at.segments)] == made_at.segments
+    if shared and 0 <= at < len(made_at.parameters):
+        return f"$request.path.{made_at.parameters[at]}"
+    for other in maker.bindings:
+        if other.field == binding.field and holds(binding.field, other.field, item) == 2:
+            if other.location == "body" and other.required:
+                return f"$request.body#{format_pointer((other.field,))}"
+            if other.location == "path":
+                return f"$request.path.{other.field}"
+    return None
+
+
+def _why(maker: Tool, name: str) -> str:
+    if maker.output_schema is None:
+        return f"{maker.name} declares no answer that could hold {name}"
+    return f"nothing that {maker.name} sends or gets is surely {name}"

@@ -1,0 +1,146 @@
+"""Rollback pairs: which are sure, and why others are only likely."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from orchestrator.catalog.suggest.cancel_inputs import Filled, Lacking, fill
+from orchestrator.catalog.suggest.identity import at_path, find_id, share_shape
+from orchestrator.catalog.suggest.survey import Surveyed
+from orchestrator.catalog.suggest.takes_back import Removal, Undoing, matches
+from orchestrator.core.record import JsonObject
+from orchestrator.language.deeds import is_any_change
+from orchestrator.language.intent import Action
+from orchestrator.language.words import WARY_VERBS, action_of, action_of_stem, is_verb, stem, tokens
+
+_MAKES_NOTHING = (Action.READ, Action.SEARCH, Action.UPDATE, Action.CANCEL)
+_DOES_MORE = (Action.EXECUTE, Action.PAY, Action.SEND)
+_EITHER = frozenset({"or", "and"})
+_REACHED = frozenset({"to", "recipient", "recipients", "cc", "bcc"})
+"""Inputs for those whom a call reaches: no removal makes it that they were not."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What makes a thing and what takes it back, with the cancel's inputs filled."""
+
+    maker: Surveyed
+    cancel: Surveyed
+    args: JsonObject
+    doubts: tuple[str, ...] = ()
+    """Why it is only likely; none of what the document tells."""
+    notes: tuple[str, ...] = ()
+    """Questions that stay beside a pair that is sure."""
+
+
+def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
+    """Every pair that the paths tell of, sure or likely; a cancel belongs to one maker."""
+    reads: dict[tuple[str, ...], Surveyed] = {}
+    for one in listed:
+        if one.method == "GET" and one.tool is not None:
+            reads.setdefault(one.shape.segments, one)
+    taken: dict[str, str] = {}
+    for match in matches(listed):
+        pair = _pair(match, reads)
+        if pair is None:
+            continue
+        other = taken.setdefault(pair.cancel.name, pair.maker.name)
+        if other != pair.maker.name:
+            doubt = f"{pair.cancel.name} is the cancel of {other}, and of one tool only"
+            pair = Pair(pair.maker, pair.cancel, pair.args, (*pair.doubts, doubt))
+        yield pair
+
+
+def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | None:
+    """The pair of a match; None where what it makes is no thing at all."""
+    if _makes_nothing(match.maker):
+        return None
+    plain = [removal for removal in match.removals if removal.is_plain]
+    removal = (plain or [*match.removals])[0]
+    assert match.maker.tool is not None and removal.by.tool is not None
+    filled = fill(match.maker.tool, match.maker.shape, removal.by.tool, removal.item)
+    doubts = [*_doubts_of_words(match.maker, removal)]
+    if not removal.is_plain:
+        doubts.append(f"{removal.by.name} may stand for a cancel, or may not")
+    if len(plain) > 1:
+        others = " and ".join(other.by.name for other in plain[1:])
+        doubts.append(f"{others} may be meant as well: which of them takes it back?")
+    if isinstance(filled, Lacking):
+        doubts.append(f"{filled.why}, which {removal.by.name} is told by")
+        return Pair(match.maker, removal.by, {}, tuple(doubts))
+    doubts += _doubts_of_answer(match, removal, filled, reads.get(removal.item.segments))
+    notes = tuple(_notes(match.maker, filled, removal))
+    return Pair(match.maker, removal.by, filled.args, tuple(doubts), notes)
+
+
+def _makes_nothing(maker: Surveyed) -> bool:
+    """Whether its verb says that it reads, changes or takes away; an opened ticket is made."""
+    verb, action = maker.verb
+    is_plain = verb not in WARY_VERBS and verb != maker.method.lower()
+    return is_plain and action in _MAKES_NOTHING
+
+
+def _doubts_of_words(maker: Surveyed, removal: Removal) -> Iterator[str]:
+    for verb, action in dict.fromkeys((maker.verb, _said_first(maker))):
+        if action in _DOES_MORE and verb != maker.method.lower():
+            yield f"what {maker.name} does may outlast what is removed: {verb}"
+    reached = [n for n in maker.tool.properties if n.lower() in _REACHED] if maker.tool else []
+    if reached:
+        yield f"{maker.name} reaches somebody ({reached[0]}), which no removal takes back"
+    if _may_update(maker):
+        yield f"{maker.name} may change what is there already, which a removal would not bring back"
+    undoing, kind = removal.by.verb
+    if removal.by.method == "DELETE" and kind not in (Action.CANCEL, Action.UNKNOWN):
+        yield f"{removal.by.name} may do something else than remove it: {undoing}"
+
+
+def _said_first(maker: Surveyed) -> tuple[str, Action]:
+    """The verb that its summary begins with: "Send a message"."""
+    first = (
+        next(iter(tokens(maker.tool.summary or maker.tool.description)), "") if maker.tool else ""
+    )
+    return first, action_of_stem(stem(first))
+
+
+def _may_update(maker: Surveyed) -> bool:
+    """Whether its own words join making and changing: "Create or update a label"."""
+    tool = maker.tool
+    words = tokens(f"{maker.name}. {tool.summary}. {tool.description[:200]}") if tool else []
+    return (
+        any(
+            before in _EITHER and (is_any_change(word) or action_of(word) is Action.UPDATE)
+            for before, word in pairwise(words)
+            if is_verb(word)
+        )
+        or "upsert" in words
+    )
+
+
+def _doubts_of_answer(
+    match: Undoing, removal: Removal, filled: Filled, read: Surveyed | None
+) -> Iterator[str]:
+    """That what the answer names is not plainly the thing that is removed."""
+    tool, found = match.maker.tool, filled.found
+    if tool is None:
+        return
+    if found is None:
+        if match.is_same_path:
+            return
+        yield f"no answer of {match.maker.name} names what it made"
+        return
+    if read is not None and read.tool is not None:
+        same = at_path(read.tool.output_schema, found.path)
+        if not (same and share_shape(tool.output_schema, read.tool.output_schema, found.path)):
+            yield (
+                f"{found.expression} may name something else: {read.name} answers in another form"
+            )
+    elif not match.is_same_path or not (found.is_named or "201" in match.maker.statuses):
+        yield f"{found.expression} may name something else: nothing reads {removal.by.name}'s thing"
+
+
+def _notes(maker: Surveyed, filled: Filled, removal: Removal) -> Iterator[str]:
+    if "202" in maker.statuses:
+        yield "it may be answered 202, accepted: does the answer name a thing that is there?"
+    sent = maker.tool.input_schema if maker.tool is not None else None
+    if filled.found is not None and find_id(removal.item.parameters[-1], removal.item, sent):
+        yield "the id is sent as well: a thing that was there before would be removed, too"

@@ -1,0 +1,334 @@
+"""Which rollback pairs are proposed for small documents, and which are only asked about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.suggest.overlay_text import overlay_text
+from orchestrator.catalog.suggest.proposal import Proposal
+from orchestrator.catalog.suggest.settle import settle
+from orchestrator.catalog.suggest.suggest import suggest
+
+TICKET = {"id": "string", "title": "string", "state": "string"}
+
+
+def answer(body: Any, status: str = "200", **headers: Any) -> dict[str, Any]:
+    """Responses with one success; a body is a schema, or property names with their types."""
+    content = {"content": {"application/json": {"schema": body}}} if body else {}
+    more = {"headers": headers} if headers else {}
+    return {status: {"description": "Done.", **content, **more}}
+
+
+def thing(properties: dict[str, Any]) -> dict[str, Any]:
+    """An object schema; a type stands for a schema."""
+    written = {n: {"type": t} if isinstance(t, str) else t for n, t in properties.items()}
+    return {"type": "object", "properties": written}
+
+
+def operation(
+    name: str, responses: dict[str, Any], sent: dict[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
+    """One operation that is described."""
+    body = {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": sent}}},
+    }
+    return {
+        "operationId": name,
+        "summary": more.pop("summary", name.replace("_", " ") + "."),
+        "description": more.pop(
+            "description", f"Use this to {name.replace('_', ' ')} for somebody."
+        ),
+        "responses": responses,
+        **(body if sent is not None else {}),
+        **more,
+    }
+
+
+def parameters(path: str) -> list[dict[str, Any]]:
+    names = [part.partition("}")[0] for part in path.split("{")[1:]]
+    return [
+        {"name": n, "in": "path", "required": True, "schema": {"type": "string", "maxLength": 40}}
+        for n in names
+    ]
+
+
+def proposed(paths: dict[str, dict[str, Any]], **more: Any) -> Proposal:
+    """What is proposed for a document of these paths, after the linter was heard."""
+    written: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "Desk", "version": "1"},
+        "servers": [{"url": "https://desk.example"}],
+        "paths": {
+            path: {"parameters": parameters(path), **methods} if parameters(path) else methods
+            for path, methods in paths.items()
+        },
+    }
+    only = more.pop("only", ())
+    return settle(suggest("desk", written, file="desk.yaml", only=only), written).proposal
+
+
+def pairs(paths: dict[str, dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(p.tool, p.cancel): dict(p.args) for p in proposed(paths).pairs}
+
+
+def asked(proposal: Proposal, tool: str) -> str:
+    """All that is asked about one operation that is not proposed."""
+    (action,) = (a for a in proposal.actions if a.tool == tool)
+    assert action.is_question
+    return " ".join(action.checks)
+
+
+def desk(made: dict[str, Any], parameter: str = "ticket_id", **more: Any) -> dict[str, Any]:
+    """Tickets that are opened, read and deleted."""
+    read = more.pop("read", made)
+    sent = more.pop("sent", thing({"title": "string"}))
+    words = more.pop("words", {})
+    return {
+        "/tickets": {"post": operation("open_ticket", answer(made, "201"), sent, **words)},
+        f"/tickets/{{{parameter}}}": {
+            "get": operation("get_ticket", answer(read)),
+            "delete": operation("delete_ticket", answer(None, "204")),
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("parameter", "made", "expression"),
+    [
+        ("ticket_id", TICKET, "$response.body#/id"),
+        ("ticketId", {"ticket_id": "string", "title": "string"}, "$response.body#/ticket_id"),
+        ("id", {"ticket_id": "string", "project_id": "string"}, "$response.body#/ticket_id"),
+        ("ticket", TICKET, "$response.body#/id"),
+        ("ticket_uuid", {"uuid": "string", "title": "string"}, "$response.body#/uuid"),
+        ("ticket_number", {"number": "integer", "title": "string"}, "$response.body#/number"),
+        ("ticket_id", {"data": thing(TICKET)}, "$response.body#/data/id"),
+        (
+            "id",
+            {"ticket": thing(TICKET), "links": thing({"self": "string"})},
+            "$response.body#/ticket/id",
+        ),
+    ],
+)
+def test_the_id_is_found_where_the_answer_holds_it(
+    parameter: str, made: dict[str, Any], expression: str
+) -> None:
+    """By the parameter's name, by what is left of it without the thing, and in one wrapper."""
+    found = pairs(desk(thing(made), parameter))
+
+    assert found == {("open_ticket", "delete_ticket"): {parameter: expression}}
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (thing({"title": "string"}), "surely ticket_id"),
+        (None, "declares no answer"),
+        (thing({"project_id": "string", "title": "string"}), "surely ticket_id"),
+        (thing({"tickets": {"type": "array", "items": thing(TICKET)}}), "surely ticket_id"),
+        (
+            thing({"job": thing({"id": "string"}), "log": thing({"id": "string"})}),
+            "surely ticket_id",
+        ),
+    ],
+)
+def test_an_answer_without_a_sure_id_is_asked_about(made: Any, why: str) -> None:
+    """Another thing's id, one of many, none at all, or only a Location header."""
+    paths = desk(made, read=thing(TICKET))
+    paths["/tickets"]["post"]["responses"]["201"]["headers"] = {
+        "Location": {"schema": {"type": "string"}}
+    }
+
+    proposal = proposed(paths)
+
+    assert proposal.pairs == ()
+    assert why in asked(proposal, "open_ticket")
+    assert "delete_ticket" in asked(proposal, "open_ticket")
+
+
+def test_an_answer_of_another_form_than_the_thing_is_asked_about() -> None:
+    """A job has an id too; what is read under the path shows that it is none of a ticket's."""
+    job = thing({"id": "string", "progress": "number", "queue": "string"})
+
+    proposal = proposed(desk(job, read=thing(TICKET)))
+
+    assert proposal.pairs == ()
+    assert "another form" in asked(proposal, "open_ticket")
+
+
+def test_every_parent_is_filled_from_the_path_by_its_place() -> None:
+    """A delete that needs two ids, the first of which is called otherwise there."""
+    path = "/projects/{pid}/tickets"
+    paths = {
+        path: {"post": operation("open_ticket", answer(thing(TICKET), "201"), thing({}))},
+        "/projects/{project}/tickets/{ticket_id}": {
+            "get": operation("get_ticket", answer(thing(TICKET))),
+            "delete": operation("delete_ticket", answer(None, "204")),
+        },
+    }
+
+    assert pairs(paths) == {
+        ("open_ticket", "delete_ticket"): {
+            "project": "$request.path.pid",
+            "ticket_id": "$response.body#/id",
+        }
+    }
+
+
+def test_two_ids_of_one_thing_are_read_from_the_body() -> None:
+    """A membership has no id of its own: the one that is sent names it."""
+    sent = {**thing({"user_id": "string"}), "required": ["user_id"]}
+    paths = {
+        "/teams/{team_id}/members": {
+            "post": operation("add_member", answer(thing({"id": "string"}), "201"), sent)
+        },
+        "/teams/{team_id}/members/{user_id}": {
+            "delete": operation("remove_member", answer(None, "204"))
+        },
+    }
+
+    assert pairs(paths) == {
+        ("add_member", "remove_member"): {
+            "team_id": "$request.path.team_id",
+            "user_id": "$request.body#/user_id",
+        }
+    }
+
+
+@pytest.mark.parametrize("path", ["/tickets/{ticket_id}/photo", "/tickets/{ticket_id}/notes/{id}"])
+def test_a_delete_of_another_thing_below_undoes_nothing(path: str) -> None:
+    """The photo of a ticket is not the ticket."""
+    paths = desk(thing(TICKET))
+    del paths["/tickets/{ticket_id}"]["delete"]
+    paths[path] = {"delete": operation("delete_other", answer(None, "204"))}
+
+    assert pairs(paths) == {}
+
+
+@pytest.mark.parametrize("method", ["put", "patch"])
+def test_a_change_is_not_undone_by_a_delete(method: str) -> None:
+    """It would take away what was there before."""
+    paths = desk(thing(TICKET))
+    del paths["/tickets"]
+    paths["/tickets/{ticket_id}"][method] = operation(
+        "change_ticket", answer(thing(TICKET)), thing({})
+    )
+
+    proposal = proposed(paths)
+
+    assert proposal.pairs == ()
+    assert "nothing here brings back" in asked(proposal, "change_ticket")
+
+
+@pytest.mark.parametrize("verb", ["cancel", "void", "revoke"])
+def test_a_cancel_by_a_word_below_the_thing_is_one(verb: str) -> None:
+    """POST /orders/{id}/cancel, where nothing deletes orders."""
+    paths = desk(thing(TICKET))
+    del paths["/tickets/{ticket_id}"]["delete"]
+    paths[f"/tickets/{{ticket_id}}/{verb}"] = {
+        "post": operation("take_back", answer(thing(TICKET)))
+    }
+
+    assert pairs(paths) == {("open_ticket", "take_back"): {"ticket_id": "$response.body#/id"}}
+
+
+@pytest.mark.parametrize("verb", ["refund", "refunds", "archive"])
+def test_what_may_stand_for_a_cancel_is_asked_about(verb: str) -> None:
+    """An archived ticket may come back; of a refund it is not told how much."""
+    paths = desk(thing(TICKET))
+    del paths["/tickets/{ticket_id}"]["delete"]
+    paths[f"/tickets/{{ticket_id}}/{verb}"] = {
+        "post": operation("take_back", answer(thing(TICKET)))
+    }
+
+    assert "may stand for a cancel" in asked(proposed(paths), "open_ticket")
+
+
+def test_of_two_ways_to_take_it_back_neither_is_chosen() -> None:
+    """A ticket is deleted, or cancelled: which of them is meant is asked."""
+    paths = desk(thing(TICKET))
+    paths["/tickets/{ticket_id}/cancel"] = {"post": operation("cancel_it", answer(thing(TICKET)))}
+
+    proposal = proposed(paths)
+
+    assert proposal.pairs == ()
+    assert "cancel_it may be meant as well" in asked(proposal, "open_ticket")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"summary": "Create or update a ticket."},
+        {"summary": "Send a ticket."},
+        {"operationId": "search_tickets", "summary": "Search tickets."},
+    ],
+)
+def test_what_is_not_only_made_is_not_paired(words: dict[str, str]) -> None:
+    """What is sent stays sent; what is changed does not come back; a search makes nothing."""
+    assert pairs(desk(thing(TICKET), words=words)) == {}
+
+
+def test_what_reaches_somebody_is_not_taken_back_by_a_removal() -> None:
+    """A record of a call is deleted, and the phone has rung."""
+    sent = thing({"to": "string", "title": "string"})
+
+    assert "reaches somebody" in asked(proposed(desk(thing(TICKET), sent=sent)), "open_ticket")
+
+
+def test_a_cancel_that_needs_what_nothing_tells_is_asked_about() -> None:
+    """A refund without its amount, a cancel without its reason."""
+    paths = desk(thing(TICKET))
+    del paths["/tickets/{ticket_id}"]["delete"]
+    sent = {**thing({"reason": "string"}), "required": ["reason"]}
+    paths["/tickets/{ticket_id}/cancel"] = {
+        "post": operation("cancel_it", answer(thing(TICKET)), sent)
+    }
+
+    assert "surely reason" in asked(proposed(paths), "open_ticket")
+
+
+def test_a_body_that_is_a_list_pairs_nothing() -> None:
+    """Several tickets are opened at once, and one is deleted."""
+    many = {"type": "array", "items": thing(TICKET), "description": "Tickets.", "maxItems": 9}
+
+    assert pairs(desk(many, sent=many, read=thing(TICKET))) == {}
+
+
+def test_a_cancel_belongs_to_one_tool() -> None:
+    """Two ways to open a ticket: the second is asked about, for a contract names one."""
+    paths = desk(thing(TICKET))
+    paths["/lists/{list_id}/tickets"] = {
+        "post": operation("open_in_list", answer(thing(TICKET), "201"), thing({}))
+    }
+
+    proposal = proposed(paths)
+
+    assert [pair.tool for pair in proposal.pairs] == ["open_ticket"]
+    assert all(a.is_question for a in proposal.actions if a.tool == "open_in_list")
+
+
+def test_a_thing_that_is_made_below_another_is_deleted_at_the_top() -> None:
+    """POST /lists/{id}/tickets and DELETE /tickets/{id}, where nothing else makes tickets."""
+    paths = desk(thing(TICKET))
+    paths["/lists/{list_id}/tickets"] = {
+        "post": operation("open_in_list", answer(thing(TICKET), "201"), thing({}))
+    }
+    del paths["/tickets"]
+
+    assert pairs(paths) == {("open_in_list", "delete_ticket"): {"ticket_id": "$response.body#/id"}}
+
+
+def test_the_text_says_what_is_proposed() -> None:
+    """Counts, the pair, and the questions as comments."""
+    paths = desk(thing(TICKET))
+    paths["/tickets/{ticket_id}"]["patch"] = operation(
+        "change_ticket", answer(None, "204"), thing({})
+    )
+
+    text = overlay_text(proposed(paths))
+
+    assert "4 operations: 3 marked as tools, 1 only asked about" in text
+    assert "  - target: $.paths['/tickets'].post\n" in text
+    assert "      x-orchet-cancels: delete_ticket\n" in text
+    assert "#   - target: $.paths['/tickets/{ticket_id}'].patch\n" in text

@@ -1,0 +1,211 @@
+"""`orchestrator tools suggest`: what it prints and writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
+from orchestrator.cli import chaos_pairs
+from orchestrator.testing.commands import Ran
+
+Run = Callable[..., Ran]
+FLAW = Flaw(why="it still stands", mend="cancel it")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """Tickets that are opened and deleted, without a contract."""
+
+    def operation(name: str, **more: Any) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {"id": {"type": "string"}}}
+        content = {"application/json": {"schema": schema}}
+        responses = {"201": {"description": "Done.", "content": content}}
+        said = f"{name.replace('_', ' ')} of somebody at the desk"
+        return {"operationId": name, "summary": said, "description": said, "responses": responses}
+
+    parameter = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Desk", "version": "1"},
+        "servers": [{"url": "https://desk.example"}],
+        "paths": {
+            "/tickets": {"post": operation("create_ticket")},
+            "/tickets/{id}": {
+                "parameters": [parameter],
+                "get": operation("get_ticket"),
+                "delete": operation("delete_ticket"),
+            },
+        },
+    }
+    file = tmp_path / "desk.json"
+    file.write_text(json.dumps(document))
+    return file
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has the trials of --check come out so: the flaws of each case."""
+
+    def come_out(made: int = 1, **flaws: Flaw) -> None:
+        checks = tuple(
+            PairCheck(
+                document="desk",
+                tool="create_ticket",
+                cancel="delete_ticket",
+                case=case.replace("_", " "),
+                ok=case not in flaws,
+                flaws=(flaws[case],) if case in flaws else (),
+                made=made,
+            )
+            for case in ("clean", "answer_lost", "too_late")
+        )
+
+        async def report(*_: object, **__: object) -> PairsReport:
+            return PairsReport(seed=1, pairs=1, checks=checks, seconds=1, ok=not flaws)
+
+        monkeypatch.setattr(chaos_pairs, "try_documents", report)
+
+    return come_out
+
+
+def test_the_overlay_is_all_of_standard_output(run: Run, desk: Path) -> None:
+    """So that it can be redirected."""
+    ran = run("tools", "suggest", "desk.json")
+
+    (desk.parent / "ours.yaml").write_text(ran.stdout)
+    listed = run("tools", "list", "--specs", "desk.json", "--overlay", "ours.yaml", "--json")
+    assert ran.exit_code == 0
+    assert "1 rollback pairs" in ran.stdout
+    assert {tool["name"]: tool["effect"] for tool in listed.json} == {
+        "create_ticket": "obligation",
+        "delete_ticket": "cancel",
+        "get_ticket": "read",
+    }
+
+
+def test_a_file_is_written_once_and_named_with_what_comes_next(run: Run, desk: Path) -> None:
+    """One that is there is kept, unless it is said otherwise."""
+    wrote = run("tools", "suggest", "desk.json", "--out", "ours.yaml")
+    (desk.parent / "ours.yaml").write_text("mine")
+    refused = run("tools", "suggest", "desk.json", "--out", "ours.yaml")
+    kept = (desk.parent / "ours.yaml").read_text()
+    forced = run("tools", "suggest", "desk.json", "--out", "ours.yaml", "--force")
+
+    assert "orchestrator tools lint desk.json --overlay ours.yaml" in wrote.stdout
+    assert (refused.exit_code, kept) == (2, "mine")
+    assert "--force" in refused.stderr
+    assert forced.exit_code == 0
+    assert run("tools", "lint", "desk.json", "--overlay", "ours.yaml").exit_code == 0
+
+
+def test_as_json_it_is_one_document(run: Run, desk: Path) -> None:
+    """Counts, pairs, the linter's verdict and the text itself."""
+    told = run("tools", "suggest", "desk.json", "--json").json
+
+    assert (told["operations"], told["marked"], told["questions"]) == (3, 3, 0)
+    assert told["pairs"][0]["args"] == {"id": "$response.body#/id"}
+    assert told["lint"]["error"] == 0
+    assert "x-orchet-cancels: delete_ticket" in told["overlay"]
+
+
+def test_what_is_marked_by_another_overlay_is_respected(run: Run, desk: Path) -> None:
+    """--overlay is applied first."""
+    (desk.parent / "mine.yaml").write_text(
+        "overlay: 1.0.0\ninfo: {title: Mine, version: '1'}\nactions:\n"
+        "  - target: $.paths['/tickets'].post\n    update: {x-orchet-tool: false}\n"
+    )
+
+    told = run("tools", "suggest", "desk.json", "--overlay", "mine.yaml", "--json").json
+
+    assert (told["marked_before"], told["pairs"]) == (1, [])
+
+
+def test_only_what_is_there(run: Run, desk: Path) -> None:
+    """Exit 2 with a sentence."""
+    ran = run("tools", "suggest", "desk.json", "--only", "/visits")
+
+    assert ran.exit_code == 2
+    assert "/visits" in ran.stderr
+
+
+def test_several_documents_are_too_many(run: Run, desk: Path) -> None:
+    """An overlay is for one."""
+    (desk.parent / "other.json").write_text(desk.read_text())
+
+    ran = run("tools", "suggest", ".")
+
+    assert ran.exit_code == 2
+    assert "name one" in ran.stderr
+
+
+def test_a_pair_that_fails_is_a_comment_with_the_reason(
+    run: Run, desk: Path, tried: Callable[..., None]
+) -> None:
+    """Both ends of it."""
+    tried(clean=FLAW)
+
+    told = run("tools", "suggest", "desk.json", "--check", "--json").json
+
+    assert told["pairs"] == []
+    assert told["tried"][0]["standing"] == "failed"
+    assert "# check: in the sandbox: clean: it still stands" in told["overlay"]
+    assert "\n      x-orchet-cancel" not in told["overlay"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "standing"),
+    [({}, "held"), ({"answer_lost": FLAW}, "parks"), ({"clean": FLAW, "made": 0}, "untried")],
+)
+def test_a_pair_that_does_not_fail_stays(
+    run: Run, desk: Path, tried: Callable[..., None], outcome: dict[str, Any], standing: str
+) -> None:
+    """Where its answer is lost nothing could find it, which is asked beside it already."""
+    tried(**outcome)
+
+    told = run("tools", "suggest", "desk.json", "--check", "--json").json
+
+    assert [pair["tool"] for pair in told["pairs"]] == ["create_ticket"]
+    assert told["tried"][0]["standing"] == standing
+    assert ("not tried" in told["overlay"]) is (standing == "untried")
+
+
+def test_a_loss_that_should_be_survived_fails(
+    run: Run, desk: Path, tried: Callable[..., None]
+) -> None:
+    """With a key the answer is asked for again: what stands then is the pair's fault."""
+    document = json.loads(desk.read_text())
+    key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+    document["paths"]["/tickets"]["post"]["parameters"] = [key]
+    desk.write_text(json.dumps(document))
+    tried(answer_lost=FLAW)
+
+    told = run("tools", "suggest", "desk.json", "--check", "--json").json
+
+    assert (told["pairs"], told["tried"][0]["standing"]) == ([], "failed")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("tools", "list", "--specs", "desk.json"), ("tools", "lint", "desk.json")],
+)
+def test_documents_without_a_mark_say_how_to_begin(
+    run: Run, desk: Path, command: tuple[str, ...]
+) -> None:
+    """In place of an empty list, or of "nothing to mend"."""
+    ran = run(*command)
+
+    assert (ran.exit_code, ran.stdout) == (0, "")
+    assert "orchestrator tools suggest desk.json --out overlay.yaml" in ran.stderr
+
+
+def test_a_chaos_run_without_a_mark_says_how_to_begin(run: Run, desk: Path) -> None:
+    """It is wrong usage: there is nothing to try."""
+    ran = run("chaos", "run", "--specs", "desk.json")
+
+    assert ran.exit_code == 2
+    assert "orchestrator tools suggest desk.json" in ran.stderr
