@@ -31,7 +31,7 @@ FIND_PYTHON = python=; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-points screenshots bench structure lint types lock clean
+.PHONY: help demo dev test chaos chaos-points screenshots bench interop structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -69,6 +69,12 @@ screenshots: $(STAMP) ## take the pictures of docs/observing.md anew, by Debian'
 
 bench: $(STAMP) ## speed, memory and size, measured; BENCH="http routing" chooses
 	$(PY) -m tests.benchmarks $(BENCH)
+
+# Node.js and npm bring Prism; DOCS is filled by `python -m tests.interop bring`, or by hand.
+DOCS ?= build/interop/documents
+
+interop: $(STAMP) ## third-party documents of the folder DOCS compiled, linted and called at Prism
+	$(PY) -m tests.interop run $(DOCS) --out build/interop/results $(INTEROP_ARGS)
 
 structure: $(STAMP) ## rooms, arrows, duplicate names and lengths of the code, counted
 	$(PY) -m tests.structure

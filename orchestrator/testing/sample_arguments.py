@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
@@ -19,10 +20,13 @@ from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 
 _AHEAD = timedelta(days=30)
 """Made-up dates are this far ahead: what is booked is in the future."""
+_BOOKS: WeakKeyDictionary[Catalog, dict[str, SchemaBook]] = WeakKeyDictionary()
 
 
-def make_arguments(catalog: Catalog, tool: Tool, *, seed: str = "") -> JsonObject:
-    """Arguments that a tool accepts: what it requires, and nothing else.
+def make_arguments(
+    catalog: Catalog, tool: Tool, *, seed: str = "", whole: bool = False
+) -> JsonObject:
+    """Arguments that a tool accepts: what it requires and nothing else, or all that it takes.
 
     What the orchestrator fills itself is left out, personal fields are handles, and what the
     contract reads back to find a call is another with each seed.
@@ -31,13 +35,14 @@ def make_arguments(catalog: Catalog, tool: Tool, *, seed: str = "") -> JsonObjec
         catalog: the tool's.
         tool: whose arguments.
         seed: of everything made up; two calls with different seeds are two different calls.
+        whole: also what is optional, at every depth.
 
     Raises:
         ArgumentsInvalid: nothing that was tried fits; its problems say which inputs need an
             example.
     """
     book = SchemaBook({**tool.input_schema, "openapi": "3.1.0"})
-    make, scene = Synthesizer(book, {}), _scene(seed)
+    make, scene = Synthesizer(book, {}), _scene(seed, whole=whole)
     try:
         hinted = replace(scene, hints=dict(_examples(catalog, tool)))
         made = make.object(tool.input_schema, hinted)
@@ -74,9 +79,9 @@ def _text(make: Synthesizer, schema: JsonObject, field: str) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _scene(seed: str) -> Scene:
+def _scene(seed: str, *, whole: bool = False) -> Scene:
     now = datetime.now(UTC)
-    return Scene(Random(seed), now, now + _AHEAD, omit=lambda name: True, is_request=True)
+    return Scene(Random(seed), now, now + _AHEAD, omit=lambda name: not whole, is_request=True)
 
 
 def _told_apart_by(tool: Tool) -> set[str]:
@@ -104,15 +109,24 @@ def _examples(catalog: Catalog, tool: Tool) -> Iterator[tuple[str, Any]]:
         return
     item = _mapping(_mapping(document.get("paths")).get(tool.path))
     operation = _mapping(item.get(tool.method.lower()))
-    body = _example_of_body(SchemaBook(document), operation, tool)
+    book = _book_of(catalog, tool.document)
+    body = _example_of_body(book, operation, tool)
     for binding in tool.bindings:
         if binding.location == "body" and binding.field in body:
             yield binding.name, body[binding.field]
     parameters = [*item.get("parameters", ()), *operation.get("parameters", ())]
-    for parameter in (SchemaBook(document).follow(p) for p in parameters):
+    for parameter in (book.follow(p) for p in parameters):
         for binding in tool.bindings:
             if (binding.location, binding.field) == (parameter.get("in"), parameter.get("name")):
                 yield from ((binding.name, value) for value in _first_example(parameter))
+
+
+def _book_of(catalog: Catalog, name: str) -> SchemaBook:
+    """The schemas of a document, which take long to prepare: once for all tools of a catalog."""
+    books = _BOOKS.setdefault(catalog, {})
+    if name not in books:
+        books[name] = SchemaBook(catalog.documents[name])
+    return books[name]
 
 
 def _example_of_body(

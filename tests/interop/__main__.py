@@ -1,0 +1,39 @@
+"""`python -m tests.interop bring FOLDER` and `python -m tests.interop run FOLDER`.
+
+`bring` puts the third-party documents that docs/interop.md names into a folder, by git, each at its
+commit. `run` tries every document of a folder: its operations compiled, linted, and called with
+made-up arguments at Prism, an independent mock server that validates what it is sent.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.interop import bringing
+from tests.interop.trial import try_documents
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what was asked for; 1 if a document could not be brought, or a disagreement is ours."""
+    parser = argparse.ArgumentParser(prog="python -m tests.interop")
+    commands = parser.add_subparsers(dest="command", required=True)
+    bring = commands.add_parser("bring", help="bring the named documents by git")
+    bring.add_argument("folder", type=Path)
+    bring.add_argument("--mirrors", type=Path, help="folder with git directories, for no network")
+    run = commands.add_parser("run", help="try every document of a folder")
+    run.add_argument("folder", type=Path)
+    run.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these documents")
+    run.add_argument("--cache", type=Path, default=Path("build/interop"), help="where Prism is put")
+    run.add_argument("--out", type=Path, help="folder for every call, and the table as Markdown")
+    run.add_argument("--most", type=int, help="operations of a document that are called")
+    options = parser.parse_args(arguments)
+    if options.command == "run":
+        return try_documents(options)
+    missed = bringing.bring(options.folder, options.mirrors, bringing.named())
+    sys.stderr.writelines(f"{sentence}\n" for sentence in missed)
+    return bool(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
