@@ -11,6 +11,7 @@ from orchestrator.language.clauses import clause_spans
 from orchestrator.language.ellipsis import marks_of, of_one, with_tails
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot, SlotKind
+from orchestrator.language.plain_lists import plain_list
 from orchestrator.language.provisos import conditions_in
 from orchestrator.language.slots import read_slots
 from orchestrator.language.word_lists import WordLists
@@ -87,7 +88,7 @@ def coordinated(text: str) -> Coordination | None:
         )
     groups = _first_list(clause, slots)
     if not groups:
-        return None
+        return _of_plain_words(clause)
     before, after = _BOTH.sub("", text[: groups[0].start]), text[groups[-1].end :]
     parts = [f"{before}{_written(group, groups, text)}{after}" for group in groups[:_MOST]]
     apart = [coordinated(part) for part in parts] if len(parts) < _MOST else []
@@ -103,6 +104,16 @@ def coordinated(text: str) -> Coordination | None:
     )
 
 
+def _of_plain_words(clause: ClauseReading) -> Coordination | None:
+    """The requests of a list whose members no capital tells to be names."""
+    found = plain_list(clause)
+    if found is None:
+        return None
+    before, after = clause.text[: found.start], clause.text[found.end :]
+    parts = tuple(f"{before}{member}{after}" for member in found.members)
+    return Coordination(parts, frozenset({"name"}))
+
+
 def joined_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Where a clause joins several things: nothing is cut there."""
     clause = read_clause(text)
@@ -111,7 +122,8 @@ def joined_spans(text: str) -> tuple[tuple[int, int], ...]:
     while groups := _first_list(clause, slots):
         found.append((groups[0].start, groups[-1].end))
         slots = [slot for slot in slots if slot.position >= groups[-1].end]
-    return tuple(found)
+    plain = plain_list(clause)
+    return tuple(found) if plain is None else (*found, (plain.start, plain.end))
 
 
 def _several(text: str) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ _VERBS: Final = {
     for action, verbs in _VERB_LISTS.table("classes").items()
     for verb in verbs.split()
 }
+VERBS: Final = frozenset(_VERBS)
+"""Verbs that the lexicon holds, in their base form."""
 _PHRASAL: Final = {
     tuple(pair.split()): Action(action) for pair, action in _VERB_LISTS.table("phrasal").items()
 }
@@ -130,7 +132,7 @@ def reverses(word: str) -> str:
 
 def is_verb(word: str) -> bool:
     """Whether the lexicon holds the word as a verb, in its base form."""
-    return word in _VERBS
+    return word in VERBS
 
 
 def action_of_stem(word_stem: str) -> Action:

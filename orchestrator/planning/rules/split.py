@@ -15,6 +15,7 @@ from orchestrator.language.corrections import corrected
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.ellipsis import continued
 from orchestrator.language.goal_text import GoalText, Governed
+from orchestrator.language.intent import Action
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal
 from orchestrator.planning.models import (
@@ -176,7 +177,7 @@ class _Goal:
         for request in found.requests:
             part = Part(
                 request,
-                target,
+                self._of_one(request, target) if len(found.requests) > 1 else target,
                 "",
                 follows=clause.follows and bool(asked),
                 governed=tuple(governed),
@@ -184,6 +185,13 @@ class _Goal:
             )
             self._add(part, earlier)
         return True
+
+    def _of_one(self, request: str, target: Tool) -> Tool:
+        """The tool for one of several that a clause joins: "my hotel and flight bookings"."""
+        if read_clause(request).action is Action.SEND:
+            return target  # whoever it is sent to, it is sent by the same
+        own = self._target(request, [])
+        return own if own is not None and own.effect is target.effect else target
 
     def _add(self, part: Part, earlier: Sequence[str]) -> None:
         """Take in a part that may wait for those `earlier`, and for what decides whether it is."""
