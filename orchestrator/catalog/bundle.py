@@ -6,108 +6,142 @@ from urllib.parse import quote, unquote
 
 from pydantic import JsonValue
 
-from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable
+from orchestrator.core.errors import DocumentUnreadable
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import FILES_KEY
+from orchestrator.json_schema.walker import KEYWORDS
 
-FILES_KEY = "x-orchet-files"
-"""Where a bundled document keeps the other files, by their path relative to its own folder."""
+_EXTENSION = "x-"
+_BY_NAME = frozenset(
+    {
+        "callbacks",
+        "content",
+        "dependentRequired",
+        "encoding",
+        "examples",
+        "headers",
+        "links",
+        "mapping",
+        "mediaTypes",
+        "parameters",
+        "pathItems",
+        "paths",
+        "requestBodies",
+        "responses",
+        "schemas",
+        "scopes",
+        "securitySchemes",
+        "variables",
+        "webhooks",
+        *(keyword for keyword, holds in KEYWORDS.items() if holds == "map"),
+    }
+)
+"""Keywords whose objects are by names of the document's own: `x-id` is no extension there."""
 
-_MAX_FILES = 200
 
-
-def bundle(
-    name: str, document: JsonObject, *, at: Path, read: Callable[[Path], JsonObject]
-) -> JsonObject:
-    """The document with every reference leading inside itself.
+def bundle(document: JsonObject, *, at: Path, read: Callable[[Path], JsonObject]) -> JsonObject:
+    """The document with the files that it refers to inside itself.
 
     Other files are kept whole under `x-orchet-files`, so that their own references still work; a
-    document that refers to no other file is returned as it is.
+    document that refers to no other file is returned as it is. Nothing is refused here: in place
+    of what cannot be read stands why, and whoever needs it says so. References in extensions mean
+    what their owner means by them, and are left alone, unless a reference leads into them.
 
-    It is in the file `at`; references are relative to the file they stand in.
-
-    Raises:
-        DocumentInvalid: a reference to a URL, to a file that cannot be read, or to one outside the
-            folder of the document.
+    It is in the file `at`; references are relative to the file they stand in, and lead to files of
+    its folder and below. What is a URL stays one.
     """
-    bundler = _Bundler(name, at.resolve(), read)
-    bundled = bundler.rewritten(document, at.resolve(), ())
-    bundler.take_in_all()
-    if not bundler.files:
-        return document
-    assert isinstance(bundled, dict)
-    return {**bundled, FILES_KEY: dict(bundler.files)}
+    bundler = _Bundler(at.resolve(), read)
+    bundled = bundler.rewritten(document)
+    return {**bundled, FILES_KEY: dict(bundler.files)} if bundler.files else document
 
 
 class _Bundler:
     """Rewrites references, and takes in each file that one leads to, once."""
 
-    def __init__(self, name: str, main: Path, read: Callable[[Path], JsonObject]) -> None:
+    def __init__(self, main: Path, read: Callable[[Path], JsonObject]) -> None:
         self.files: dict[str, JsonValue] = {}
-        self._name = name
+        """By their paths, relative to the folder of the document: what is in them, or why not."""
         self._main = main
         self._read = read
-        self._waiting: list[tuple[Path, DocumentInvalid]] = []
+        self._known: dict[Path, JsonObject] = {}
+        self._waiting: list[Path] = []
+        self._roused: set[tuple[Path, str]] = set()
+        """Files, and names of extensions in them that something is referred to of."""
 
-    def rewritten(self, value: JsonValue, file: Path, path: tuple[str, ...]) -> JsonValue:
+    def rewritten(self, document: JsonObject) -> JsonObject:
+        """The document; again when an extension was referred to that was not looked at."""
+        while True:
+            roused = len(self._roused)
+            self.files.clear()
+            bundled = self._object(document, self._main, is_by_name=False)
+            while self._waiting:
+                file = self._waiting.pop()
+                self.files[self._key(file)] = self._content(file)
+            if len(self._roused) == roused:
+                return bundled
+
+    def _content(self, file: Path) -> JsonValue:
+        try:
+            content = self._known.get(file) or self._read(file)
+        except DocumentUnreadable as error:
+            return error.reason
+        self._known[file] = content
+        return self._object(content, file, is_by_name=False)
+
+    def _value(self, value: JsonValue, file: Path, *, is_by_name: bool) -> JsonValue:
         if isinstance(value, list):
-            return [self.rewritten(v, file, (*path, str(i))) for i, v in enumerate(value)]
-        if not isinstance(value, dict):
-            return value
+            return [self._value(element, file, is_by_name=False) for element in value]
+        return (
+            self._object(value, file, is_by_name=is_by_name) if isinstance(value, dict) else value
+        )
+
+    def _object(self, value: JsonObject, file: Path, *, is_by_name: bool) -> JsonObject:
         return {
-            key: self._reference(item, file, (*path, key))
-            if key == "$ref" and isinstance(item, str)
-            else self.rewritten(item, file, (*path, key))
+            key: item
+            if key.startswith(_EXTENSION) and not is_by_name and (file, key) not in self._roused
+            else self._member(key, item, file, is_by_name=is_by_name)
             for key, item in value.items()
         }
 
-    def _reference(self, reference: str, file: Path, path: tuple[str, ...]) -> str:
+    def _member(self, key: str, item: JsonValue, file: Path, *, is_by_name: bool) -> JsonValue:
+        if key == "$ref" and isinstance(item, str):
+            return self._reference(item, file)
+        return self._value(item, file, is_by_name=not is_by_name and key in _BY_NAME)
+
+    def _reference(self, reference: str, file: Path) -> str:
         address, _, fragment = reference.partition("#")
-        if not address:
-            return reference if file == self._main else self._inside(file, fragment)
         if ":" in address:
-            raise self._invalid(path, f"{reference!r} is a URL: only files are referred to")
-        target = self._located(file.parent / unquote(address), reference, path)
-        if target == self._main:
-            return f"#{fragment}"
-        if self._key(target) not in self.files:
-            self.files[self._key(target)] = None
-            self._waiting.append((target, self._invalid(path, f"{reference!r} cannot be read")))
-        return self._inside(target, fragment)
-
-    def take_in_all(self) -> None:
-        """Read what was referred to, and what is referred to there."""
-        while self._waiting:
-            file, fault = self._waiting.pop()
-            if len(self.files) > _MAX_FILES:
-                raise self._invalid((), f"it refers to more than {_MAX_FILES} files")
-            try:
-                content = self._read(file)
-            except DocumentUnreadable as error:
-                fault = DocumentInvalid(
-                    fault.document, fault.pointer, f"{fault.reason}: {error.reason}"
-                )
-                raise fault from error
-            key = self._key(file)
-            self.files[key] = self.rewritten(content, file, (FILES_KEY, key))
-
-    def _located(self, file: Path, reference: str, path: tuple[str, ...]) -> Path:
+            return reference
         try:
-            target = file.resolve()
-        except (OSError, ValueError) as error:
-            raise self._invalid(path, f"{reference!r} is no name of a file") from error
+            target = (file.parent / unquote(address)).resolve() if address else file
+        except (OSError, ValueError):
+            return self._unread(address, "it is no name of a file", fragment)
         if not target.is_relative_to(self._main.parent):
-            raise self._invalid(
-                path,
-                f"{reference!r} leads out of the folder of the document; only files in it are read",
-            )
-        return target
+            reason = "it leads out of the folder of the document, and only files in it are read"
+            return self._unread(address, reason, fragment)
+        self._rouse(target, fragment)
+        if target == self._main:
+            return f"#{fragment}" if address else reference
+        key = self._key(target)
+        if key not in self.files:
+            self.files[key] = None
+            self._waiting.append(target)
+        return _inside(key, fragment)
 
-    def _inside(self, file: Path, fragment: str) -> str:
-        return "#" + quote(format_pointer((FILES_KEY, self._key(file)))) + fragment
+    def _rouse(self, file: Path, fragment: str) -> None:
+        """Have the extension looked at, of which something is referred to."""
+        for step in unquote(fragment).split("/"):
+            if step.startswith(_EXTENSION):
+                self._roused.add((file, step.replace("~1", "/").replace("~0", "~")))
+
+    def _unread(self, address: str, reason: str, fragment: str) -> str:
+        self.files[address] = reason
+        return _inside(address, fragment)
 
     def _key(self, file: Path) -> str:
         return file.relative_to(self._main.parent).as_posix()
 
-    def _invalid(self, path: tuple[str, ...], reason: str) -> DocumentInvalid:
-        return DocumentInvalid(self._name, format_pointer(path), reason)
+
+def _inside(key: str, fragment: str) -> str:
+    return "#" + quote(format_pointer((FILES_KEY, key))) + fragment

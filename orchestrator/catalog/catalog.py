@@ -13,7 +13,7 @@ from orchestrator.catalog.compile import compile_documents
 from orchestrator.catalog.digest import content_digest
 from orchestrator.catalog.functions import compile_functions
 from orchestrator.catalog.skipped import SkippedOperation
-from orchestrator.catalog.source import read_sources
+from orchestrator.catalog.source import Sources, located, read_sources
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import OverlayWarning, SkippedWarning, ToolNotFound
 from orchestrator.core.record import JsonObject
@@ -39,6 +39,7 @@ class Catalog:
         *,
         digest: str | None = None,
         skipped: Sequence[SkippedOperation] = (),
+        renamed: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Take what is compiled already, by name; the other constructors compile.
 
@@ -47,6 +48,8 @@ class Catalog:
         """
         self.skipped = tuple(skipped)
         """What the documents mark as tools and cannot be, each with its place and its reason."""
+        self.renamed: Mapping[str, str] = MappingProxyType(dict(sorted(renamed.items())))
+        """Why tools are not called by their operationId, by the name that they have instead."""
         self._digest = digest
         self.documents: Mapping[str, JsonObject] = MappingProxyType(dict(documents))
         """Document name to its parsed content, overlays applied, references inside itself."""
@@ -66,10 +69,12 @@ class Catalog:
                 fault.
             UsageError: no document was found.
         """
-        catalog = cls.from_documents(load_documents(*paths, overlays=overlays))
-        for operation in catalog.skipped:
+        sources = _load_sources(*paths, overlays=overlays)
+        compiled = compile_documents(sources.documents)
+        skipped = located(compiled.skipped, sources.files)
+        for operation in skipped:
             warnings.warn(str(operation), SkippedWarning, stacklevel=2)
-        return catalog
+        return cls(sources.documents, compiled.tools, skipped=skipped, renamed=compiled.renamed)
 
     @classmethod
     def from_documents(cls, documents: Mapping[str, JsonObject]) -> "Catalog":
@@ -79,7 +84,7 @@ class Catalog:
             DocumentInvalid: one is no document of a version that we read.
         """
         compiled = compile_documents(documents)
-        return cls(documents, compiled.tools, skipped=compiled.skipped)
+        return cls(documents, compiled.tools, skipped=compiled.skipped, renamed=compiled.renamed)
 
     @classmethod
     def from_functions(cls, functions: Iterable[Mapping[str, Any]]) -> "Catalog":
@@ -105,10 +110,13 @@ class Catalog:
         """The tool of that name.
 
         Raises:
-            ToolNotFound: there is none; it names tools with a similar name.
+            ToolNotFound: there is none; it says why its operation was skipped, or names tools with
+                a similar name.
         """
         found = self.tools.get(name)
         if found is None:
+            if (why := next((s for s in self.skipped if s.operation == name), None)) is not None:
+                raise ToolNotFound(name, skipped=str(why))
             near = process.extract(
                 name, self.tools.keys(), scorer=fuzz.WRatio, limit=_NEAR, score_cutoff=_NEAR_ENOUGH
             )
@@ -131,7 +139,11 @@ def load_documents(
         DocumentInvalid: an overlay is at fault.
         UsageError: no document was found.
     """
+    return _load_sources(*paths, overlays=overlays).documents
+
+
+def _load_sources(*paths: str | Path, overlays: Sequence[str | Path]) -> Sources:
     sources = read_sources(paths, overlays)
     for action in sources.idle:
-        warnings.warn(str(action), OverlayWarning, stacklevel=2)
-    return sources.documents
+        warnings.warn(str(action), OverlayWarning, stacklevel=3)
+    return sources

@@ -23,7 +23,7 @@ from orchestrator.catalog.peers import Peers
 from orchestrator.catalog.price_declaration import read_price
 from orchestrator.catalog.skipped import SkippedOperation, skipped
 from orchestrator.catalog.tool import Tool
-from orchestrator.catalog.tool_names import Place, name_tools, place_of
+from orchestrator.catalog.tool_names import Place, name_tools, place_of, why_named
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -38,6 +38,8 @@ class Compiled(NamedTuple):
     """By name."""
     skipped: tuple[SkippedOperation, ...]
     """Those that are marked as tools and cannot be."""
+    renamed: dict[str, str]
+    """Why tools are not called by their operationId, by name."""
 
 
 def compile_document(name: str, document: JsonObject) -> Compiled:
@@ -70,7 +72,9 @@ def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
         for group in exposed.values()
         for tool in _compile_group(group, names, left_out)
     }
-    return Compiled(tools, tuple(left_out))
+    named = ((names[place_of(op)], op) for group in exposed.values() for op in group)
+    whys = {name: why_named(op, name) for name, op in named if name in tools}
+    return Compiled(tools, tuple(left_out), {name: why for name, why in whys.items() if why})
 
 
 def read_exposed(root: DocumentNode, left_out: list[SkippedOperation]) -> list[Operation]:

@@ -16,11 +16,19 @@ class SkippedOperation(Record):
     pointer: str = Field(description="RFC 6901 pointer to what is wrong, overlays applied")
     reason: str
     remedy: str = _REMEDY
+    file: str | None = Field(default=None, description="the file with what is wrong, if known")
+    line: int | None = Field(default=None, description="from 1, in that file")
+
+    @property
+    def place(self) -> str:
+        """Where the reason stands: file and line as far as they are known, and the pointer."""
+        file = self.file if self.line is None else f"{self.file}:{self.line}"
+        return " ".join(part for part in (file, self.pointer or "/") if part)
 
     def __str__(self) -> str:
         return (
-            f"{self.operation} of {self.document} is skipped: {self.reason} "
-            f"(at {self.pointer or '/'}); {self.remedy}"
+            f"{self.operation} of {self.document} is skipped: {self.reason} (at {self.place}); "
+            f"{self.remedy}"
         )
 
 

@@ -9,16 +9,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orchestrator.catalog.bundle import bundle
+from orchestrator.catalog.operations import check_version
 from orchestrator.catalog.overlay import IdleAction, apply_overlays, parse_overlay
+from orchestrator.catalog.skipped import SkippedOperation
 from orchestrator.catalog.source_lines import SourceLine, find_lines
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.pointer import format_pointer, parse_pointer
+from orchestrator.json_schema.references import FILES_KEY
 from orchestrator.json_schema.wellformed import find_defect
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
-_MAX_MEGABYTES = 50
+_MAX_MEGABYTES = 100
 _MEGABYTE = 2**20
 _CONTRACT_SCHEMA = Path(__file__).parents[2] / "specs" / "x-orchet.schema.json"
 """Beside the packages, both in a checkout and installed."""
@@ -39,8 +43,7 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
 
     Raises:
         DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
-        DocumentInvalid: a file is no document, a reference to another file leads nowhere, or an
-            overlay is at fault.
+        DocumentInvalid: a file is no document of a version that we read, or an overlay is at fault.
         UsageError: no document was found.
     """
     documents, files = _read(paths)
@@ -73,16 +76,49 @@ def overlays_for(
 def find_source_lines(
     files: Mapping[str, Path], wanted: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], SourceLine]:
-    """File and line of places named by document and JSON pointer, where the document has a file."""
-    pointers: dict[str, list[str]] = defaultdict(list)
+    """File and line of places named by document and JSON pointer, where the document has a file.
+
+    What a document has from other files is found in those.
+    """
+    inside: dict[Path, dict[tuple[str, str], str]] = defaultdict(dict)
     for document, pointer in wanted:
-        pointers[document].append(pointer)
+        if document in files:
+            file, pointer_there = _file_of(files[document], pointer)
+            inside[file][document, pointer] = pointer_there
     found: dict[tuple[str, str], SourceLine] = {}
-    for document in pointers.keys() & files.keys():
-        file, listed = files[document], pointers[document]
-        lines = find_lines(file.read_text(encoding="utf-8-sig"), listed)
-        found |= {(document, at): SourceLine(str(file), lines.get(at)) for at in listed}
+    for file, places in inside.items():
+        lines = _lines_in(file, set(places.values()))
+        found |= {place: SourceLine(str(file), lines.get(at)) for place, at in places.items()}
     return found
+
+
+def _file_of(file: Path, pointer: str) -> tuple[Path, str]:
+    """The file that a place of a document is written in, and the pointer into that."""
+    steps = parse_pointer(pointer)
+    if len(steps) < 2 or steps[0] != FILES_KEY:
+        return file, pointer
+    return file.parent / steps[1], format_pointer(steps[2:])
+
+
+def _lines_in(file: Path, pointers: Iterable[str]) -> dict[str, int]:
+    try:
+        return find_lines(_read_text(file), pointers)
+    except (OSError, ValueError):  # it has changed since, or was never one
+        return {}
+
+
+def located(
+    skipped: Iterable[SkippedOperation], files: Mapping[str, Path]
+) -> tuple[SkippedOperation, ...]:
+    """What was skipped, with file and line where they are known."""
+    listed = list(skipped)
+    lines = find_source_lines(files, ((s.document, s.pointer) for s in listed))
+    return tuple(
+        one.model_copy(update={"file": place.file, "line": place.line})
+        if (place := lines.get((one.document, one.pointer))) is not None
+        else one
+        for one in listed
+    )
 
 
 @cache
@@ -107,12 +143,34 @@ def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str,
     for file, parsed in _find(asked):
         if file.stem in documents:
             raise DocumentInvalid(file.stem, "", f"another document is called so: rename {file}")
-        documents[file.stem] = bundle(file.stem, parsed, at=file, read=read_object)
+        check_version(DocumentNode.of(file.stem, parsed), str(file))
+        documents[file.stem] = bundle(parsed, at=file, read=_Budget().read_object)
         files[file.stem] = file
     if not documents:
         named = ", ".join(str(path) for path in asked) or "nothing"
         raise UsageError(f"no OpenAPI document found in {named}; name a file or a folder of them")
     return documents, files
+
+
+class _Budget:
+    """Reads the files of one document, all together no larger than one may be."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_MEGABYTES * _MEGABYTE
+
+    def read_object(self, path: Path) -> JsonObject:
+        try:
+            self._left -= path.stat().st_size
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        if self._left < 0:
+            reason = f"with it, the files of the document hold more than {_MAX_MEGABYTES} MB"
+            raise DocumentUnreadable(str(path), reason)
+        return read_object(path)
+
+
+def _unreadable(path: Path, error: OSError) -> DocumentUnreadable:
+    return DocumentUnreadable(str(path), error.strerror or "it cannot be opened")
 
 
 def read_object(path: Path) -> JsonObject:
@@ -125,7 +183,7 @@ def read_object(path: Path) -> JsonObject:
         text = _read_text(path)
         value = _parse_json(text) if path.suffix == ".json" else load_yaml(text)
     except OSError as error:
-        raise DocumentUnreadable(str(path), error.strerror or "it cannot be opened") from error
+        raise _unreadable(path, error) from error
     except RecursionError as error:
         raise DocumentUnreadable(str(path), "it is nested too deep") from error
     except UnicodeDecodeError as error:

@@ -1,15 +1,20 @@
-"""Where a JSON pointer into a document stands in the file that the document was read from."""
+"""Where a JSON pointer into a document stands in the file that the document was read from.
 
-from collections.abc import Iterable
-from typing import NamedTuple
+A text is read again for this, and only when something is to be told of it. Of what is not asked
+for nothing is kept, so a document of tens of megabytes costs little more than its parsing.
+"""
+
+import json.decoder
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import yaml
 
 from orchestrator.json_schema.pointer import parse_pointer
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_LONGEST_TEXT = 8_000_000
-"""Characters. In longer ones lines are not looked for: a pointer is enough to find the place."""
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_JSON: Any = json.decoder
+_scanned: Any = _JSON.JSONDecoder().scan_once
 
 
 class SourceLine(NamedTuple):
@@ -23,39 +28,157 @@ class SourceLine(NamedTuple):
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
+class _Wanted:
+    """The steps that lead to what is asked for, as a tree; each with its line once it is met."""
+
+    def __init__(self) -> None:
+        self.inside: dict[str, _Wanted] = {}
+        self.line: int | None = None
+
+    def at(self, steps: Iterable[str]) -> "_Wanted":
+        """The end of these steps, which are added."""
+        here = self
+        for step in steps:
+            here = here.inside.setdefault(step, _Wanted())
+        return here
+
+    def line_of(self, steps: Iterable[str]) -> int | None:
+        """The line of the last step that was met."""
+        here, line = self, self.line
+        for step in steps:
+            here = here.inside[step]
+            if here.line is None:
+                break
+            line = here.line
+        return line
+
+
 def find_lines(text: str, pointers: Iterable[str]) -> dict[str, int]:
     """The line, from 1, of each pointer into a YAML or JSON text; nothing when it cannot be told.
 
     What an overlay has added stands in no line of the text: it gets the line of what is around it.
     """
-    if len(text) > _LONGEST_TEXT:
+    asked = {pointer: parse_pointer(pointer) for pointer in pointers}
+    wanted = _Wanted()
+    for steps in asked.values():
+        wanted.at(steps)
+    if not (_is_found_in_json(text, wanted) or _is_found_in_yaml(text, wanted)):
         return {}
+    lines = {pointer: wanted.line_of(steps) for pointer, steps in asked.items()}
+    return {pointer: line for pointer, line in lines.items() if line is not None}
+
+
+def _is_found_in_json(text: str, wanted: _Wanted) -> bool:
+    """Whether the text is JSON; then the lines are known."""
+    start = _space(text, 0)
+    if text[start : start + 1] not in ("{", "["):
+        return False
+    try:
+        _JsonLines(text).note(start, wanted, start)
+    except (IndexError, RecursionError, StopIteration, ValueError):
+        return False
+    return True
+
+
+def _space(text: str, at: int) -> int:
+    return int(_JSON.WHITESPACE.match(text, at).end())
+
+
+def _end(text: str, at: int) -> int:
+    """Where the value ends that begins there."""
+    return int(_scanned(text, at)[1])
+
+
+class _JsonLines:
+    """Goes through a JSON text; what nothing is asked of is passed at the speed of the parser."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._counted, self._line = 0, 1
+
+    def note(self, at: int, wanted: _Wanted, begins: int) -> int:
+        """Note where the value at a place begins, and what is inside; returns where it ends."""
+        self._line += self._text.count("\n", self._counted, begins)
+        self._counted = begins
+        wanted.line = self._line
+        if not wanted.inside or self._text[at] not in "{[":
+            return _end(self._text, at)
+        return self._object(at, wanted) if self._text[at] == "{" else self._array(at, wanted)
+
+    def _object(self, at: int, wanted: _Wanted) -> int:
+        text = self._text
+        at = _space(text, at + 1)
+        while text[at] != "}":
+            begins = at
+            key, at = _JSON.scanstring(text, at + 1)
+            at = _space(text, _space(text, at) + 1)  # past the colon
+            at = self._value(at, wanted.inside.get(key), begins)
+        return at + 1
+
+    def _array(self, at: int, wanted: _Wanted) -> int:
+        at = _space(self._text, at + 1)
+        index = 0
+        while self._text[at] != "]":
+            at = self._value(at, wanted.inside.get(str(index)), at)
+            index += 1
+        return at + 1
+
+    def _value(self, at: int, wanted: _Wanted | None, begins: int) -> int:
+        """Past a value, and past the comma after it."""
+        end = self.note(at, wanted, begins) if wanted else _end(self._text, at)
+        end = _space(self._text, end)
+        return _space(self._text, end + 1) if self._text[end] == "," else end
+
+
+def _is_found_in_yaml(text: str, wanted: _Wanted) -> bool:
+    """Whether the text is YAML; then the lines are known."""
     try:
         # JSON is YAML, except that YAML knows no tabs before a line.
-        root = yaml.compose(text.replace("\t", " "), Loader=_LOADER)
+        events: Iterator[Any] = yaml.parse(text.replace("\t", " "), Loader=_LOADER)
+        for event in events:
+            if not isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
+                is_node = not isinstance(event, yaml.StreamEndEvent)
+                if is_node:
+                    _YamlLines(events).note(event, wanted, event.start_mark.line)
+                return is_node
     except (yaml.YAMLError, RecursionError):
-        return {}
-    if root is None:
-        return {}
-    return {pointer: _line(root, parse_pointer(pointer)) for pointer in pointers}
+        return False
+    return False
 
 
-def _line(root: yaml.Node, steps: tuple[str, ...]) -> int:
-    node, line = root, root.start_mark.line
-    for step in steps:
-        found = _child(node, step)
-        if found is None:
-            break
-        node, line = found
-    return line + 1
+class _YamlLines:
+    """Goes through the events of a YAML text; an alias is not followed."""
 
+    def __init__(self, events: Any) -> None:
+        self._events = events
 
-def _child(node: yaml.Node, step: str) -> tuple[yaml.Node, int] | None:
-    """What is under the step, and the line on which its key or its element begins."""
-    if isinstance(node, yaml.SequenceNode) and step.isdigit() and int(step) < len(node.value):
-        element = node.value[int(step)]
-        return element, element.start_mark.line
-    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
-        if key.value == step:
-            return value, key.start_mark.line
-    return None
+    def note(self, event: Any, wanted: _Wanted | None, line: int) -> None:
+        """Note where the value that begins with an event begins, and what is inside."""
+        if wanted is not None:
+            wanted.line = line + 1
+        kind = type(event)
+        if kind not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
+            return
+        if wanted is None or not wanted.inside:
+            self._pass()
+        elif kind is yaml.MappingStartEvent:
+            while type(key := next(self._events)) is not yaml.MappingEndEvent:
+                self.note(next(self._events), self._under(key, wanted), key.start_mark.line)
+        else:
+            index = 0
+            while type(item := next(self._events)) is not yaml.SequenceEndEvent:
+                self.note(item, wanted.inside.get(str(index)), item.start_mark.line)
+                index += 1
+
+    def _under(self, key: Any, wanted: _Wanted) -> _Wanted | None:
+        return wanted.inside.get(key.value) if type(key) is yaml.ScalarEvent else None
+
+    def _pass(self) -> None:
+        """Past all that is inside of the list or object that has begun."""
+        depth = 1
+        while depth:
+            kind = type(next(self._events))
+            if kind in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
+                depth += 1
+            elif kind in (yaml.MappingEndEvent, yaml.SequenceEndEvent):
+                depth -= 1

@@ -79,11 +79,12 @@ async def check_pairs(
         on_check: told of each check when it is done.
 
     Raises:
-        DocumentInvalid: a document cannot be compiled.
+        DocumentInvalid: one is no document of a version that we read.
         DocumentError: a document cannot be served.
     """
     began = time.monotonic()
-    found, attempts = _read(Catalog.from_documents(documents), seed, cases)
+    catalog = Catalog.from_documents(documents)
+    found, attempts = _read(catalog, seed, cases)
     on_start(len(found) + len(attempts))
     for check in found:
         on_check(check)
@@ -98,6 +99,7 @@ async def check_pairs(
         checks=tuple(found),
         seconds=round(time.monotonic() - began, 1),
         ok=all(check.ok for check in found),
+        skipped=catalog.skipped,
     )
 
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.opened_catalog import open_catalog
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, print_json
-from orchestrator.cli.tools_commands import open_catalog
 from orchestrator.settings import load_settings
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)

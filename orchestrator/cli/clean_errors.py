@@ -14,6 +14,9 @@ import typer
 from orchestrator.core import errors
 from orchestrator.core.shown_text import visible, visible_block
 
+_OURS = (errors.OverlayWarning, errors.SkippedWarning)
+"""Warnings that are about documents, and not about anybody's code."""
+
 
 def clean_what_python_prints() -> None:
     """Have uncaught exceptions, warnings and unclaimed log records printed clean."""
@@ -64,10 +67,11 @@ def _tell_warnings_in_a_line() -> None:
     otherwise = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, errors.OverlayWarning):
+        if issubclass(category, _OURS):
             tell_error(f"warning: {message}")
         else:
             otherwise(message, category, *place, **more)
 
     warnings.showwarning = show
-    warnings.simplefilter("always", errors.OverlayWarning)
+    for ours in _OURS:
+        warnings.simplefilter("always", ours)

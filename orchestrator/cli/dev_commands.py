@@ -10,6 +10,7 @@ import typer
 from orchestrator.cli import render_demo
 from orchestrator.cli.chosen_documents import choose
 from orchestrator.cli.marked import tell_unmarked
+from orchestrator.cli.opened_catalog import tell_skipped
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import console, progress, run
 from orchestrator.settings import load_settings
@@ -61,6 +62,7 @@ async def _dev(
     sources = sources_of(*choose(settings, specs, overlays), state)
     documents = load_documents(*sources.specs, overlays=sources.overlays)
     tell_unmarked(documents, sources.specs)
+    tell_skipped(documents)
     stack = Stack(state, (write_redirected(documents, state, port=ports.sandbox),), ports)
     note_sources(sources, state)
     stop = asyncio.Event()

@@ -15,6 +15,7 @@ from orchestrator.chaos.verdicts.report import (
     Percentiles,
 )
 from orchestrator.cli.drawing import colored, line
+from orchestrator.cli.render_tools import skipped
 
 _BREACHES_SHOWN = 20
 
@@ -58,6 +59,8 @@ def pairs(console: Console, report: PairsReport) -> None:
     verdict = ("every pair held", "bold green") if report.ok else ("NOT ALL HELD", "bold red")
     figures = f"{report.pairs} tools, {len(report.checks)} trials in {report.seconds:.1f} s"
     console.print(line(verdict, f": {figures}, seed {report.seed}"))
+    if report.skipped:
+        skipped(console, report.skipped)
 
 
 def _missions(found: ChaosReport) -> Table:

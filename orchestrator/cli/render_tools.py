@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel
 from rich.console import Console
 
 from orchestrator.cli.drawing import block, colored, indented, line, table_of
@@ -13,9 +15,14 @@ from orchestrator.core.shown_text import visible_json
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.catalog.catalog import Catalog
+    from orchestrator.catalog.skipped import SkippedOperation
     from orchestrator.catalog.tool import Tool
+    from orchestrator.core.record import JsonObject
     from orchestrator.routing.discovery import Match
     from orchestrator.saga.outcome import ToolOutcome
+
+_SOME = 3
+"""Examples of what a script is told in full."""
 
 
 def tools(console: Console, catalog: Catalog) -> None:
@@ -28,6 +35,43 @@ def tools(console: Console, catalog: Catalog) -> None:
     console.print(table)
     console.print()
     console.print(f"{len(catalog)} tools, catalog {catalog.digest[:12]}")
+    _renamed(console, catalog)
+    if catalog.skipped:
+        skipped(console, catalog.skipped)
+
+
+def listed(catalog: Catalog) -> list[BaseModel | JsonObject]:
+    """What a script gets: the tools, and after them what was skipped, marked as that."""
+    tools: list[BaseModel | JsonObject] = [
+        one.model_dump(mode="json") | {"named_so": catalog.renamed[one.name]}
+        if one.name in catalog.renamed
+        else one
+        for one in catalog.tools.values()
+    ]
+    left_out = [
+        {"name": one.operation, "skipped": True, **one.model_dump(mode="json")}
+        for one in catalog.skipped
+    ]
+    return [*tools, *left_out]
+
+
+def skipped(console: Console, operations: Sequence[SkippedOperation]) -> None:
+    """Each operation that was left out: where, why, and what mends it."""
+    console.print(f"{len(operations)} skipped")
+    for one in operations:
+        console.print(indented(block(f"{one.operation} of {one.document}: {one.reason}")))
+        console.print(indented(block(one.place), by=6), soft_wrap=True)
+        console.print(indented(block(one.remedy), by=6))
+
+
+def _renamed(console: Console, catalog: Catalog) -> None:
+    """Some of the tools that are not called by their operationId, and how many there are."""
+    if not catalog.renamed:
+        return
+    console.print(f"{len(catalog.renamed)} of them are not called by an operationId, such as")
+    for name, why in islice(catalog.renamed.items(), _SOME):
+        called = catalog.tool(name)
+        console.print(indented(block(f"{name} ({called.method} {called.path}): {why}")))
 
 
 def tool(console: Console, shown: Tool) -> None:

@@ -12,9 +12,9 @@ from typer.core import TyperGroup
 
 from orchestrator.cli import render_routes
 from orchestrator.cli.bar import counting_bar
+from orchestrator.cli.opened_catalog import open_catalog
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, present, print_json
-from orchestrator.cli.tools_commands import open_catalog
 from orchestrator.core.errors import UsageError
 from orchestrator.settings import Settings, load_routing_profile, load_settings
 

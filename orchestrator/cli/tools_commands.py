@@ -10,6 +10,7 @@ import typer
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.cli import render_tools, suggesting
 from orchestrator.cli.marked import tell_unmarked
+from orchestrator.cli.opened_catalog import open_catalog
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress, run
 from orchestrator.cli.typed import read_inputs
@@ -36,20 +37,6 @@ _SHOWN = {"kind", "status", "body", "reason", "contract_breach", "retry_after_s"
 """Of an outcome; the rest only matters to missions."""
 
 
-def open_catalog(specs: list[Path] | None, overlays: list[Path] | None) -> "Catalog":
-    """The catalog of these paths, else of the settings.
-
-    Overlays of the settings are for the documents of the settings: with other documents, or other
-    overlays, they are left out.
-    """
-    from orchestrator.catalog.catalog import Catalog
-
-    settings = load_settings()
-    if overlays is None and not specs:
-        return Catalog.load(*settings.specs, overlays=settings.overlays)
-    return Catalog.load(*(specs or settings.specs), overlays=overlays or ())
-
-
 @app.command()
 def lint(
     paths: Annotated[list[Path], typer.Argument(help="OpenAPI files and folders of them.")],
@@ -66,9 +53,12 @@ def lint(
     from orchestrator.catalog.lint import lint as lint_documents
     from orchestrator.catalog.source import find_source_lines, read_sources
 
-    sources = read_sources(paths, overlays or ())
-    findings = lint_documents(sources.documents, idle=sources.idle)
-    places = find_source_lines(sources.files, ((f.document, f.pointer) for f in findings))
+    with progress.status("reading documents") as doing:
+        sources = read_sources(paths, overlays or ())
+        doing.update("checking tools")
+        findings = lint_documents(sources.documents, idle=sources.idle)
+        doing.update("looking up lines")
+        places = find_source_lines(sources.files, ((f.document, f.pointer) for f in findings))
     writers = {
         LintFormat.TEXT: lint_report.as_text,
         LintFormat.JSON: lint_report.as_json,
@@ -85,16 +75,16 @@ app.command("suggest")(suggesting.suggest)
 
 @app.command("list")
 def list_tools(specs: Specs = None, overlays: Overlays = None, as_json: AsJson = False) -> None:
-    """Every tool: domain, effect, confirmation, and its cancel tool.
+    """Every tool: domain, effect, confirmation, and its cancel tool; and what was skipped.
 
     Example: orchestrator tools list --specs specs/flights.yaml
     """
-    catalog = open_catalog(specs, overlays)
+    catalog = open_catalog(specs, overlays, tells_skipped=False)
     is_empty = not catalog.tools and tell_unmarked(
         catalog.documents, specs or load_settings().specs
     )
     if as_json:
-        print_json(list(catalog.tools.values()))
+        print_json(render_tools.listed(catalog))
     elif not is_empty:
         render_tools.tools(console, catalog)
 

@@ -236,8 +236,12 @@ class ToolNotFound(SpecError, Worded):
 
     name: str
     near: Sequence[str] = ()
+    skipped: str = ""
+    """Why the documents' operation of that name is none."""
 
     def __str__(self) -> str:
+        if self.skipped:
+            return self.skipped
         hint = (
             f"did you mean {', '.join(self.near)}?" if self.near else "see: orchestrator tools list"
         )

@@ -8,8 +8,9 @@ from pydantic import JsonValue
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import follow, format_pointer
-from orchestrator.json_schema.references import parse_reference, reference_of
+from orchestrator.json_schema.references import FILES_KEY, parse_reference, reference_of
 
+_MEND_FILE = "put the file into the folder of the document, or make one file of them all"
 _MAX_HOPS = 32
 """A reference to a reference to ... deeper than any real document goes; a circle is cut here."""
 
@@ -171,10 +172,20 @@ class DocumentNode:
         try:
             path = parse_reference(reference)
             if path is None:
-                raise self.invalid(f"{reference!r} is in another file, which is not at hand")
+                raise self._elsewhere(reference)
+            if path[:1] == (FILES_KEY,) and isinstance(why := follow(self.root, path[:2]), str):
+                raise self.invalid(f"{path[1]!r} cannot be read: {why}", _MEND_FILE)
             return DocumentNode(self.document, self.root, follow(self.root, path), path)
         except (LookupError, ValueError) as error:
             raise self.invalid(f"{reference!r} leads nowhere") from error
+
+    def _elsewhere(self, reference: str) -> DocumentInvalid:
+        if ":" in reference.partition("#")[0]:
+            return self.invalid(
+                f"{reference!r} is a URL, and nothing is read from the network",
+                "keep a copy in a file beside the document, and refer to that",
+            )
+        return self.invalid(f"{reference!r} is in another file, which is not at hand")
 
     def _child(self, key: str, value: JsonValue) -> "DocumentNode":
         return DocumentNode(self.document, self.root, value, (*self.path, key))

@@ -21,7 +21,7 @@ from orchestrator.json_schema.openapi_dialect import (
 )
 from orchestrator.json_schema.references import format_reference, parse_reference, reference_of
 from orchestrator.json_schema.schema_graph import SchemaGraph
-from orchestrator.json_schema.walker import KEYWORDS
+from orchestrator.json_schema.walker import KEYWORDS, named_schemas
 
 _DROPPED = frozenset(
     {
@@ -224,7 +224,9 @@ class SchemaExpansion:
         none = frozenset[str]()
         match KEYWORDS.get(keyword):
             case "map":
-                return {name: self._expand(place, limit, none) for name, place in child.raw_items()}
+                return {
+                    name: self._expand(place, limit, none) for name, place in named_schemas(child)
+                }
             case "list":
                 inherited = hidden if keyword == "allOf" else none
                 return [self._expand(place, limit, inherited) for place in child.raw_elements()]
@@ -238,7 +240,9 @@ class SchemaExpansion:
         names: set[str] = set()
         for part in _all_of(schema):
             if (properties := part.raw("properties")) is not None:
-                names |= {name for name, place in properties.raw_items() if self._is_hidden(place)}
+                names |= {
+                    name for name, place in named_schemas(properties) if self._is_hidden(place)
+                }
         return frozenset(names)
 
     def _is_hidden(self, schema: DocumentNode) -> bool:

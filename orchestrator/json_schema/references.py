@@ -7,6 +7,10 @@ from pydantic import JsonValue
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import follow, format_pointer, parse_pointer
 
+FILES_KEY = "x-orchet-files"
+"""Where a bundled document keeps the other files, by their path relative to its own folder; of one
+that could not be read, why."""
+
 
 def format_reference(*steps: str) -> str:
     """The reference to what is at the end of these steps, e.g. `#/$defs/Tree`."""

@@ -44,6 +44,8 @@ KEYWORDS: Final[Mapping[str, Literal["schema", "list", "map"]]] = {
 """What each keyword holds: one schema, a list of them, or schemas by name."""
 _MAX_NESTING = 100
 """Levels of schemas written inside each other; real documents stay below twenty."""
+_MOST_TAKEN = 5_000
+"""Properties that one schema may take from elsewhere by `properties: {$ref: ...}`."""
 
 
 def subschemas(schema: JsonValue, keywords: Container[str] = KEYWORDS) -> Iterator[JsonValue]:
@@ -71,9 +73,18 @@ def subschema_nodes(
         if holds == "schema":
             yield child
         elif holds == "map":
-            yield from (inner for _, inner in child.raw_items())
+            yield from (inner for _, inner in named_schemas(child))
         elif holds == "list":
             yield from child.raw_elements()
+
+
+def named_schemas(place: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
+    """The schemas by name that a keyword such as `properties` holds, as written.
+
+    `properties: {$ref: ...}` is no schema's way to refer, but no schema is a string either: it is
+    what documents of many files mean by it.
+    """
+    yield from place.overlaid().raw_items()
 
 
 def walk(
@@ -99,12 +110,17 @@ def walk_nodes(schema: DocumentNode) -> Iterator[tuple[DocumentNode, int]]:
         DocumentInvalid: they are nested too deep, or a keyword has a value that it cannot have.
     """
     waiting = [(schema, 1)]
+    taken = 0
     while waiting:
         node, level = waiting.pop()
         if level > _MAX_NESTING:
             raise node.invalid(f"schemas are nested more than {_MAX_NESTING} levels deep here")
         yield node, level
-        waiting.extend((inner, level + 1) for inner in subschema_nodes(node))
+        for inner in subschema_nodes(node):
+            taken += inner.path[: len(node.path)] != node.path
+            waiting.append((inner, level + 1))
+        if taken > _MOST_TAKEN:
+            raise node.invalid("properties that are taken from elsewhere lead in a circle here")
 
 
 def properties_of(schema: JsonObject) -> dict[str, JsonObject]:

@@ -104,7 +104,7 @@ async def installed(
             stands by and is called by nobody.
 
     Raises:
-        DocumentInvalid: a document cannot be compiled.
+        DocumentInvalid: one is no document of a version that we read.
         DocumentError: a document cannot be served.
     """
     async with AsyncExitStack() as stack:

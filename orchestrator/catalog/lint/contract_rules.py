@@ -5,7 +5,6 @@ from urllib.parse import urlsplit
 
 from rapidfuzz import fuzz, process
 
-from orchestrator.catalog.bundle import FILES_KEY
 from orchestrator.catalog.card_layout import CARD_TYPES_KEY, declared_types
 from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD, OURS
 from orchestrator.catalog.contract import NEIGHBOURS, READ_ONLY, input_name, read_server
@@ -19,6 +18,7 @@ from orchestrator.catalog.lint.keyword_values import (
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Effect
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.references import FILES_KEY
 from orchestrator.json_schema.walker import properties_of, walk
 
 

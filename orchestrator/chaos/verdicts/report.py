@@ -6,6 +6,7 @@ from math import ceil
 
 from pydantic import Field
 
+from orchestrator.catalog.skipped import SkippedOperation
 from orchestrator.chaos.verdicts.evidence import Account, HeldEffect
 from orchestrator.chaos.verdicts.invariants import InvariantBreach
 from orchestrator.core.record import Record
@@ -99,6 +100,9 @@ class PairsReport(Record):
     checks: tuple[PairCheck, ...]
     seconds: float
     ok: bool
+    skipped: tuple[SkippedOperation, ...] = Field(
+        default=(), description="what is marked as a tool and cannot be one; it was not tried"
+    )
 
 
 def compile_report(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import DocumentUnreadable, UsageError
+from orchestrator.core.errors import DocumentUnreadable, SkippedWarning, UsageError
 
 _HERE = Path(__file__).parent
 _ROOT = Path(__file__).parents[3]
@@ -59,7 +59,7 @@ _SMALL = {
     "number-of-5000-digits.yaml": "4300 digits",
     "openapi-4.yaml": "4.0.0",
     "openapi-a-list.yaml": "3.0, 3.1 or 3.2 document is wanted",
-    "openapi-a-number.yaml": "1 tools",
+    "openapi-a-number.yaml": "0 tools",
     "operation-a-list.yaml": "at /paths/~1thing/get: an object is wanted",
     "operation-id-a-list.yaml": "1 tools",
     "operation-id-an-injection.yaml": "1 tools",
@@ -344,7 +344,7 @@ def test_each_document_of_the_corpus_is_examined() -> None:
 
 def test_what_does_not_compile_is_found_by_the_linter(outcomes: Outcomes) -> None:
     """A document that was read and is refused by the compiler has a finding that is an error."""
-    refused = [n for n in _SMALL if " at /" in outcomes(n)["compile"]]
+    refused = [n for n in _SMALL if "tools; " in outcomes(n)["compile"]]
     told = ("ORC00", "DocumentInvalid")
     silent = [name for name in refused if not outcomes(name)["lint"].startswith(told)]
 
@@ -356,9 +356,9 @@ def test_a_file_above_the_limit_is_not_read(tmp_path: Path) -> None:
     """The error says how large it is, and how large it may be."""
     file = tmp_path / "large.yaml"
     with file.open("wb") as large:
-        large.truncate(51 * 2**20)
+        large.truncate(101 * 2**20)
 
-    with pytest.raises(DocumentUnreadable, match="51 MB, and at most 50 MB"):
+    with pytest.raises(DocumentUnreadable, match="101 MB, and at most 100 MB"):
         Catalog.load(file)
 
 
@@ -387,5 +387,5 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     (folder / "link.yaml").symlink_to(outside)
     (folder / "api.yaml").write_text("openapi: 3.1.0\npaths: {/a: {$ref: 'link.yaml#/A'}}")
 
-    with pytest.raises(Exception, match="leads out of the folder"):
-        Catalog.load(folder / "api.yaml")
+    with pytest.warns(SkippedWarning, match="leads out of the folder"):
+        assert len(Catalog.load(folder / "api.yaml")) == 0

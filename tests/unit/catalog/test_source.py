@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.source import read_object, read_sources
 from orchestrator.catalog.yaml12 import load_yaml
-from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable
+from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, SkippedWarning
 
 
 @pytest.mark.parametrize(
@@ -109,16 +110,17 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
         ("https://example.com/a.yaml#/A", "URL"),
     ],
 )
-def test_a_reference_to_a_file_that_is_not_there_is_refused(
+def test_a_reference_to_a_file_that_is_not_there_costs_what_needs_it(
     tmp_path: Path, reference: str, reason: str
 ) -> None:
-    """Nothing is fetched, and the error points at the reference."""
+    """Nothing is fetched, and what is told points at the reference."""
     (tmp_path / "a.yaml").write_text(f"openapi: 3.1.0\npaths: {{/x: {{$ref: '{reference}'}}}}")
 
-    with pytest.raises(DocumentInvalid, match=reason) as refused:
-        read_sources([tmp_path / "a.yaml"])
+    (skipped,) = Catalog.from_documents(read_sources([tmp_path / "a.yaml"]).documents).skipped
 
-    assert refused.value.pointer == "/paths/~1x/$ref"
+    assert skipped.pointer == "/paths/~1x"
+    assert reason in skipped.reason
+    assert skipped.remedy
 
 
 def test_files_that_refer_to_each_other_are_taken_in_once(tmp_path: Path) -> None:
@@ -139,3 +141,135 @@ def test_files_that_refer_to_each_other_are_taken_in_once(tmp_path: Path) -> Non
         "inner/b.yaml": {"B": {"p": {"$ref": "#/A"}, "q": {"$ref": "#/x-orchet-files/c.yaml/C"}}},
         "c.yaml": {"C": {"$ref": "#/x-orchet-files/inner~1b.yaml/B"}},
     }
+
+
+def _loaded(folder: Path, **files: str) -> Catalog:
+    """The catalog of main.yaml among these files; `__` in a name is a folder, `.` its end."""
+    for name, text in files.items():
+        file = folder / f"{name.replace('__', '/')}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return Catalog.from_documents(read_sources([folder / "main.yaml"]).documents)
+
+
+TOOL = "x-orchet-tool: true, responses: {}"
+
+
+def test_many_files_of_one_folder_are_read(tmp_path: Path) -> None:
+    """Their number is no limit; a tool is marked beside the reference to its operation."""
+    for number in range(300):
+        (tmp_path / f"op{number}.yaml").write_text(f"operationId: op{number}\nresponses: {{}}")
+    paths = [f"  /p{n}: {{get: {{$ref: op{n}.yaml, x-orchet-tool: true}}}}" for n in range(300)]
+
+    catalog = _loaded(tmp_path, main="openapi: 3.1.0\npaths:\n" + "\n".join(paths))
+
+    assert len(catalog) == 300
+    assert catalog.skipped == ()
+
+
+def test_references_in_extensions_are_left_alone(tmp_path: Path) -> None:
+    """They mean what their owner means; unless something refers into the extension."""
+    catalog = _loaded(
+        tmp_path,
+        main=(
+            "openapi: 3.1.0\n"
+            "x-policy: {$ref: ../elsewhere.yaml}\n"
+            "x-unused: {$ref: unused.yaml}\n"
+            "x-shared: {P: {$ref: 'shared.yaml#/x-parts/P'}}\n"
+            "paths:\n"
+            "  /a:\n"
+            f"    get: {{operationId: a, {TOOL}, parameters: [{{$ref: '#/x-shared/P'}}]}}\n"
+        ),
+        shared="x-parts: {P: {name: q, in: query, schema: {$ref: '#/x-s'}}}\nx-s: {type: integer}",
+        unused="{}",
+    )
+
+    (document,) = catalog.documents.values()
+    assert document["x-policy"] == {"$ref": "../elsewhere.yaml"}
+    files = document["x-orchet-files"]
+    assert isinstance(files, dict)
+    assert list(files) == ["shared.yaml"]
+    assert catalog.tool("a").properties["q"] == {"type": "integer"}
+
+
+def test_a_name_that_begins_like_an_extension_is_a_name(tmp_path: Path) -> None:
+    """Headers, properties and components are called as their owner likes."""
+    catalog = _loaded(
+        tmp_path,
+        main=(
+            "openapi: 3.1.0\npaths:\n  /a:\n    get:\n"
+            f"      {TOOL.replace(', ', chr(10) + '      ')}\n      operationId: a\n"
+            "      parameters: [{name: q, in: query, schema: {properties: {x-id: "
+            "{$ref: ids.yaml}}}}]\n"
+        ),
+        ids="{type: integer}",
+    )
+
+    assert catalog.tool("a").properties["q"] == {"properties": {"x-id": {"type": "integer"}}}
+
+
+def test_properties_may_be_taken_from_elsewhere(tmp_path: Path) -> None:
+    """`properties: {$ref: ...}`, with more beside it; in a circle it costs the operation."""
+    catalog = _loaded(
+        tmp_path,
+        main=(
+            "openapi: 3.1.0\npaths:\n"
+            f"  /a: {{get: {{operationId: a, {TOOL}, parameters: [{{name: q, in: query,"
+            " schema: {properties: {$ref: 'base.yaml#/properties', b: {type: string}}}}]}}\n"
+            f"  /b: {{get: {{operationId: b, {TOOL}, parameters: [{{name: q, in: query,"
+            " schema: {$ref: '#/components/schemas/C'}}]}}\n"
+            "components: {schemas: {C: {properties: {x: {properties: {$ref: "
+            "'#/components/schemas/C/properties'}}, y: {properties: {$ref: "
+            "'#/components/schemas/C/properties'}}}}}}\n"
+        ),
+        base="properties: {a: {type: integer}, b: {type: integer}}",
+    )
+
+    assert catalog.tool("a").properties["q"] == {
+        "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}
+    }
+    assert [skipped.operation for skipped in catalog.skipped] == ["b"]
+
+
+def test_an_overlay_removes_before_references_count(tmp_path: Path) -> None:
+    """A path whose file is not there is no matter once it is gone."""
+    (tmp_path / "main.yaml").write_text(
+        "openapi: 3.1.0\npaths:\n  /gone: {$ref: gone.yaml}\n"
+        f"  /a: {{get: {{operationId: a, {TOOL}}}}}\n"
+    )
+    (tmp_path / "less.yaml").write_text(
+        "overlay: 1.0.0\ninfo: {title: t, version: '1'}\n"
+        "actions: [{target: \"$.paths['/gone']\", remove: true}]\n"
+    )
+    documents = read_sources([tmp_path / "main.yaml"], [tmp_path / "less.yaml"]).documents
+    catalog = Catalog.from_documents(documents)
+
+    assert list(catalog.tools) == ["a"]
+    assert catalog.skipped == ()
+
+
+def test_what_is_wrong_in_another_file_is_told_with_its_line(tmp_path: Path) -> None:
+    """That of the file in which it stands."""
+    for name, text in {
+        "main.yaml": "openapi: 3.1.0\npaths:\n  /a: {get: {$ref: get.yaml}}",
+        "get.yaml": "x-orchet-tool: true\nresponses: {}\nparameters:\n  - {name: q, in: space}",
+    }.items():
+        (tmp_path / name).write_text(text)
+
+    with pytest.warns(SkippedWarning):
+        (skipped,) = Catalog.load(tmp_path / "main.yaml").skipped
+
+    assert (skipped.file, skipped.line) == (str(tmp_path / "get.yaml"), 4)
+
+
+def test_swagger_is_refused_with_a_command_for_the_very_file(tmp_path: Path) -> None:
+    """It can be copied as it is."""
+    (tmp_path / "old api.json").write_text('{"swagger": "2.0", "paths": {}}')
+
+    with pytest.raises(DocumentInvalid) as refused:
+        read_sources([tmp_path])
+
+    assert str(refused.value).endswith(
+        f"npx --yes swagger2openapi --patch --outfile '{tmp_path}/old api.openapi.json' "
+        f"'{tmp_path}/old api.json'"
+    )

@@ -42,9 +42,9 @@ def test_json_has_lines_too() -> None:
     assert find_lines('{\n\t"a": [\n\t\t1,\n\t\t2\n\t]\n}', ["/a/1"]) == {"/a/1": 4}
 
 
-@pytest.mark.parametrize("text", ["", "a: [", "[" * 5000, "a: 1\n" * 2_000_000])
+@pytest.mark.parametrize("text", ["", "a: [", "[" * 5000, '{"a": 1'])
 def test_a_text_that_cannot_be_read_has_no_lines(text: str) -> None:
-    """Broken, nested without end, or too long to be looked through once more."""
+    """Broken, cut off, or nested without end."""
     assert find_lines(text, ["/a"]) == {}
 
 
