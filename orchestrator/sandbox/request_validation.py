@@ -1,95 +1,62 @@
-"""Holds each request against its document (openapi-core) and says which field is wrong."""
+"""Holds each request against its document and says which field is wrong."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Any
-from uuid import UUID
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
 
 from jsonschema.exceptions import ValidationError as SchemaError
-from jsonschema_path import SchemaPath
-from openapi_core import V30RequestUnmarshaller, V31RequestUnmarshaller
-from openapi_core.datatypes import RequestParameters
-from openapi_core.templating.datatypes import TemplateResult
-from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
-from openapi_core.templating.paths.datatypes import Path
-from openapi_core.templating.paths.finders import APICallPathFinder
-from openapi_core.templating.paths.iterators import SimpleServersIterator
-from openapi_core.unmarshalling.schemas.factories import SchemaUnmarshallersFactory
-from openapi_core.validation.request.exceptions import MissingRequiredRequestBody
-from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
-from openapi_core.validation.schemas.factories import SchemaValidatorsFactory
-from openapi_schema_validator import OAS30WriteValidator, OAS31Validator
 from starlette.requests import Request
 
-from orchestrator.sandbox.bounded_patterns import bounded
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.problems import RequestRefused, Violation
 from orchestrator.sandbox.runtime_expressions import is_key
 from orchestrator.sandbox.served_operations import ServedOperation
+from orchestrator.sandbox.served_schemas import Schema
+from orchestrator.sandbox.wire_bodies import (
+    UnknownType,
+    UnreadableBody,
+    described_type,
+    essence_of,
+    is_json,
+    read_body,
+)
+from orchestrator.sandbox.wire_parameters import (
+    ABSENT,
+    RawQuery,
+    Style,
+    read_header,
+    read_named,
+    read_path,
+    read_style,
+)
+from orchestrator.sandbox.wire_values import WireValues
 
-_HOST = "http://sandbox"
+_IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
+"""OpenAPI: parameters of these names are ignored."""
 
 
-@dataclass
-class IncomingRequest:
-    """A request as openapi-core reads it; path is what follows the document's prefix."""
+class _Declared(NamedTuple):
+    """One parameter as it is declared."""
 
-    method: str
-    path: str
-    parameters: RequestParameters
-    body: bytes | None
-    content_type: str
-    host_url: str = _HOST
-
-
-def _path_finder(document: Document) -> type[APICallPathFinder]:
-    """Finds paths as the sandbox does, in bounded time, and looks for no server.
-
-    The prefix is cut off already, and names such as {order.id} would stop the search.
-    """
-
-    class _Paths:
-        def __call__(self, name: str, spec: SchemaPath, base_url: str | None = None) -> Any:
-            items = dict((spec / "paths").str_items())
-            for operation, values in document.matches(name.removeprefix(_HOST)):
-                yield Path(items[operation.path], TemplateResult(operation.path, values))
-
-    class _PathFinder(APICallPathFinder):
-        paths_iterator = _Paths()
-        servers_iterator = SimpleServersIterator()
-
-    return _PathFinder
+    location: str
+    required: bool
+    style: Style
 
 
 class RequestValidator:
-    """Validates requests of one document."""
+    """Validates requests of one document.
+
+    The texts are read here, by the document's styles and encodings: openapi-core, which the product
+    asks, knows neither nested forms nor nested parameters.
+    """
 
     def __init__(self, document: Document) -> None:
-        # The prefix is already cut off and credentials are checked apart: neither is checked again.
-        raw = {key: value for key, value in document.raw.items() if key != "servers"}
-        is_30 = str(raw["openapi"]).startswith("3.0")
-        kind = V30RequestUnmarshaller if is_30 else V31RequestUnmarshaller
-        # openapi-core reads application/json by itself, and no other kind of JSON.
-        dialects: dict[str, Callable[[bytes], Any]]
-        dialects = {name: json.loads for name in _media_types(document) if name.endswith("+json")}
-        made = kind.schema_unmarshallers_factory
-        checks = made.schema_validators_factory
-        checked = SchemaValidatorsFactory(
-            bounded(OAS30WriteValidator if is_30 else OAS31Validator, raw), checks.format_checker
-        )
-        self._unmarshaller = kind(
-            SchemaPath.from_dict(_without_security(raw)),
-            path_finder_cls=_path_finder(document),
-            extra_media_type_deserializers=dialects,
-            schema_validators_factory=checked,
-            schema_unmarshallers_factory=SchemaUnmarshallersFactory(
-                checked, made.types_unmarshaller, made.format_unmarshallers
-            ),
-        )
+        self._document = document
+        self._book = document.book
+        self._values = WireValues(document.book)
+        self._declared: dict[tuple[str, str], list[_Declared]] = {}
 
     def arguments(
         self, operation: ServedOperation, request: Request, path: str, body: bytes
@@ -101,92 +68,136 @@ class RequestValidator:
         Raises:
             RequestRefused: the request does not follow the document.
         """
+        violations: list[Violation] = []
+        given: dict[str, Any] = {}
+        for declared in self._parameters(operation):
+            name, schema = declared.style.name, declared.style.schema
+            value = self._value(operation, declared, request, path)
+            if value is not ABSENT:
+                violations += self._breaches(name, schema, value)
+                if declared.location != "cookie" and not is_key(name):
+                    given[name] = value
+            elif declared.required:
+                violations.append(Violation(name, f"is required in the {declared.location}"))
+            elif "default" in (resolved := self._book.resolve(schema)):
+                given[name] = resolved["default"]
+        sent = self._body(operation, request, body, violations)
+        if violations:
+            raise _refused(operation, violations)
+        return {**_body_defaults(operation), **given, **sent}
+
+    def _parameters(self, operation: ServedOperation) -> list[_Declared]:
+        key = (operation.path, operation.method)
+        if key not in self._declared:
+            self._declared[key] = list(self._read_parameters(operation))
+        return self._declared[key]
+
+    def _read_parameters(self, operation: ServedOperation) -> Iterator[_Declared]:
+        item = self._book.follow(self._document.raw["paths"][operation.path])
+        written = [*(item.get("parameters") or ()), *(operation.raw.get("parameters") or ())]
+        # The operation's own declaration replaces the path's: the last one of a name wins.
+        unique = {(raw["in"], raw["name"]): raw for raw in map(self._book.follow, written)}
+        for (location, name), raw in unique.items():
+            if location == "header" and str(name).lower() in _IGNORED_HEADERS:
+                continue
+            schema = raw.get("schema")
+            content: Mapping[str, Any] = raw.get("content") or {}
+            described: Mapping[str, Any] = next(iter(content.values()), {})
+            chosen: Schema = schema if isinstance(schema, Mapping) else described.get("schema", {})
+            required = location == "path" or raw.get("required") is True
+            yield _Declared(location, required, read_style(raw, chosen))
+
+    def _value(
+        self, operation: ServedOperation, declared: _Declared, request: Request, path: str
+    ) -> Any:
+        style, location = declared.style, declared.location
+        if location == "path":
+            text = _path_texts(operation, request, path).get(style.name)
+            return ABSENT if text is None else read_path(style, text, self._values)
+        if location == "header":
+            found = request.headers.get(style.name)
+            return ABSENT if found is None else read_header(style, found, self._values)
+        others = [
+            one.style.name
+            for one in self._parameters(operation)
+            if one.location == location and one is not declared
+        ]
+        if location == "cookie":
+            text = "; ".join(request.headers.getlist("cookie"))
+            query = RawQuery.of(text, ";", is_form=False)
+        else:
+            query = RawQuery.of(request.scope.get("query_string", b"").decode("latin-1"))
+        return read_named(style, query, others, self._values)
+
+    def _body(
+        self,
+        operation: ServedOperation,
+        request: Request,
+        body: bytes,
+        violations: list[Violation],
+    ) -> dict[str, Any]:
+        described = self._book.follow(operation.raw.get("requestBody") or {})
+        if not body:
+            if described.get("required") is True:
+                violations.append(Violation("body", "is required"))
+            return {}
+        content = described.get("content") or {}
+        if not content:
+            return {}
         media_type = request.headers.get("content-type", "application/octet-stream")
-        parameters = RequestParameters(query=request.query_params, header=request.headers)
-        incoming = IncomingRequest(
-            request.method.lower(), path, parameters, body or None, media_type
-        )
-        result = self._unmarshaller.unmarshal(incoming)
-        if result.errors:
-            raise _problem(operation, list(result.errors))
-        query = {k: _plain(v) for k, v in result.parameters.query.items()}
-        steps = {k: _plain(v) for k, v in result.parameters.path.items()}
-        header = {k: _plain(v) for k, v in result.parameters.header.items() if not is_key(k)}
-        given = {**header, **query, **steps, **_body(incoming, result.body)}
-        return {**_body_defaults(operation), **given}
+        try:
+            entry = described_type(content, media_type)
+            value = read_body(self._book, entry, media_type, body)
+        except UnknownType as error:
+            raise _refused(operation, [Violation("body", str(error))], status=415) from error
+        except UnreadableBody as error:
+            violations.append(Violation("body", str(error)))
+            return {}
+        schema = entry.get("schema")
+        if isinstance(schema, Mapping) and _speaks(media_type, self._values.types(schema)):
+            violations += self._breaches("body", schema, value)
+        return value if isinstance(value, dict) else {"body": value}
+
+    def _breaches(self, field: str, schema: Schema, value: Any) -> Iterator[Violation]:
+        yield from _schema_violations(field, self._book.errors_of_request(schema, value))
 
 
-def _media_types(document: Document) -> Iterator[str]:
-    for operation in document.operations:
-        body = document.book.follow(operation.raw.get("requestBody", {}))
-        yield from body.get("content", {})
+def _speaks(media_type: str, types: set[str]) -> bool:
+    """Whether the schema is of what was read: of XML and its like only the text was."""
+    essence = essence_of(media_type)
+    is_structured = is_json(media_type) or essence.startswith("multipart/")
+    is_text = not types or bool(types - {"object", "array", "null"})
+    return is_structured or essence.endswith("/x-www-form-urlencoded") or is_text
 
 
-def _without_security(raw: Mapping[str, Any]) -> dict[str, Any]:
-    paths = {
-        path: {key: _drop_security(value) for key, value in item.items()}
-        for path, item in raw["paths"].items()
-    }
-    return {**{key: value for key, value in raw.items() if key != "security"}, "paths": paths}
+def _path_texts(operation: ServedOperation, request: Request, path: str) -> dict[str, str]:
+    """What stands for each parameter of the path, percent-encoded as it came where that is known.
+
+    A delimiter inside of an element is told from one between elements by its encoding alone.
+    """
+    decoded = operation.path_values(path) or []
+    raw = request.scope.get("raw_path") or b""
+    whole = raw.decode("latin-1").partition("?")[0]
+    encoded = operation.path_values(whole[len(request.scope.get("root_path", "")) :]) or []
+    if [unquote(text) for text in encoded] != decoded:
+        encoded = [quote(text, safe="") for text in decoded]
+    return dict(zip(operation.path_names, encoded, strict=True))
 
 
-def _drop_security(value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    return {key: part for key, part in value.items() if key not in ("security", "servers")}
-
-
-def _problem(operation: ServedOperation, errors: list[Exception]) -> RequestRefused:
-    violations = [violation for error in errors for violation in _violations(error)]
-    is_unread = any(isinstance(error.__cause__, MediaTypeNotFound) for error in errors)
-    status = 415 if is_unread else operation.refusal(422, 400)
+def _refused(
+    operation: ServedOperation, violations: list[Violation], *, status: int | None = None
+) -> RequestRefused:
     detail = "; ".join(f"{violation.field}: {violation.reason}" for violation in violations)
-    return RequestRefused(status, detail, violations=violations)
+    chosen = operation.refusal(422, 400) if status is None else status
+    return RequestRefused(chosen, detail, violations=violations)
 
 
-def _violations(error: Exception) -> Iterator[Violation]:
-    field = str(getattr(error, "name", "body"))
-    cause = error.__cause__
-    if isinstance(cause, InvalidSchemaValue):
-        yield from _schema_violations(field, cause.schema_errors)
-    elif isinstance(error, MissingRequiredRequestBody):
-        yield Violation("body", "is required")
-    else:
-        reason = str(error if cause is None else cause)
-        yield Violation(field, reason[:1].lower() + reason[1:])
-
-
-def _schema_violations(field: str, errors: Iterable[Exception]) -> Iterator[Violation]:
+def _schema_violations(field: str, errors: Iterable[SchemaError]) -> Iterator[Violation]:
     for error in errors:
-        if not isinstance(error, SchemaError):
-            yield Violation(field, str(error))
-            continue
         inner = ".".join(str(part) for part in error.absolute_path)
         whole = ".".join(part for part in (field if field != "body" else "", inner) if part)
         alternatives = " or ".join(inner.message for inner in error.context or ())
         yield Violation(whole or "body", error.message + (alternatives and f" ({alternatives})"))
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON has it: openapi-core makes dates and UUIDs of texts that look so."""
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    if isinstance(value, UUID):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, list) else value
-
-
-def _body(request: IncomingRequest, unmarshalled: Any) -> dict[str, Any]:
-    media_type = request.content_type.split(";")[0].strip()
-    if not request.body:
-        return {}
-    if media_type.endswith(("/json", "+json")):
-        loaded = json.loads(request.body)
-    else:
-        loaded = _plain(unmarshalled)
-    return loaded if isinstance(loaded, dict) else {"body": _plain(unmarshalled)}
 
 
 def _body_defaults(operation: ServedOperation) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from openapi_schema_validator import (
     OAS30Validator,
@@ -16,6 +17,7 @@ from openapi_schema_validator import (
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from orchestrator.sandbox.asked_schemas import asked
 from orchestrator.sandbox.bounded_patterns import bounded
 from orchestrator.sandbox.runtime_expressions import unescaped
 
@@ -38,6 +40,7 @@ class SchemaBook:
         # By identity; what a key belongs to is kept, for a freed id may be given to another one.
         self._resolved: dict[int, tuple[Schema, Schema]] = {}
         self._validators: dict[int, tuple[Schema, Validator]] = {}
+        self._asked: dict[int, tuple[Schema, Validator]] = {}
 
     def follow(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
         """The object that a chain of references ends at; a node without one is itself.
@@ -101,9 +104,16 @@ class SchemaBook:
             self._validators[key] = (schema, self._validator(schema))
         return self._validators[key][1].is_valid(value)
 
-    def _validator(self, schema: Schema) -> Validator:
+    def errors_of_request(self, schema: Schema, value: Any) -> Iterator[ValidationError]:
+        """What of a value that was sent breaks the schema."""
+        key = id(schema)
+        if key not in self._asked:
+            self._asked[key] = (schema, self._validator(schema, asked(self._kind)))
+        yield from self._asked[key][1].iter_errors(value)
+
+    def _validator(self, schema: Schema, kind: Any = None) -> Validator:
         absolute = _absolute(schema)
-        made: Validator = self._kind(
+        made: Validator = (kind or self._kind)(
             absolute, registry=self._registry, format_checker=self._formats
         )
         return made

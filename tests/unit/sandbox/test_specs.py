@@ -11,12 +11,10 @@ import httpx
 import pytest
 from jsonschema_path import SchemaPath
 from openapi_core import V30ResponseValidator, V31ResponseValidator
-from openapi_core.datatypes import RequestParameters
-from openapi_core.testing import MockResponse
+from openapi_core.testing import MockRequest, MockResponse
 
 from orchestrator.sandbox import EffectLedger, load_documents
 from orchestrator.sandbox.documents import Document, read_document
-from orchestrator.sandbox.request_validation import IncomingRequest
 from orchestrator.sandbox.served_operations import OperationKind, ServedOperation
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
 
@@ -81,7 +79,7 @@ class Driver:
         path = operation.path
         for name in operation.path_names:
             path = path.replace(f"{{{name}}}", "x")
-        asked = IncomingRequest(operation.method, path, RequestParameters(), None, "")
+        asked = MockRequest("http://sandbox", operation.method, path)
         self.validator.validate(
             asked,
             MockResponse(
