@@ -46,17 +46,29 @@ class IncomingRequest:
     host_url: str = _HOST
 
 
-def _path_finder(document: Document) -> type[APICallPathFinder]:
-    """Finds paths as the sandbox does, in bounded time, and looks for no server.
+class _Meant:
+    """The operation that a request is held against: found already, and not looked for again."""
+
+    operation: ServedOperation
+
+    def found(self, name: str, spec: SchemaPath) -> Path:
+        values = self.operation.path_values(name.removeprefix(_HOST)) or ()
+        named = dict(zip(self.operation.path_names, values, strict=True))
+        path = self.operation.path
+        # By name: a path with a # in it would be taken apart.
+        item = dict((spec / "paths").str_items())[path]
+        return Path(item, TemplateResult(path, named))
+
+
+def _path_finder(meant: _Meant) -> type[APICallPathFinder]:
+    """Finds the path that is meant, and looks for no server.
 
     The prefix is cut off already, and names such as {order.id} would stop the search.
     """
 
     class _Paths:
         def __call__(self, name: str, spec: SchemaPath, base_url: str | None = None) -> Any:
-            items = dict((spec / "paths").str_items())
-            for operation, values in document.matches(name.removeprefix(_HOST)):
-                yield Path(items[operation.path], TemplateResult(operation.path, values))
+            yield meant.found(name, spec)
 
     class _PathFinder(APICallPathFinder):
         paths_iterator = _Paths()
@@ -69,6 +81,7 @@ class RequestValidator:
     """Validates requests of one document."""
 
     def __init__(self, document: Document) -> None:
+        self._meant = _Meant()
         # The prefix is already cut off and credentials are checked apart: neither is checked again.
         raw = {key: value for key, value in document.raw.items() if key != "servers"}
         is_30 = str(raw["openapi"]).startswith("3.0")
@@ -83,7 +96,7 @@ class RequestValidator:
         )
         self._unmarshaller = kind(
             SchemaPath.from_dict(_without_security(raw)),
-            path_finder_cls=_path_finder(document),
+            path_finder_cls=_path_finder(self._meant),
             extra_media_type_deserializers=dialects,
             schema_validators_factory=checked,
             schema_unmarshallers_factory=SchemaUnmarshallersFactory(
@@ -106,6 +119,7 @@ class RequestValidator:
         incoming = IncomingRequest(
             request.method.lower(), path, parameters, body or None, media_type
         )
+        self._meant.operation = operation
         result = self._unmarshaller.unmarshal(incoming)
         if result.errors:
             raise _problem(operation, list(result.errors))

@@ -15,7 +15,8 @@ from openapi_core.datatypes import RequestParameters
 from openapi_core.testing import MockResponse
 
 from orchestrator.sandbox import EffectLedger, load_documents
-from orchestrator.sandbox.documents import Document, read_document
+from orchestrator.sandbox.document_reading import read_document
+from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.request_validation import IncomingRequest
 from orchestrator.sandbox.served_operations import OperationKind, ServedOperation
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
