@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import render_demo
+from orchestrator.cli import render_demo, render_sandbox
 from orchestrator.cli.chosen_documents import choose
 from orchestrator.cli.marked import tell_unmarked
 from orchestrator.cli.opened_catalog import tell_skipped
@@ -63,7 +63,9 @@ async def _dev(
     documents = load_documents(*sources.specs, overlays=sources.overlays)
     tell_unmarked(documents, sources.specs)
     tell_skipped(documents)
-    stack = Stack(state, (write_redirected(documents, state, port=ports.sandbox),), ports)
+    written = write_redirected(documents, state, port=ports.sandbox)
+    render_sandbox.skipped(progress, written.memories)
+    stack = Stack(state, (written.folder,), ports)
     note_sources(sources, state)
     stop = asyncio.Event()
     for signum in (signal.SIGINT, signal.SIGTERM):
@@ -72,6 +74,8 @@ async def _dev(
         await stack.__aenter__()
     try:
         render_demo.addresses(console, stack)
+        for memory in written.memories:
+            console.print(f"{memory.document} is served at {stack.sandbox_url}{memory.path}")
         await stop.wait()
     finally:
         await stack.stop()

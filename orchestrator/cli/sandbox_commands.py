@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.chosen_documents import Chosen, choose
+from orchestrator.cli import render_sandbox
+from orchestrator.cli.chosen_documents import choose
 from orchestrator.cli.marked import tell_unmarked
 from orchestrator.cli.options import Overlays, Specs
-from orchestrator.cli.output import progress
+from orchestrator.cli.output import AsJson, print_json, progress
 from orchestrator.core.errors import UsageError
-from orchestrator.core.record import JsonObject
 from orchestrator.settings import load_settings
 
 app = typer.Typer(add_completion=False)
@@ -26,21 +26,31 @@ def sandbox(
     seed: Annotated[int, typer.Option(help="Of everything it makes up.")] = 0,
     specs: Specs = None,
     overlays: Overlays = None,
+    as_json: AsJson = False,
 ) -> None:
     """Serve OpenAPI documents as real HTTP services that remember everything they did.
+
+    Once it answers, it says where each document is, what of it is remembered, and which operations
+    are not served and why.
 
     Example: orchestrator sandbox --port 8700 --specs crm.yaml --overlay crm-tools.yaml
     """
     from orchestrator import sandbox as sandbox_server
+    from orchestrator.catalog.catalog import load_documents
 
     def ready(running: sandbox_server.RunningSandbox) -> None:
-        progress.print(f"sandbox answers at {running.base_url}")
+        if as_json:
+            print_json(render_sandbox.as_json(running))
+        render_sandbox.started(progress, running)
 
     chosen = choose(load_settings(), specs, overlays)
+    documents = load_documents(*chosen.specs, overlays=chosen.overlays)
+    if chosen.overlays:
+        tell_unmarked(documents, chosen.specs)
     try:
         sandbox_server.run(
             chosen.specs,
-            documents=_overlaid(chosen),
+            documents=documents,
             host=host,
             port=port,
             db=db or ":memory:",
@@ -51,14 +61,3 @@ def sandbox(
         raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from error
-
-
-def _overlaid(chosen: Chosen) -> dict[str, JsonObject] | None:
-    """The documents with their overlays; None without any, for the sandbox reads by itself then."""
-    if not chosen.overlays:
-        return None
-    from orchestrator.catalog.catalog import load_documents
-
-    documents = load_documents(*chosen.specs, overlays=chosen.overlays)
-    tell_unmarked(documents, chosen.specs)
-    return documents

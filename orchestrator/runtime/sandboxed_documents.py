@@ -13,7 +13,9 @@ from orchestrator.adapters.storage.files import private_folder, replace_file
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.sandbox import DocumentError, create_app, redirected
+from orchestrator.sandbox.app import memories_of
 from orchestrator.sandbox.effect_ledger import EffectLedger
+from orchestrator.sandbox.remembered import DocumentMemory
 
 HOST = "127.0.0.1"
 _SOURCES = "documents-read.json"
@@ -51,8 +53,15 @@ def _written(folder: Path) -> Path:
     return folder.absolute() / "documents"
 
 
-def write_redirected(documents: Mapping[str, JsonObject], folder: Path, *, port: int) -> Path:
-    """Write documents that call the sandbox alone; the folder that holds them and no others.
+class Redirected(NamedTuple):
+    """Where documents were written, and what the sandbox makes of each."""
+
+    folder: Path
+    memories: tuple[DocumentMemory, ...]
+
+
+def write_redirected(documents: Mapping[str, JsonObject], folder: Path, *, port: int) -> Redirected:
+    """Write documents that call the sandbox alone, into a folder that holds no others.
 
     Args:
         documents: by name, overlays applied.
@@ -68,7 +77,7 @@ def write_redirected(documents: Mapping[str, JsonObject], folder: Path, *, port:
             documents, "http://{host}:{port}", variables={"host": HOST, "port": str(port)}
         )
         with EffectLedger() as ledger:
-            create_app(turned, ledger=ledger)
+            memories = memories_of(create_app(turned, ledger=ledger))
     except (DocumentError, LookupError) as error:
         raise UsageError(
             f"the sandbox cannot stand in for the servers of these documents: {error}"
@@ -81,4 +90,4 @@ def write_redirected(documents: Mapping[str, JsonObject], folder: Path, *, port:
             stale.unlink()
     for name, document in turned.items():
         replace_file(written / f"{name}.json", json.dumps(document).encode())
-    return written
+    return Redirected(written, memories)

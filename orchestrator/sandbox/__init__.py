@@ -1,7 +1,7 @@
 """OpenAPI documents served as real HTTP services that remember everything they did."""
 
 from orchestrator.sandbox.app import create_app
-from orchestrator.sandbox.documents import DocumentError, load_documents
+from orchestrator.sandbox.document_files import load_documents
 from orchestrator.sandbox.effect_ledger import (
     Duplicate,
     EffectLedger,
@@ -11,6 +11,7 @@ from orchestrator.sandbox.effect_ledger import (
 from orchestrator.sandbox.faults import FaultPlan, FaultRule
 from orchestrator.sandbox.loopback import redirected
 from orchestrator.sandbox.playbook import Draft, Playbook
+from orchestrator.sandbox.problems import DocumentError, UnservedOperation
 from orchestrator.sandbox.providers import STANDARD
 from orchestrator.sandbox.sandbox_client import SandboxClient
 from orchestrator.sandbox.sandbox_server import RunningSandbox, run, running_sandbox
@@ -28,6 +29,7 @@ __all__ = [
     "RequestRecord",
     "RunningSandbox",
     "SandboxClient",
+    "UnservedOperation",
     "create_app",
     "load_documents",
     "redirected",

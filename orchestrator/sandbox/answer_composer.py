@@ -15,8 +15,9 @@ from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.provider_call import Call
+from orchestrator.sandbox.scenes import Scene
 from orchestrator.sandbox.served_schemas import Schema
-from orchestrator.sandbox.synthesis import Scene, Synthesizer
+from orchestrator.sandbox.synthesis import Synthesizer
 
 BAD_NEWS = ("cancel", "refund", "void", "reject", "fail", "error")
 """How properties begin that only an answer about something cancelled or failed has."""
@@ -39,10 +40,10 @@ class AnswerComposer:
         state = self.make.status(status, is_cancelled=is_cancelled) if status else None
         return {"status": state} if state else {}
 
-    def projected(self, call: Call, schema: Schema | None, facts: Mapping[str, Any]) -> JsonObject:
+    def projected(self, call: Call, schema: Schema | None, facts: Mapping[str, Any]) -> Any:
         """What is known, in the shape of a schema; an optional property nobody set stays out."""
         if schema is None:
-            return {}
+            return None
         inputs, wrapper = self._document.input_names, self._document.wrapper(call.operation)
         made = self._document.known_ids & set(facts)
 
@@ -56,11 +57,13 @@ class AnswerComposer:
         identity = ":".join(str(facts[name]) for name in sorted(made)) or call.fingerprint
         return self.filled(call, schema, facts, omit=omit, rng=Random(f"{self._seed}:{identity}"))
 
-    def behaved(self, call: Call, parents: Mapping[str, Any], body: JsonObject) -> JsonObject:
+    def behaved(self, call: Call, parents: Mapping[str, Any], body: Any) -> Any:
         """A body as the hand-written behaviour of the operation, if there is one, leaves it."""
-        draft = Draft(call=call, parents=parents, rng=self.rng(call), body=body)
+        if not isinstance(body, dict | None):
+            return body
+        draft = Draft(call=call, parents=parents, rng=self.rng(call), body=body or {})
         self.behave(draft)
-        return draft.body
+        return draft.body or body
 
     def behave(self, draft: Draft) -> None:
         """Let the hand-written behaviour of the operation, if there is one, change a draft."""
@@ -77,11 +80,14 @@ class AnswerComposer:
         *,
         omit: Callable[[str], bool] = lambda name: False,
         rng: Random | None = None,
-    ) -> JsonObject:
-        """An object of a schema: the hints where they fit, the rest made up; see `Scene`."""
+    ) -> Any:
+        """A value of a schema: the hints where they fit, the rest made up; see `Scene`."""
         wrappers = frozenset(self._document.wrapper(call.operation))
         chance, day = rng or self.rng(call), _day(hints, call.now)
-        return self.make.object(schema, Scene(chance, call.now, day, hints, omit, wrappers))
+        scene = Scene(chance, call.now, day, hints, omit, wrappers)
+        if self._document.book.is_object(schema):
+            return self.make.object(schema, scene)
+        return self.make.value(schema, scene)
 
     def rng(self, call: Call) -> Random:
         """Chance that depends on what is asked for, not on how its answer is narrowed."""

@@ -10,12 +10,15 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Mount
 
 from orchestrator.sandbox.control import control_routes
-from orchestrator.sandbox.documents import Document, DocumentError, read_document
+from orchestrator.sandbox.document_reading import read_document
+from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import FaultPlan
 from orchestrator.sandbox.playbook import Playbook
+from orchestrator.sandbox.problems import DocumentError
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.providers import STANDARD
+from orchestrator.sandbox.remembered import DocumentMemory, memory_of
 from orchestrator.sandbox.service import Service
 
 
@@ -48,28 +51,42 @@ def create_app(
         is_stocked: whatever a request names by an id exists, though no list ever offered it.
 
     Raises:
-        DocumentError: a document cannot be served, or two want the same prefix.
+        DocumentError: a document cannot be served at all.
     """
     plan = faults or FaultPlan()
-    read = [read_document(name, raw) for name, raw in documents.items()]
-    _refuse_shared_prefixes(read)
-    routes: list[BaseRoute] = [Mount("/_sandbox", routes=control_routes(ledger, plan))]
-    for document in read:
+    mounted = _mounted([read_document(name, raw) for name, raw in documents.items()])
+    memories = [memory_of(document, prefix) for prefix, document in mounted.items()]
+    routes: list[BaseRoute] = [Mount("/_sandbox", routes=control_routes(ledger, plan, memories))]
+    for prefix, document in mounted.items():
         provider = Provider(document, ledger, playbook=playbook, seed=seed, is_stocked=is_stocked)
         service = Service(
             document, provider, ledger=ledger, faults=plan, clock=clock, tokens=tokens
         )
-        routes.append(Mount(document.prefix, app=service))
-    return Starlette(routes=routes)
+        routes.append(Mount(prefix, app=service))
+    app = Starlette(routes=routes)
+    app.state.memories = tuple(memories)
+    return app
 
 
-def _refuse_shared_prefixes(documents: list[Document]) -> None:
-    owners = {"/_sandbox": "the sandbox itself"}
+def memories_of(app: Starlette) -> tuple[DocumentMemory, ...]:
+    """Where an app serves each of its documents, and what it remembers of each."""
+    found: tuple[DocumentMemory, ...] = app.state.memories
+    return found
+
+
+def _mounted(documents: list[Document]) -> dict[str, Document]:
+    """Each document by its prefix; where another has it already, by its own name.
+
+    The longest come first: one may begin like another.
+    """
+    owners: dict[str, Document] = {}
     for document in documents:
-        if document.prefix in owners:
-            other = owners[document.prefix]
+        wanted = (document.prefix, f"/{document.name}")
+        free = (path for path in wanted if path not in owners and path != "/_sandbox")
+        prefix = next(free, None)
+        if prefix is None:
             raise DocumentError(
-                f"{document.name} and {other} are both served under {document.prefix};"
-                " give one of them another server path"
+                f"the paths {' and '.join(wanted)} are both taken; rename {document.name}"
             )
-        owners[document.prefix] = document.name
+        owners[prefix] = document
+    return dict(sorted(owners.items(), key=lambda owner: -len(owner[0])))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -10,12 +12,16 @@ from starlette.routing import Route
 from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import RULES, FaultPlan
 from orchestrator.sandbox.problems import RequestRefused, Violation
+from orchestrator.sandbox.remembered import DocumentMemory
 
 
-def control_routes(ledger: EffectLedger, faults: FaultPlan) -> list[Route]:
+def control_routes(
+    ledger: EffectLedger, faults: FaultPlan, memories: Sequence[DocumentMemory] = ()
+) -> list[Route]:
     """The routes; each that reads the ledger takes ?mission=ID."""
-    control = _Control(ledger, faults)
+    control = _Control(ledger, faults, memories)
     return [
+        Route("/documents", control.documents),
         Route("/health", control.health),
         Route("/ledger", control.ledger),
         Route("/live", control.live),
@@ -27,9 +33,15 @@ def control_routes(ledger: EffectLedger, faults: FaultPlan) -> list[Route]:
 
 
 class _Control:
-    def __init__(self, ledger: EffectLedger, faults: FaultPlan) -> None:
+    def __init__(
+        self, ledger: EffectLedger, faults: FaultPlan, memories: Sequence[DocumentMemory]
+    ) -> None:
         self._ledger = ledger
         self._faults = faults
+        self._memories = memories
+
+    async def documents(self, request: Request) -> JSONResponse:
+        return JSONResponse({"documents": [memory.to_json() for memory in self._memories]})
 
     async def health(self, request: Request) -> JSONResponse:
         return JSONResponse({"healthy": True})

@@ -2,57 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-from jsonschema.exceptions import ValidationError as SchemaError
-from openapi_core import OpenAPI
-from openapi_core.exceptions import SpecError
-from referencing.exceptions import Unresolvable
-
 from orchestrator.sandbox.faults import Role
-from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.places import Position, ThingPlace
+from orchestrator.sandbox.problems import UnservedOperation
 from orchestrator.sandbox.runtime_expressions import RuntimeExpression, read_expression
-from orchestrator.sandbox.served_operations import (
-    OperationKind,
-    ServedOperation,
-    ServedParameter,
-    id_names,
-    json_schema,
-)
+from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, id_names
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
-
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-SUFFIXES = (".yaml", ".yml", ".json")
-
 
 UNNAMED = "id"
 """What the id of a thing is called when no answer names it."""
-
-
-class DocumentError(ValueError):
-    """A document that cannot be served: what is wrong, and in which one."""
-
-
-# Dates stay text: JSON has none.
-_RESOLVERS = {
-    first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:timestamp"]
-    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader: Any = type("_Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": _RESOLVERS})
-_QuickLoader: Any = type(
-    "_QuickLoader",
-    (getattr(yaml, "CSafeLoader", yaml.SafeLoader),),
-    {"yaml_implicit_resolvers": _RESOLVERS},
-)
 
 
 @dataclass(frozen=True)
@@ -63,35 +29,51 @@ class Document:
     raw: Mapping[str, Any]
     book: SchemaBook = field(repr=False)
     operations: tuple[ServedOperation, ...] = field(repr=False)
+    skipped: tuple[UnservedOperation, ...] = field(default=(), repr=False)
+    """What of it is not served."""
 
     @cached_property
     def prefix(self) -> str:
         """Path under which it is served, "/flights": its server's path, else its name."""
-        servers = self.raw.get("servers") or [{}]
-        text = re.sub(r"\{[^{}]*\}", "x", str(servers[0].get("url", "")))
+        servers = self.raw.get("servers")
+        first = servers[0] if isinstance(servers, list) and servers else {}
+        url = first.get("url", "") if isinstance(first, Mapping) else ""
+        text = re.sub(r"\{[^{}]*\}", "x", str(url))
         return urlsplit(text).path.rstrip("/") or f"/{self.name}"
 
-    def match(self, method: str, path: str) -> tuple[ServedOperation, dict[str, str]] | None:
-        """The operation that answers, with the raw values of its path parameters."""
-        for operation, values in self.matches(path):
-            if operation.method == method.lower():
-                return operation, values
-        return None
+    def candidates(self, method: str, path: str, query: Mapping[str, str]) -> list[ServedOperation]:
+        """The operations that may be meant, the likeliest first.
+
+        Some documents have several of one method and path, told apart by a query or a fragment
+        that is written into the path.
+        """
+        named = query.items()
+        found = [o for o in self.matches(path) if o.method == method.lower()]
+        fitting = [o for o in found if o.written_query.items() <= named]
+        # Those of the fewest parameters alone: /orders/search is no order.
+        least = min((len(o.path_names) for o in fitting), default=0)
+        nearest = [o for o in fitting if len(o.path_names) == least]
+        return sorted(nearest, key=lambda o: (-len(o.written_query), "#" in o.path))
 
     def methods(self, path: str) -> list[str]:
         """The methods that this path answers, upper case; empty for an unknown path."""
-        return [operation.method.upper() for operation, _ in self.matches(path)]
+        return [operation.method.upper() for operation in self.matches(path)]
 
-    def matches(self, path: str) -> Iterator[tuple[ServedOperation, dict[str, str]]]:
+    def matches(self, path: str) -> Iterator[ServedOperation]:
         """The operations at this path, those with the fewest parameters first."""
-        for operation in sorted(self.operations, key=lambda o: len(o.path_names)):
-            values = operation.path_values(path)
-            if values is not None:
-                yield operation, dict(zip(operation.path_names, values, strict=True))
+        return (o for o in self._by_width if o.path_values(path) is not None)
+
+    @cached_property
+    def _by_width(self) -> list[ServedOperation]:
+        return sorted(self.operations, key=lambda o: len(o.path_names))
 
     def operation(self, operation_id: str) -> ServedOperation | None:
         """The operation of that id; None when the document has no such one."""
-        return next((o for o in self.operations if o.operation_id == operation_id), None)
+        return self._named.get(operation_id)
+
+    @cached_property
+    def _named(self) -> dict[str, ServedOperation]:
+        return {o.operation_id: o for o in self.operations}
 
     def role(self, operation: ServedOperation) -> Role:
         """What a request of this operation is for."""
@@ -128,11 +110,54 @@ class Document:
         named = {o.operation_id: self._resource_path(o) for o in creates}
         return {operation_id: path for operation_id, path in named.items() if path}
 
+    def kind_place(self, operation: ServedOperation) -> ThingPlace | None:
+        """The place of an operation whose things another operation makes, or hands out."""
+        place = operation.place
+        return place if place is not None and place.things in self._kinds else None
+
+    def makers_at(self, things: str) -> list[ServedOperation]:
+        """The operations that make things of one kind."""
+        return self._makers.get(things, [])
+
+    @cached_property
+    def _makers(self) -> dict[str, list[ServedOperation]]:
+        found: dict[str, list[ServedOperation]] = defaultdict(list)
+        for operation in self.operations:
+            place = operation.place
+            is_apart = place is not None and place.position is not Position.WITHIN
+            if place is not None and is_apart and operation.kind is OperationKind.CREATE:
+                found[place.things].append(operation)
+        return found
+
+    @cached_property
+    def _kinds(self) -> frozenset[str]:
+        given = [
+            o.place.things
+            for o in self.operations
+            if o.place and o.place.position is Position.ALL and o.list_name is not None
+        ]
+        return frozenset([*self._makers, *given])
+
     def listed_resource(self, operation: ServedOperation) -> str | None:
         """The id property of the resources that this operation lists; None when it lists none."""
         names = self.book.properties(operation.item_schema or {})
-        made = list(self.resource_ids.values())
-        return next((name for name in names if name in made), None)
+        place = self.kind_place(operation)
+        if place is not None and place.position is Position.ALL:
+            makers = self.makers_at(place.things)
+            found = (self.resource_ids.get(maker.operation_id) for maker in makers)
+            own = next((name for name in found if name in names), None)
+            if own is not None:
+                return own
+        return next((name for name in names if name in self._told_apart), None)
+
+    @cached_property
+    def _told_apart(self) -> frozenset[str]:
+        """Names of ids that say of which kind a thing is: one kind alone has them."""
+        kinds: dict[str, set[str]] = defaultdict(set)
+        for operation_id, name in self.resource_ids.items():
+            maker = self._named[operation_id]
+            kinds[name].add(maker.place.things if maker.place else operation_id)
+        return frozenset(name for name, made in kinds.items() if len(made) == 1 or name != UNNAMED)
 
     def offered_ids(self, operation: ServedOperation) -> list[str]:
         """The properties by which items of this list can be named in later calls."""
@@ -231,51 +256,6 @@ class Document:
         return bool(path)
 
 
-def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
-    """Documents by name (the file's stem), from files and from folders of files.
-
-    Of a folder, what is no OpenAPI document (a schema, an overlay) is passed over.
-
-    Raises:
-        DocumentError: no document is there, one does not parse or is no valid OpenAPI, or two
-            share a name.
-    """
-    found: dict[str, JsonObject] = {}
-    for file, is_named in _files(paths):
-        loaded = _parse(file)
-        if not is_named and not (isinstance(loaded, dict) and "openapi" in loaded):
-            continue
-        if file.stem in found:
-            raise DocumentError(f"two documents are named {file.stem!r}; rename {file}")
-        found[file.stem] = _document(file, loaded)
-    if not found:
-        raise DocumentError("no OpenAPI document found: name a folder of .yaml or .json files")
-    return found
-
-
-def read_document(name: str, raw: Mapping[str, Any]) -> Document:
-    """One document, ready to be served.
-
-    Raises:
-        DocumentError: it has no paths, a reference that finds nothing, or a schema that is part of
-            itself.
-    """
-    if not isinstance(raw.get("paths"), Mapping):
-        raise DocumentError(f"document {name!r} has no paths, so there is nothing to serve")
-    book = SchemaBook(raw)
-    try:
-        document = Document(name, raw, book, tuple(_operations(book, raw)))
-        # Read everything now: a broken reference is better found before the first request.
-        _ = document.known_ids, [operation.kind for operation in document.operations]
-        for operation in document.operations:
-            book.follow(operation.raw.get("requestBody", {}))
-    except LookupError as exc:
-        raise DocumentError(f"document {name!r}: {exc}") from exc
-    except RecursionError as exc:
-        raise DocumentError(f"document {name!r}: a schema of it is part of itself") from exc
-    return document
-
-
 def _readings(args: Mapping[str, Any] | None) -> dict[str, RuntimeExpression]:
     read = {name: read_expression(value) for name, value in (args or {}).items()}
     return {name: reading for name, reading in read.items() if reading}
@@ -290,87 +270,3 @@ def _sent(
         return {name: reading for name, reading in read.items() if reading.message == "request"}
     shared = sorted(asked.input_names & maker.input_names)
     return {name: RuntimeExpression("request", "body", (name,)) for name in shared}
-
-
-def _operations(book: SchemaBook, raw: Mapping[str, Any]) -> Iterator[ServedOperation]:
-    found = [
-        _operation(book, path, method, item)
-        for path, item in ((path, book.follow(unread)) for path, unread in raw["paths"].items())
-        for method in METHODS
-        if method in item
-    ]
-    cancel_tools = {operation.cancels for operation in found if operation.cancels}
-    for operation in found:
-        yield replace(operation, is_cancel=operation.operation_id in cancel_tools)
-
-
-def _operation(
-    book: SchemaBook, path: str, method: str, item: Mapping[str, Any]
-) -> ServedOperation:
-    raw = item[method]
-    operation_id = raw.get("operationId") or f"{method}_{re.sub(r'[^a-z0-9]+', '_', path.lower())}"
-    declared = [*item.get("parameters", []), *raw.get("parameters", [])]
-    parameters = [_parameter(book, book.follow(p)) for p in declared]
-    # The operation's own declaration replaces the path's: the last one of a name wins.
-    unique = {(p.name, p.location): p for p in parameters}
-    return ServedOperation(operation_id, method, path, raw, tuple(unique.values()), book)
-
-
-def _parameter(book: SchemaBook, raw: Mapping[str, Any]) -> ServedParameter:
-    schema = raw.get("schema") or json_schema(book, raw.get("content", {})) or {}
-    required = bool(raw.get("required", raw["in"] == "path"))
-    return ServedParameter(raw["name"], raw["in"], required, book.resolve(schema))
-
-
-def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
-    """Each file, and whether it was named itself."""
-    for path in map(Path, paths):
-        if path.is_dir():
-            files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
-            yield from ((file, False) for file in files)
-        elif path.is_file():
-            yield path, True
-        else:
-            raise DocumentError(f"there is no file or folder {path}")
-
-
-def _parse(file: Path) -> Any:
-    try:
-        text = file.read_text(encoding="utf-8")
-        with suppress(yaml.YAMLError):
-            return yaml.load(text, Loader=_QuickLoader)
-        # Again, by the parser that says best what is wrong and in which line.
-        return yaml.load(text, Loader=_Loader)
-    except UnicodeDecodeError as exc:
-        raise DocumentError(f"{file} is not text in UTF-8") from exc
-    except yaml.YAMLError as exc:
-        raise DocumentError(f"{file} does not parse: {_yaml_reason(exc)}") from exc
-
-
-def _document(file: Path, loaded: Any) -> JsonObject:
-    if not isinstance(loaded, dict) or "openapi" not in loaded:
-        raise DocumentError(f"{file} is not an OpenAPI document: it has no openapi field")
-    # Round trip through JSON: status codes written as numbers become the text that OpenAPI means.
-    document: JsonObject = json.loads(json.dumps(loaded))
-    _check(file, document)
-    return document
-
-
-def _yaml_reason(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        return f"line {error.problem_mark.line + 1}: {error.problem}"
-    return " ".join(str(error).split())
-
-
-def _check(file: Path, document: JsonObject) -> None:
-    try:
-        OpenAPI.from_dict(document)
-    except SchemaError as exc:
-        where = "/".join(str(part) for part in exc.absolute_path) or "the document"
-        # The lines after the first quote the schema.
-        raise DocumentError(f"{file}: {where}: {exc.message.splitlines()[0]}") from exc
-    except Unresolvable as exc:
-        raise DocumentError(f"{file}: reference {exc.ref!r} finds nothing") from exc
-    except SpecError as exc:
-        version = document["openapi"]
-        raise DocumentError(f"{file}: openapi {version} is not a version we know") from exc

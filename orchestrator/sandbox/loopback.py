@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from orchestrator.sandbox.documents import DocumentError
 from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.served_schemas import SchemaBook
 
@@ -28,15 +28,11 @@ def redirected(
         documents: by name; they stay as they are.
         base_url: of the sandbox, e.g. "http://127.0.0.1:8700".
         variables: defaults of the server variables in it, e.g. {"port": "8700"}.
-
-    Raises:
-        DocumentError: a path is a reference that finds nothing; the document is named.
     """
     prefixes = _prefixes(documents)
     declared = {name: {"default": value} for name, value in (variables or {}).items()}
     return {
         name: _redirected(
-            name,
             raw,
             {
                 "url": f"{base_url.rstrip('/')}{prefixes[name]}",
@@ -57,15 +53,12 @@ def _prefixes(names: Iterable[str]) -> dict[str, str]:
     return prefixes
 
 
-def _redirected(name: str, raw: Mapping[str, Any], server: Mapping[str, Any]) -> JsonObject:
+def _redirected(raw: Mapping[str, Any], server: Mapping[str, Any]) -> JsonObject:
     paths = raw.get("paths")
     book = SchemaBook(raw)
     turned: JsonObject = {**raw, "servers": [server]}
     if isinstance(paths, Mapping):
-        try:
-            turned["paths"] = {path: _path(book, item) for path, item in paths.items()}
-        except LookupError as error:
-            raise DocumentError(f"document {name!r}: {error}") from error
+        turned["paths"] = {path: _path(book, item) for path, item in paths.items()}
     if isinstance(components := raw.get("components"), Mapping):
         turned["components"] = _without_token_endpoints(components)
     return turned
@@ -89,8 +82,10 @@ def _path(book: SchemaBook, item: Any) -> Any:
     """A path without servers; one that is a reference is written out, for its target has them."""
     if not isinstance(item, Mapping):
         return item
-    found = {**book.follow(item), **{k: v for k, v in item.items() if k != "$ref"}}
-    return {name: _without_servers(part) for name, part in found.items() if name != "servers"}
+    # What leads nowhere cannot be called either: whoever reads it says so.
+    with suppress(LookupError):
+        item = {**book.follow(item), **{k: v for k, v in item.items() if k != "$ref"}}
+    return {name: _without_servers(part) for name, part in item.items() if name != "servers"}
 
 
 def _without_servers(part: Any) -> Any:

@@ -12,6 +12,36 @@ MEDIA_TYPE = "application/problem+json"
 _TITLES = {status.value: status.phrase for status in HTTPStatus}
 
 
+class DocumentError(ValueError):
+    """A document that cannot be served: what is wrong, and in which one."""
+
+
+class UnservedOperation(NamedTuple):
+    """An operation that cannot be served: where it is at fault, why, and what to do about it."""
+
+    document: str
+    pointer: str
+    operation: str
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.document}: {self.operation} is not served: {self.pointer}: {self.reason}; "
+            f"{self.remedy}"
+        )
+
+
+class Unservable(Exception):
+    """A part of a document that cannot be worked with; `steps` lead to it."""
+
+    def __init__(self, steps: tuple[str, ...], reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.steps = steps
+        self.reason = reason
+        self.remedy = remedy
+
+
 class Violation(NamedTuple):
     """One field of a request that is wrong, and why."""
 

@@ -17,6 +17,7 @@ from orchestrator.sandbox.currency_amount import (
 from orchestrator.sandbox.documents import UNNAMED, Document
 from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger
 from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.places import Position
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_call import Call, ProviderAnswer
@@ -101,7 +102,7 @@ class Provider:
             case OperationKind.READ:
                 return self._reads.answer(call)
 
-    def _create(self, call: Call) -> JsonObject:
+    def _create(self, call: Call) -> Any:
         operation = call.operation
         named = self._document.resource_ids.get(operation.operation_id, UNNAMED)
         parents = self._find.parents(call)
@@ -111,7 +112,7 @@ class Provider:
         identity = self._identity(call, named, is_known=again is not None)
         resource_id = str(identity)
         body = self._new_body(call, named, identity, parents)
-        if call.surcharge != 1:
+        if call.surcharge != 1 and isinstance(body, dict):
             raise_money(body, call.surcharge)
         inherited = {k: v for k, v in parents.items() if k not in _OWN_FACTS}
         facts = {**inherited, **call.arguments, named: identity, **self._told(operation, body)}
@@ -119,18 +120,19 @@ class Provider:
         reference = again.client_reference if again else call.cause.client_reference
         self._store.keep(Resource(named, resource_id, operation.operation_id, reference, facts))
         self._store.forget_cancellations(resource_id)
-        for name in self._document.known_ids & set(body) - {named, *call.arguments}:
+        told = self._told(operation, body)
+        for name in self._document.known_ids & set(told) - {named, *call.arguments}:
             # An upload also makes a file: what a create hands out can be named later.
-            self._reads.remember(name, [body])
-        self._record(call, "create", named, resource_id, call.cause, find_money(body))
+            self._reads.remember(name, [told])
+        self._record(call, "create", named, resource_id, call.cause, find_money(told))
         return body
 
     def _new_body(
         self, call: Call, named: str, identity: str | int, parents: Mapping[str, Any]
-    ) -> JsonObject:
+    ) -> Any:
         schema = call.operation.answer_schema
         if schema is None:
-            return {}
+            return None
         hints = {**call.arguments, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
         thing = self._document.thing_schema(call.operation)
         hints |= self._due(thing, hints, parents)
@@ -148,12 +150,13 @@ class Provider:
         body = self._compose.filled(call, schema, hints, omit=omit)
         return self._compose.behaved(call, parents, body)
 
-    def _told(self, operation: ServedOperation, body: JsonObject) -> JsonObject:
+    def _told(self, operation: ServedOperation, body: Any) -> JsonObject:
         """What an answer says of the thing it is about."""
+        told: JsonObject = body if isinstance(body, dict) else {}
         for step in self._document.wrapper(operation):
-            inner = body.get(step)
-            body = inner if isinstance(inner, dict) else {}
-        return body
+            inner = told.get(step)
+            told = inner if isinstance(inner, dict) else {}
+        return told
 
     def _identity(self, call: Call, named: str, *, is_known: bool) -> str | int:
         """The id of what a call makes: the caller's choice, what it names already, or a new one."""
@@ -205,17 +208,48 @@ class Provider:
             for name, inner in wanted.items()
         }
 
-    def _update(self, call: Call) -> JsonObject:
-        resource = self._find.named(call)
-        if resource is None:
+    def _update(self, call: Call) -> Any:
+        resource = self._changed(call)
+        if resource is None and self._makes(call.operation):
             return self._create(call)
+        if resource is None:
+            return self._update_unknown(call)
         state = self._verb_state(call.operation)
         facts = {**resource.facts, **call.arguments, **state}
         body = self._compose.projected(call, call.operation.answer_schema, facts)
         body = self._compose.behaved(call, resource.facts, body)
-        self._store.keep(replace(resource, facts={**facts, **body}))
+        self._store.keep(replace(resource, facts={**facts, **self._told(call.operation, body)}))
         self._record(call, "update", resource.named, resource.resource_id, call.cause, None)
         return body
+
+    def _changed(self, call: Call) -> Resource | None:
+        place = call.operation.place
+        if place is None or place.position is Position.ALL or self._makes(call.operation):
+            return self._find.named(call)
+        return self._find.at_place(call)
+
+    def _makes(self, operation: ServedOperation) -> bool:
+        """Whether a call that names nothing known may have made something."""
+        place = operation.place
+        if operation.method == "put":
+            return place is None or not self._document.makers_at(place.things)
+        if operation.method != "post":
+            return place is None
+        return place is None or place.position is not Position.ONE
+
+    def _update_unknown(self, call: Call) -> Any:
+        """What comes of changing what the provider holds, and nobody made here."""
+        body = self._compose.projected(call, call.operation.answer_schema, call.arguments)
+        body = self._compose.behaved(call, {}, body)
+        self._record(call, "update", *self._meant(call), call.cause, None)
+        return body
+
+    def _meant(self, call: Call) -> tuple[str, str]:
+        """The name and the id of what a call is about, as far as it says so."""
+        place = call.operation.place
+        if place is None:
+            return UNNAMED, ""
+        return place.parameter or place.label, str(call.arguments.get(place.parameter, ""))
 
     def _verb_state(self, operation: ServedOperation) -> JsonObject:
         """The state an operation is named for: expense_approve_report gives "approved"."""
@@ -227,17 +261,26 @@ class Provider:
         state = next(reached, None)
         return {"status": state} if state else {}
 
-    def _cancel(self, call: Call) -> JsonObject:
+    def _cancel(self, call: Call) -> Any:
         operation = call.operation
-        resource = self._find.to_cancel(call)
-        earlier: JsonObject | None
+        is_paired = bool(self._find.makers(operation))
+        resource = self._find.to_cancel(call) if is_paired else self._find.unpaired(call)
+        if resource is None:
+            return self._cancel_unknown(call)
         earlier = self._store.cancellation(operation.operation_id, resource.resource_id)
         if earlier is not None:
             self._refuse_second_delete(call)
-            return earlier
+            return earlier["body"]
         body = self._cancelled_body(call, resource)
         body = self._compose.behaved(call, resource.facts, body)
         self._close(call, resource, body)
+        return body
+
+    def _cancel_unknown(self, call: Call) -> Any:
+        """What comes of ending what the provider holds, and nobody made here."""
+        body = self._compose.projected(call, call.operation.answer_schema, call.arguments)
+        body = self._compose.behaved(call, {}, body)
+        self._record(call, "cancel", *self._meant(call), call.cause, None)
         return body
 
     def _refuse_second_delete(self, call: Call) -> None:
@@ -247,14 +290,14 @@ class Provider:
         if operation.method == "delete" and call.cause.idempotency_key is None and gone:
             raise RequestRefused(gone, f"{operation.path} is deleted already.")
 
-    def _close(self, call: Call, resource: Resource, body: JsonObject) -> None:
+    def _close(self, call: Call, resource: Resource, body: Any) -> None:
         resource_id, named = resource.resource_id, resource.named
         made_by = self._document.operation(resource.operation)
         state = self._state_after(call, resource, made_by) if made_by else {}
         if self._is_whole(call, resource):
             state[OVER] = True
         self._store.keep(replace(resource, facts={**resource.facts, **state}))
-        self._store.keep_cancellation(call.operation.operation_id, resource_id, body)
+        self._store.keep_cancellation(call.operation.operation_id, resource_id, {"body": body})
         made: list[str | None] = [o.operation_id for o in self._find.makers(call.operation)]
         # A cancel without a pair, such as a DELETE, ends whatever the resource stands for.
         for operation_id in made or [None]:
@@ -274,10 +317,10 @@ class Provider:
         makers = [operation.operation_id for operation in self._find.makers(call.operation)]
         return not makers or resource.operation in makers
 
-    def _cancelled_body(self, call: Call, resource: Resource) -> JsonObject:
+    def _cancelled_body(self, call: Call, resource: Resource) -> Any:
         schema = call.operation.answer_schema
         if schema is None:
-            return {}
+            return None
         hints = {**resource.facts, "cancelled_at": call.at}
         hints |= self._state_after(call, resource, call.operation)
         paid = find_money(resource.facts)

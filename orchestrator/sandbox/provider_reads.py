@@ -14,9 +14,9 @@ from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_call import Call
-from orchestrator.sandbox.resource_finder import OVER, ResourceFinder
+from orchestrator.sandbox.resource_finder import OVER, SENT, ResourceFinder
 from orchestrator.sandbox.served_operations import ServedOperation, is_id
-from orchestrator.sandbox.store import Store
+from orchestrator.sandbox.store import Resource, Store
 
 _COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
 
@@ -49,7 +49,7 @@ class ProviderReads:
             return self._list(call)
         schema = call.operation.answer_schema
         if schema is None:
-            return {}
+            return None
         facts = self._found(call)
         self._refuse_over(call, facts)
         body = self._compose.projected(call, schema, {**call.arguments, **facts})
@@ -71,7 +71,11 @@ class ProviderReads:
             return self._find.by_reference(
                 call, next((n for n in answered if n in made), None)
             ).facts
-        return self._find.parents(call)
+        facts = self._find.parents(call)
+        named = self._find.at_place(call)
+        place = call.operation.place
+        offered = self._store.offer_of_id(str(call.arguments.get(place.parameter))) if place else {}
+        return {**facts, **offered, **(named.facts if named else {})}
 
     def _list(self, call: Call) -> Any:
         operation = call.operation
@@ -98,8 +102,20 @@ class ProviderReads:
             sent = self._find.by_what_was_sent(call)
         except RequestRefused:
             return []
-        found = self._store.resources(named) if sent is None else [sent]
+        found = self._kept(call, named) if sent is None else [sent]
         return self._matching(call, [resource.facts for resource in found])
+
+    def _kept(self, call: Call, named: str) -> list[Resource]:
+        """What was made of the kind that is listed, under the same parents."""
+        place = self._document.kind_place(call.operation)
+        makers = self._document.makers_at(place.things) if place else []
+        if not makers:
+            return self._store.resources(named)
+        made = [r for maker in makers for r in self._store.resources_of(maker.operation_id)]
+        parents = {n: call.arguments.get(n) for n in call.operation.path_names}
+        can_say = bool(self._compose.state(call.operation.item_schema or {}, is_cancelled=True))
+        standing = [r for r in made if can_say or not r.facts.get(OVER)]
+        return [r for r in standing if _is_under(parents, r.facts)]
 
     def _standing(self, call: Call, names: list[str]) -> list[JsonObject]:
         things = [thing for name in names for thing in self._playbook.standing.get(name, ())]
@@ -158,3 +174,8 @@ class ProviderReads:
 def _price(item: JsonObject) -> float:
     found = find_money(item)
     return float(found.amount) if found else 0.0
+
+
+def _is_under(parents: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    sent = facts.get(SENT, {})
+    return all(sent.get(name, value) == value for name, value in parents.items())

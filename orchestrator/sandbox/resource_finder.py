@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.places import Position, ThingPlace
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_call import Call
@@ -55,6 +56,37 @@ class ResourceFinder:
             raise self._unknown(call, name, value)
         return known
 
+    def at_place(self, call: Call) -> Resource | None:
+        """The thing that the path names as one of its kind; None when nobody made it.
+
+        Raises:
+            RequestRefused: things of this kind are made or listed here, and this one never was.
+        """
+        place = call.operation.place
+        value = call.arguments.get(place.parameter) if place is not None else None
+        if place is None or not is_id(value):
+            return None
+        for resource in self._store.resources_of_id(str(value)):
+            if self._is_of_kind(resource, place):
+                return resource
+        if self._is_unheard_of(call, place, str(value)):
+            raise self._unknown(call, place.parameter, value)
+        return None
+
+    def _is_of_kind(self, resource: Resource, place: ThingPlace) -> bool:
+        """Whether a thing was made where those of a place are, or nobody can tell where."""
+        maker = self._document.operation(resource.operation)
+        at = maker.place if maker is not None else None
+        return at is None or at.position is Position.WITHIN or at.things == place.things
+
+    def _is_unheard_of(self, call: Call, place: ThingPlace, value: str) -> bool:
+        """Whether a thing of this id would be known if there were one."""
+        is_known_kind = self._document.kind_place(call.operation) is not None
+        if self._is_stocked or not is_known_kind or place.position is Position.ALL:
+            return False
+        standing = (self._playbook.standing_thing(n, value) for n in self._playbook.standing)
+        return not self._store.is_offered(value) and not any(standing)
+
     def by_reference(self, call: Call, named: str | None) -> Resource:
         """The thing of the client reference that a call gives.
 
@@ -90,7 +122,7 @@ class ResourceFinder:
         return None
 
     def to_cancel(self, call: Call) -> Resource:
-        """The thing that a cancel means: by its id, else by what was sent when it was made.
+        """The thing that a cancel of a pair means: by its id, else by what was sent to make it.
 
         Raises:
             RequestRefused: there is none.
@@ -98,9 +130,18 @@ class ResourceFinder:
         ids: dict[str, str] = {}
         for maker in self.makers(call.operation):
             ids |= self._document.cancel_inputs(maker)
-        ids = ids or {name: name for name in self._document.resource_ids.values()}
         found = self._by_id(call, ids) or self.by_what_was_sent(call)
         return found or self.by_reference(call, next(iter(ids.values()), None))
+
+    def unpaired(self, call: Call) -> Resource | None:
+        """The thing that a DELETE without a pair means; None for one that nobody made.
+
+        Raises:
+            RequestRefused: there is none, and there would be if it had been made.
+        """
+        if "client_reference" in call.arguments:
+            return self.by_reference(call, None)
+        return self.at_place(call) or self.named(call)
 
     def makers(self, cancel: ServedOperation) -> list[ServedOperation]:
         """The operations that this one cancels, by either end of the pair."""
@@ -115,13 +156,18 @@ class ResourceFinder:
         Raises:
             RequestRefused: nothing has this id.
         """
-        return self._by_id(call, {name: name for name in self._document.resource_ids.values()})
+        ids = {name: name for name in self._document.resource_ids.values()}
+        return self._by_id(call, ids, is_stocked=self._is_stocked)
 
-    def _by_id(self, call: Call, ids: Mapping[str, str]) -> Resource | None:
+    def _by_id(
+        self, call: Call, ids: Mapping[str, str], *, is_stocked: bool = False
+    ) -> Resource | None:
         """What the first argument among these names, each with the property that holds the id."""
         for name, named in ids.items():
             if name in call.arguments:
                 found = self._store.resource(named, str(call.arguments[name]))
+                if found is None and is_stocked:
+                    continue
                 if found is None:
                     raise self._unknown(call, name, call.arguments[name])
                 return found

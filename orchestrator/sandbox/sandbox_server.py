@@ -15,12 +15,13 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from orchestrator.sandbox.app import create_app, utc_now
-from orchestrator.sandbox.documents import load_documents
+from orchestrator.sandbox.app import create_app, memories_of, utc_now
+from orchestrator.sandbox.document_files import load_documents
 from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import FaultPlan
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.providers import STANDARD
+from orchestrator.sandbox.remembered import DocumentMemory
 from orchestrator.sandbox.spoilt_answers import TRANSPORT
 
 DEFAULT_HOST = "127.0.0.1"
@@ -35,6 +36,8 @@ class RunningSandbox:
     base_url: str
     ledger: EffectLedger
     faults: FaultPlan
+    memories: tuple[DocumentMemory, ...] = ()
+    """Where each document is served, what is remembered of it, and what of it is not served."""
 
     @property
     def port(self) -> int:
@@ -135,7 +138,7 @@ async def running_sandbox(
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             await server.until_ready(task)
-            yield RunningSandbox(_url(listener), kept, plan)
+            yield RunningSandbox(_url(listener), kept, plan, memories_of(app))
         finally:
             server.should_exit = True
             await task
@@ -175,7 +178,7 @@ def run(
             server = _Server(app, is_guest=False)
             task = asyncio.create_task(server.serve(sockets=[listener]))
             await server.until_ready(task)
-            on_ready(RunningSandbox(_url(listener), ledger, faults))
+            on_ready(RunningSandbox(_url(listener), ledger, faults, memories_of(app)))
             await task
 
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once done

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
+from orchestrator.sandbox.places import Position, ThingPlace, bare_path
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
@@ -46,13 +48,15 @@ class ServedOperation:
     book: SchemaBook
     is_cancel: bool = False
     """Whether another operation names it as its cancel."""
+    place: ThingPlace | None = None
+    """Which things its path is about."""
 
     def path_values(self, path: str) -> list[str] | None:
         """What a path has for each parameter, the first as long as can be; None for another path.
 
         Without a regular expression: one for many parameters in a row would go back and forth.
         """
-        first, *others = _PARAMETER.split(self.path)[::2]
+        first, *others = _PARAMETER.split(bare_path(self.path))[::2]
         if not others:
             return [] if path == first else None
         start, end = len(first), len(path) - len(others[-1])
@@ -71,7 +75,13 @@ class ServedOperation:
     @cached_property
     def path_names(self) -> list[str]:
         """The names of the path's parameters, in order."""
-        return _PARAMETER.findall(self.path)
+        return _PARAMETER.findall(bare_path(self.path))
+
+    @cached_property
+    def written_query(self) -> dict[str, str]:
+        """The query that is written into the path, which tells it from another: `?beta=true`."""
+        query = self.path.partition("?")[2].partition("#")[0]
+        return dict(parse_qsl(query, keep_blank_values=True))
 
     @cached_property
     def success_status(self) -> int:
@@ -82,12 +92,22 @@ class ServedOperation:
     @cached_property
     def answer_schema(self) -> Schema | None:
         """The JSON schema of the success answer; None when it has no JSON body."""
+        return json_schema(self.book, self._answer_content)
+
+    @cached_property
+    def answer_type(self) -> str | None:
+        """The media type of the success answer; None when it has no body."""
+        names = list(self._answer_content)
+        return next((name for name in names if is_json(name)), next(iter(names), None))
+
+    @cached_property
+    def _answer_content(self) -> Mapping[str, Any]:
         responses = {str(code): said for code, said in self.raw.get("responses", {}).items()}
         for code in (str(self.success_status), "2XX", "2xx", "default"):
             if code in responses:
-                content = self.book.follow(responses[code]).get("content", {})
-                return json_schema(self.book, content)
-        return None
+                content: Mapping[str, Any] = self.book.follow(responses[code]).get("content") or {}
+                return content
+        return {}
 
     @cached_property
     def body_schema(self) -> Schema | None:
@@ -146,16 +166,27 @@ class ServedOperation:
     @cached_property
     def kind(self) -> OperationKind:
         """What a call does; see `_kind_of_post` for the only judgement in it."""
-        if self.cancel_for or self.is_cancel or self.method == "delete":
+        if self.cancel_for or self.is_cancel or self._ends_one:
             return OperationKind.CANCEL
         if self.cancels or (self.is_writing and self.success_status == 201):
             return OperationKind.CREATE
+        if self.method == "delete":
+            return OperationKind.UPDATE
         reads = self.raw.get("x-orchet-read-only")
         if reads is None and self.method == "post":
             return self._kind_of_post()
         if reads is None:
             reads = not self.is_writing
         return OperationKind.READ if reads is True else OperationKind.UPDATE
+
+    @property
+    def _ends_one(self) -> bool:
+        """A DELETE that says which thing it ends: by its path, or by what it is sent."""
+        is_named = bool(self.path_names) or bool(self.input_names)
+        return self.method == "delete" and is_named and not self._is_at(Position.WITHIN)
+
+    def _is_at(self, position: Position) -> bool:
+        return self.place is not None and self.place.position is position
 
     @property
     def is_writing(self) -> bool:
@@ -167,8 +198,15 @@ class ServedOperation:
         # taken for one, and not if a person is asked before: a witness rather sees an effect too
         # many. That nobody is asked says nothing of what a call does.
         is_confirmed = self.raw.get("x-orchet-requires-confirmation", False) is not False
-        is_search = self.list_name is not None and not is_confirmed
-        return OperationKind.READ if is_search else OperationKind.UPDATE
+        if self.list_name is not None and not is_confirmed:
+            return OperationKind.READ
+        makes = self._is_at(Position.ALL) and self.names_itself
+        return OperationKind.CREATE if makes else OperationKind.UPDATE
+
+    @cached_property
+    def names_itself(self) -> bool:
+        """Whether the answer has an id of its own."""
+        return bool(id_names(self.book.properties(self.answer_schema or {})))
 
     @cached_property
     def list_name(self) -> str | None:
@@ -207,10 +245,15 @@ def is_id(value: Any) -> bool:
 def json_schema(book: SchemaBook, content: Mapping[str, Any]) -> Schema | None:
     """The schema of the JSON among these media types; None when none of them is JSON."""
     for media_type, value in content.items():
-        kind = media_type.split(";")[0].strip().lower()
-        if kind == "application/json" or kind.endswith("+json") or kind == "*/*":
-            return book.resolve(value.get("schema", {}))
+        if is_json(media_type):
+            return book.resolve(value.get("schema") or {})
     return None
+
+
+def is_json(media_type: str) -> bool:
+    """Whether bodies of this type are JSON."""
+    kind = media_type.split(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json") or kind == "*/*"
 
 
 def id_names(names: Iterable[str]) -> list[str]:

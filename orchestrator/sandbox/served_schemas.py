@@ -19,11 +19,14 @@ from referencing.jsonschema import DRAFT202012
 
 from orchestrator.sandbox.asked_schemas import asked
 from orchestrator.sandbox.bounded_patterns import bounded
+from orchestrator.sandbox.joined_schemas import is_discriminator, joined_schema, values_of
 from orchestrator.sandbox.runtime_expressions import unescaped
 
 Schema = Mapping[str, Any]
 
 _BASE = "urn:sandbox:document"
+_BRANCHES = 40
+"""Alternatives that are looked at: of more than that a value is found among the first."""
 
 
 class SchemaBook:
@@ -39,6 +42,7 @@ class SchemaBook:
         self._registry: Registry[Any] = Registry().with_resource(_BASE, resource).crawl()
         # By identity; what a key belongs to is kept, for a freed id may be given to another one.
         self._resolved: dict[int, tuple[Schema, Schema]] = {}
+        self._variants: dict[int, tuple[Schema, tuple[Schema, ...]]] = {}
         self._validators: dict[int, tuple[Schema, Validator]] = {}
         self._asked: dict[int, tuple[Schema, Validator]] = {}
 
@@ -71,8 +75,26 @@ class SchemaBook:
         parts = [*parts, *schema.get("allOf", [])]
         joined: dict[str, Any] = {}
         for part in [*(self.resolve(part) for part in parts), beside]:
-            joined = _join(joined, part)
+            joined = joined_schema(joined, part)
         return joined
+
+    def variants(self, schema: Schema) -> tuple[Schema, ...]:
+        """The schema with each of its alternatives folded in; itself alone when it has none."""
+        key = id(schema)
+        if key not in self._variants:
+            self._variants[key] = (schema, tuple(self._alternatives(self.resolve(schema))))
+        return self._variants[key][1]
+
+    def _alternatives(self, schema: Schema) -> Iterator[Schema]:
+        keyword = next((name for name in ("oneOf", "anyOf") if schema.get(name)), None)
+        if keyword is None:
+            yield schema
+            return
+        beside = {name: part for name, part in schema.items() if name != keyword}
+        for branch in schema[keyword][:_BRANCHES]:
+            named = _discriminated(schema.get("discriminator"), branch)
+            folded = joined_schema(joined_schema(beside, self.resolve(branch)), named)
+            yield from self._alternatives(self.resolve(folded))
 
     def properties(self, schema: Schema) -> dict[str, Schema]:
         """The properties of an object schema, those of its first alternative included."""
@@ -96,6 +118,10 @@ class SchemaBook:
         if "properties" in schema:
             return "object"
         return "array" if "items" in schema else None
+
+    def is_object(self, schema: Schema) -> bool:
+        """Whether the first that the schema allows is an object."""
+        return self.type_of(self.variants(schema)[0]) == "object"
 
     def is_valid(self, schema: Schema, value: Any) -> bool:
         """True when the value conforms, formats included."""
@@ -124,26 +150,32 @@ class SchemaBook:
         node: Any = self._document
         for part in reference[2:].split("/"):
             name = unescaped(unquote(part))
-            if not isinstance(node, Mapping) or name not in node:
+            if isinstance(node, list) and name.isdecimal() and int(name) < len(node):
+                node = node[int(name)]
+            elif isinstance(node, Mapping) and name in node:
+                node = node[name]
+            else:
                 raise LookupError(f"reference {reference!r} finds nothing")
-            node = node[name]
+        if not isinstance(node, Mapping):
+            raise LookupError(f"reference {reference!r} finds no object")
         found: Mapping[str, Any] = node
         return found
 
 
-def _join(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Both schemas as one; of what both say, properties and required add up, else second wins."""
-    joined = {**first, **second}
-    if "properties" in first and "properties" in second:
-        joined["properties"] = {**first["properties"], **second["properties"]}
-    if "required" in first and "required" in second:
-        joined["required"] = [*first["required"], *second["required"]]
-    return joined
+def _discriminated(discriminator: Any, branch: Any) -> Schema:
+    """What a discriminator asks of the values of one branch."""
+    if not is_discriminator(discriminator) or not isinstance(branch, Mapping):
+        return {}
+    values = [value for value, _ in values_of(discriminator, branch)]
+    name = discriminator["propertyName"]
+    return {"properties": {name: {"enum": values}}, "required": [name]} if values else {}
 
 
 def _absolute(node: Any) -> Any:
     """The node with local references made absolute, so that a part of it can be checked alone."""
     if isinstance(node, Mapping):
+        if is_discriminator(node.get("discriminator")):
+            return _with_discriminator(node)
         return {key: _absolute_entry(key, value) for key, value in node.items()}
     return [_absolute(value) for value in node] if isinstance(node, list) else node
 
@@ -152,3 +184,19 @@ def _absolute_entry(key: str, value: Any) -> Any:
     if key == "$ref" and isinstance(value, str) and value.startswith("#"):
         return _BASE + value
     return _absolute(value)
+
+
+def _with_discriminator(node: Mapping[str, Any]) -> Any:
+    """The node with a discriminator that names a schema for each of its values."""
+    branches = node.get("oneOf") or node.get("anyOf") or []
+    mapping = {
+        value: _BASE + reference
+        for branch in branches
+        if isinstance(branch, Mapping)
+        for value, reference in values_of(node["discriminator"], branch)
+    }
+    beside = {key: _absolute_entry(key, part) for key, part in node.items()}
+    if not mapping:
+        return {key: part for key, part in beside.items() if key != "discriminator"}
+    property_name = node["discriminator"]["propertyName"]
+    return {**beside, "discriminator": {"propertyName": property_name, "mapping": mapping}}

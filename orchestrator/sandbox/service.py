@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from orchestrator.sandbox.credential_check import check_credentials
@@ -20,6 +21,7 @@ from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.provider_call import Call, ProviderAnswer, timestamp
 from orchestrator.sandbox.request_validation import RequestValidator
+from orchestrator.sandbox.sent_answers import answer_response
 from orchestrator.sandbox.served_operations import ServedOperation
 from orchestrator.sandbox.spoilt_answers import break_off, broken_success, drop, gateway_page
 from orchestrator.sandbox.synthesis import UnsupportedSchema
@@ -76,14 +78,14 @@ class Service:
         request = Request(scope, receive)
         body = await request.body()
         path = scope["path"][len(scope.get("root_path", "")) :] or "/"
-        found = self._document.match(request.method, path)
+        found = self._meant(request, path, body)
         if found is None:
             await self._not_found(request.method, path).to_response()(scope, receive, send)
             return
-        visit = _Visit(found[0], request, path, body)
+        visit = _Visit(found, request, path, body)
         fault = self._faults.draw(
-            found[0].operation_id,
-            role=self._document.role(found[0]),
+            found.operation_id,
+            role=self._document.role(found),
             request_id=request.headers.get("x-request-id"),
         )
         kind = fault.rule.kind if fault.rule else None
@@ -95,6 +97,16 @@ class Service:
             await break_off(response, scope, receive, send, in_chunk=in_chunk)
         else:
             await response(scope, receive, send)
+
+    def _meant(self, request: Request, path: str, body: bytes) -> ServedOperation | None:
+        """The operation that is called: of several at one path the first that takes the request."""
+        query = dict(request.query_params)
+        found = self._document.candidates(request.method, path, query)
+        for operation in found if len(found) > 1 else ():
+            with suppress(RequestRefused):
+                self._validator.arguments(operation, request, path, body)
+                return operation
+        return next(iter(found), None)
 
     def _not_found(self, method: str, path: str) -> RequestRefused:
         methods = self._document.methods(path)
@@ -155,7 +167,7 @@ class Service:
             if rule and rule.kind.startswith("breach"):
                 return broken_success(rule.breach, answer.status, answer)
             if is_told:
-                return _response(answer)
+                return answer_response(visit.operation, answer)
         is_status = rule is not None and rule.kind == "status_after"
         return _failed(rule).to_response() if rule and is_status else None
 
@@ -247,11 +259,3 @@ def _status_seen(rule: FaultRule | None, status: int) -> int | None:
     if rule and rule.kind in _UNANSWERED:
         return None
     return rule.status if rule and rule.kind == "status_after" else status
-
-
-def _response(answer: ProviderAnswer) -> Response:
-    replayed = {"Idempotent-Replayed": "true"} if answer.replayed else {}
-    headers = {**answer.headers, **replayed}
-    if answer.status == 204:
-        return Response(status_code=204, headers=headers)
-    return JSONResponse(answer.body, status_code=answer.status, headers=headers)

@@ -56,6 +56,21 @@ class Store:
         """The newest resource of that id, whatever the property is called; None for none."""
         return self._first("resource_id = ? ORDER BY seq DESC", resource_id)
 
+    def resources_of_id(self, resource_id: str) -> list[Resource]:
+        """All of that id, of whatever kind, newest first."""
+        return self._select("resource_id = ? ORDER BY seq DESC", resource_id)
+
+    def is_offered(self, offer_id: str) -> bool:
+        """Whether any list ever named this id."""
+        sql = "SELECT 1 FROM offers WHERE provider = ? AND offer_id = ?"
+        return self._database.row(sql, self._provider, offer_id) is not None
+
+    def offer_of_id(self, offer_id: str) -> JsonObject:
+        """What a list once said of this id, whatever it called it; {} for nothing."""
+        sql = "SELECT facts FROM offers WHERE provider = ? AND offer_id = ?"
+        row = self._database.row(sql, self._provider, offer_id)
+        return json.loads(row["facts"]) if row else {}
+
     def resources_of(self, operation: str) -> list[Resource]:
         """All that one operation made, newest first."""
         return self._select("operation = ? ORDER BY seq DESC", operation)

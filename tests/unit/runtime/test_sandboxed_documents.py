@@ -26,7 +26,7 @@ EMPTY: dict[str, Any] = {
 def test_what_was_written_for_other_documents_is_gone(tmp_path: Path) -> None:
     """A folder of documents that nobody asked for any more would be served with the others."""
     write_redirected({"old": EMPTY, "kept": EMPTY}, tmp_path, port=8700)
-    folder = write_redirected({"kept": EMPTY, "new": EMPTY}, tmp_path, port=8700)
+    folder = write_redirected({"kept": EMPTY, "new": EMPTY}, tmp_path, port=8700).folder
 
     assert sorted(file.name for file in folder.iterdir()) == ["kept.json", "new.json"]
     assert "real.example" not in (folder / "new.json").read_text()
@@ -43,7 +43,7 @@ def test_a_document_that_cannot_be_served_is_named(tmp_path: Path) -> None:
 def test_a_shell_that_has_read_env_sh_starts_from_the_users_own_files(tmp_path: Path) -> None:
     """What it names are those that were written; what changed since would never be seen."""
     own = OwnDocuments((Path("/mine/crm.yaml"),), (Path("/mine/tools.yaml"),))
-    folder = write_redirected({"crm": EMPTY}, tmp_path, port=8700)
+    folder = write_redirected({"crm": EMPTY}, tmp_path, port=8700).folder
     note_sources(own, tmp_path)
 
     assert sources_of([folder], [], tmp_path) == own

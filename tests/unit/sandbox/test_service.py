@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.sandbox import DocumentError, EffectLedger, FaultPlan, FaultRule, create_app
+from orchestrator.sandbox import EffectLedger, FaultPlan, FaultRule
 
 ORDER = "order_place"
 
@@ -226,12 +226,16 @@ async def test_drop_without_a_server_raises(
     assert ledger.requests()[-1].status is None
 
 
-def test_two_documents_under_one_prefix_are_refused(
-    shop: dict[str, Any], ledger: EffectLedger
+async def test_two_documents_of_one_prefix_are_both_served(
+    open_app: Callable[..., Any], shop: dict[str, Any]
 ) -> None:
-    """The error names both documents and the prefix."""
-    with pytest.raises(DocumentError, match=r"two and one are both served under /shop"):
-        create_app({"one": shop, "two": shop}, ledger=ledger)
+    """The second is found under its own name."""
+    async with open_app(documents={"one": shop, "two": shop}) as http:
+        listed = (await http.get("/_sandbox/documents")).json()["documents"]
+        answers = [await http.get(f"{at}/books?author=Eco") for at in ("/shop", "/two")]
+
+    assert {d["document"]: d["path"] for d in listed} == {"one": "/shop", "two": "/two"}
+    assert [answer.status_code for answer in answers] == [200, 200]
 
 
 async def test_document_without_server_is_served_under_its_name(

@@ -14,7 +14,8 @@ from openapi_core import V30ResponseValidator, V31ResponseValidator
 from openapi_core.testing import MockRequest, MockResponse
 
 from orchestrator.sandbox import EffectLedger, load_documents
-from orchestrator.sandbox.documents import Document, read_document
+from orchestrator.sandbox.document_reading import read_document
+from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.served_operations import OperationKind, ServedOperation
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
 

@@ -1,0 +1,95 @@
+"""The sandbox's own reading of files: OpenAPI documents by name, of files and of folders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.problems import DocumentError
+
+SUFFIXES = (".yaml", ".yml", ".json")
+
+# Dates stay text: JSON has none.
+_RESOLVERS = {
+    first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:timestamp"]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader: Any = type("_Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": _RESOLVERS})
+_QuickLoader: Any = type(
+    "_QuickLoader",
+    (getattr(yaml, "CSafeLoader", yaml.SafeLoader),),
+    {"yaml_implicit_resolvers": _RESOLVERS},
+)
+
+
+def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
+    """Documents by name (the file's stem), from files and from folders of files.
+
+    Of a folder, what is no OpenAPI document (a schema, an overlay) is passed over.
+
+    Raises:
+        DocumentError: no document is there, one does not parse or is no OpenAPI, or two share a
+            name.
+    """
+    found: dict[str, JsonObject] = {}
+    for file, is_named in _files(paths):
+        loaded = _parse(file)
+        if not is_named and not (isinstance(loaded, dict) and "openapi" in loaded):
+            continue
+        if file.stem in found:
+            raise DocumentError(f"two documents are named {file.stem!r}; rename {file}")
+        found[file.stem] = _document(file, loaded)
+    if not found:
+        raise DocumentError("no OpenAPI document found: name a folder of .yaml or .json files")
+    return found
+
+
+def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
+    """Each file, and whether it was named itself."""
+    for path in map(Path, paths):
+        if path.is_dir():
+            files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+            yield from ((file, False) for file in files)
+        elif path.is_file():
+            yield path, True
+        else:
+            raise DocumentError(f"there is no file or folder {path}")
+
+
+def _parse(file: Path) -> Any:
+    try:
+        text = file.read_text(encoding="utf-8")
+        if file.suffix == ".json":
+            with suppress(ValueError):
+                return json.loads(text)
+        with suppress(yaml.YAMLError):
+            return yaml.load(text, Loader=_QuickLoader)
+        # Again, by the parser that says best what is wrong and in which line.
+        return yaml.load(text, Loader=_Loader)
+    except UnicodeDecodeError as exc:
+        raise DocumentError(f"{file} is not text in UTF-8") from exc
+    except yaml.YAMLError as exc:
+        raise DocumentError(f"{file} does not parse: {_yaml_reason(exc)}") from exc
+
+
+def _document(file: Path, loaded: Any) -> JsonObject:
+    if not isinstance(loaded, dict) or "openapi" not in loaded:
+        raise DocumentError(f"{file} is not an OpenAPI document: it has no openapi field")
+    version = str(loaded["openapi"])
+    if not version.startswith("3."):
+        raise DocumentError(f"{file}: openapi {version} is not a version we know; 3.x is")
+    # Round trip through JSON: status codes written as numbers become the text that OpenAPI means.
+    document: JsonObject = json.loads(json.dumps(loaded))
+    return document
+
+
+def _yaml_reason(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        return f"line {error.problem_mark.line + 1}: {error.problem}"
+    return " ".join(str(error).split())

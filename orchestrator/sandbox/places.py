@@ -1,0 +1,73 @@
+"""What the paths of a document say of its things: which are kept together, which path is one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+_NAME = re.compile(r"\{[^{}]*\}")
+_ENDING = re.compile(r"(?<=[^/])\.\w+$")
+"""`.json`, of a path that names its format."""
+
+
+class Position(StrEnum):
+    """Where a path stands among the things that it is about."""
+
+    ALL = "all"
+    """`/orders`: all of them."""
+    ONE = "one"
+    """`/orders/{id}`."""
+    WITHIN = "within"
+    """`/orders/{id}/pay`: something about one of them."""
+
+
+class ThingPlace(NamedTuple):
+    """Which things a path is about: `things` is equal for all paths about the same kind."""
+
+    things: str
+    position: Position
+    parameter: str
+    """The path parameter that names the one; "" for all of them."""
+
+    @property
+    def label(self) -> str:
+        """What the things are called: the last word of their path."""
+        return next((s for s in reversed(self.things.split("/")) if s and s != "{}"), "things")
+
+
+def bare_path(path: str) -> str:
+    """The path without the query and the fragment by which documents tell operations apart."""
+    return re.split(r"[?#]", path, maxsplit=1)[0]
+
+
+def places_of(paths: Iterable[str]) -> dict[str, ThingPlace]:
+    """The place of each path that has one."""
+    listed = list(paths)
+    kinds = {_things(_steps(path)[:-1]) for path in listed if _is_name(_steps(path)[-1:])}
+    found = {path: _place(_steps(path), kinds) for path in listed}
+    return {path: place for path, place in found.items() if place is not None}
+
+
+def _place(steps: list[str], kinds: set[str]) -> ThingPlace | None:
+    if _is_name(steps[-1:]):
+        return ThingPlace(_things(steps[:-1]), Position.ONE, steps[-1][1:-1])
+    if _things(steps) in kinds:
+        return ThingPlace(_things(steps), Position.ALL, "")
+    named = [at for at, step in enumerate(steps) if _is_name([step])]
+    if not named:
+        return None
+    return ThingPlace(_things(steps[: named[-1]]), Position.WITHIN, steps[named[-1]][1:-1])
+
+
+def _steps(path: str) -> list[str]:
+    return _ENDING.sub("", bare_path(path).rstrip("/")).split("/")
+
+
+def _is_name(step: list[str]) -> bool:
+    return bool(step) and _NAME.fullmatch(step[0]) is not None
+
+
+def _things(steps: list[str]) -> str:
+    return _NAME.sub("{}", "/".join(steps))

@@ -1,0 +1,168 @@
+"""Documents of strangers: what cannot be served costs itself, and the rest is remembered."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from orchestrator.sandbox.document_reading import read_document
+from orchestrator.sandbox.remembered import memory_of
+from orchestrator.sandbox.served_schemas import SchemaBook
+
+Opener = Callable[..., Any]
+
+TICKET = {
+    "type": "object",
+    "required": ["id", "subject"],
+    "properties": {
+        "id": {"type": "string", "readOnly": True},
+        "subject": {"type": "string"},
+        "secret": {"type": "string", "writeOnly": True},
+        "state": {"type": "string", "format": "made-by-us"},
+    },
+}
+SAID = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ticket"}}}}
+ANSWER = {"200": {"description": "one", **SAID}}
+KEY = {"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}
+ALL = {"type": "array", "items": {"$ref": "#/components/schemas/Ticket"}}
+LISTED = {"description": "all", "content": {"application/json": {"schema": ALL}}}
+DONE = {"204": {"description": "done"}}
+
+
+def desk(**paths: Any) -> dict[str, Any]:
+    """A help desk; more paths beside its own."""
+    own = {
+        "/tickets": {
+            "get": {"operationId": "tickets/list", "responses": {"200": LISTED}},
+            "post": {"operationId": "tickets/open", "requestBody": SAID, "responses": ANSWER},
+        },
+        "/tickets/{key}": {
+            "parameters": [KEY],
+            "get": {"responses": ANSWER},
+            "put": {"operationId": "tickets/change", "requestBody": SAID, "responses": ANSWER},
+            "delete": {"operationId": "tickets/drop", "responses": DONE},
+        },
+    }
+    return {
+        "openapi": "3.0.3",
+        "info": {"title": "Desk", "version": "1", "x-logo": {"$ref": "nowhere.png"}},
+        "tags": [{"name": "tickets", "description": None}],
+        "paths": {**own, **paths},
+        "components": {"schemas": {"Ticket": TICKET}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("operation", "pointer", "reason"),
+    [
+        ({"parameters": [{"$ref": "#/components/parameters/x"}]}, "/parameters/0/$ref", "nothing"),
+        ({"parameters": [{"in": "query"}]}, "/parameters/0", "no parameter"),
+        ({"requestBody": {"$ref": "other.yaml#/b"}}, "/requestBody/$ref", "leaves the document"),
+        (
+            {"responses": {"200": {"content": {"a/json": {"schema": {"properties": []}}}}}},
+            "/responses/200/content/a~1json/schema/properties",
+            "no object",
+        ),
+    ],
+)
+def test_one_bad_operation_costs_one_operation(
+    operation: dict[str, Any], pointer: str, reason: str
+) -> None:
+    """It is left out with its place, its reason and what to do; the rest is served."""
+    document = read_document("desk", desk(**{"/bad": {"post": {"responses": {}, **operation}}}))
+
+    (skipped,) = document.skipped
+    assert skipped.pointer == f"/paths/~1bad/post{pointer}"
+    assert reason in skipped.reason
+    assert skipped.remedy
+    assert len(document.operations) == 5
+
+
+def test_flaws_that_no_call_meets_cost_nothing() -> None:
+    """A null description of a tag, a reference in an extension, a format of their own."""
+    assert read_document("desk", desk()).skipped == ()
+
+
+def test_what_is_remembered_is_told() -> None:
+    """By kind of thing: which operations make, list, read, change and end it."""
+    (kind,) = memory_of(read_document("desk", desk()), "/desk").kinds
+
+    assert kind.thing == "tickets"
+    assert kind.operations == {
+        "create": ["tickets/open"],
+        "list": ["tickets/list"],
+        "read": ["get_tickets_key"],
+        "change": ["tickets/change"],
+        "delete": ["tickets/drop"],
+    }
+
+
+async def test_a_thing_is_made_listed_read_changed_and_ended(open_app: Opener) -> None:
+    """Without a word of ours in the document, and whatever the path calls its id."""
+    async with open_app(documents={"desk": desk()}) as http:
+        made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
+        changed = await http.put(f"/desk/tickets/{made['id']}", json={"subject": "Heater"})
+        read = (await http.get(f"/desk/tickets/{made['id']}")).json()
+        listed = (await http.get("/desk/tickets")).json()
+        ended = await http.delete(f"/desk/tickets/{made['id']}")
+        gone = await http.get(f"/desk/tickets/{made['id']}")
+        never = await http.get("/desk/tickets/unheard-of")
+
+    assert changed.status_code == 200
+    assert read["subject"] == "Heater"
+    assert [ticket["id"] for ticket in listed] == [made["id"]]
+    assert "secret" not in read
+    assert [ended.status_code, gone.status_code, never.status_code] == [204, 404, 404]
+
+
+async def test_operations_of_one_path_are_told_apart(open_app: Opener) -> None:
+    """By the query in the path, or by what each takes where only a fragment differs."""
+
+    def taking(name: str, answers: str) -> dict[str, Any]:
+        schema = {"type": "object", "required": [name], "additionalProperties": False}
+        body = {**schema, "properties": {name: {"type": "string"}}}
+        told = {"type": "object", "required": ["was"], "properties": {"was": {"enum": [answers]}}}
+        return {
+            "post": {
+                "requestBody": {"content": {"application/json": {"schema": body}}},
+                "responses": {"200": {"content": {"application/json": {"schema": told}}}},
+            }
+        }
+
+    paths = {
+        "/send": taking("plain", "plain"),
+        "/send#link": taking("link", "link"),
+        "/send?beta=true": taking("plain", "beta"),
+    }
+    async with open_app(documents={"desk": desk(**paths)}) as http:
+        asked = [("", "plain"), ("", "link"), ("?beta=true", "plain")]
+        told = [
+            (await http.post(f"/desk/send{query}", json={name: "x"})).json()["was"]
+            for query, name in asked
+        ]
+
+    assert told == ["plain", "link", "beta"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "schema", "begins"),
+    [
+        ("text/plain", {"type": "string"}, "The sandbox"),
+        ("application/pdf", {"type": "string", "format": "binary"}, "%sandbox"),
+        ("application/vnd.desk+json", {"type": "boolean"}, ""),
+        ("application/json", {"type": "array", "items": {"type": "string"}}, "["),
+    ],
+)
+async def test_an_answer_has_the_type_that_is_declared(
+    open_app: Opener, kind: str, schema: dict[str, Any], begins: str
+) -> None:
+    """Text, bytes, JSON of their own kind, and JSON that is no object."""
+    answer = {"200": {"description": "it", "content": {kind: {"schema": schema}}}}
+    documents = {"desk": desk(**{"/it": {"get": {"responses": answer}}})}
+    async with open_app(documents=documents) as http:
+        got = await http.get("/desk/it")
+
+    assert got.headers["content-type"] == kind
+    assert got.text.startswith(begins)
+    if "json" in kind:
+        assert SchemaBook(documents["desk"]).is_valid(schema, got.json())
