@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import httpx
+from pydantic import JsonValue
 
+from orchestrator.adapters.http.placement import place_arguments
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
@@ -14,6 +16,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.testing.memory import MemoryPii
 from orchestrator.testing.sample_arguments import make_arguments
 from tests.interop.prism import Judgement, judgement_of
+from tests.interop.reading import PORT
 
 Width = Literal["required", "all"]
 WIDTHS: Final[tuple[Width, ...]] = ("required", "all")
@@ -30,6 +33,8 @@ class Call:
     operation: str
     width: Width
     arguments: JsonObject = field(default_factory=dict)
+    meant: JsonValue = None
+    """The body that the arguments stand for."""
     not_sent: str = ""
     """Why nothing was sent."""
     no_arguments: bool = False
@@ -55,12 +60,16 @@ class AnySecret:
 class Caller:
     """Calls tools through the product's own client, and keeps what went over the wire."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, address: str) -> None:
         self._catalog = catalog
         self._wire = _Witness()
         http = httpx.AsyncClient(transport=self._wire, trust_env=False)
         self._client = ToolClient(
-            secrets=AnySecret(), pii=MemoryPii(), http=http, max_answer_bytes=_ANSWER_BYTES
+            secrets=AnySecret(),
+            pii=MemoryPii(),
+            server_variables={PORT: address.rpartition(":")[2]},
+            http=http,
+            max_answer_bytes=_ANSWER_BYTES,
         )
 
     async def aclose(self) -> None:
@@ -94,6 +103,7 @@ class Caller:
             call.not_sent, call.no_arguments = str(arguments), True
             return call
         call.arguments = arguments
+        call.meant = place_arguments(tool, arguments, body_required=False).body
         self._wire.request = self._wire.response = None
         try:
             outcome = await self._client.call(

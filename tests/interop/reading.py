@@ -1,4 +1,4 @@
-"""A document as the trial uses it: every operation a tool, and every server the one of the trial."""
+"""A document as a trial uses it: every operation a tool, every server that of the trial."""
 
 import json
 import time
@@ -9,25 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.catalog.catalog import Catalog, load_documents
-from orchestrator.catalog.compile import compile_operation
 from orchestrator.catalog.lint import lint
-from orchestrator.catalog.operations import operations
-from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.document import DocumentNode
 
 _SCHEMAS: Final = "#/components/schemas/"
+PORT: Final = "interop_port"
+SERVER: Final = f"http://127.0.0.1:{{{PORT}}}"
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """An operation that does not compile."""
-
-    operation: str
-    pointer: str
-    reason: str
 
 
 @dataclass
@@ -36,25 +24,25 @@ class Reading:
 
     document: JsonObject
     described: int
-    tools: list[Tool]
-    skipped: list[Skipped]
+    catalog: Catalog
     read_s: float
     findings: Counter[str] = field(default_factory=Counter)
     lint_s: float = 0.0
 
 
 def read(path: Path) -> Reading:
-    """Read, mark and compile a document.
+    """Read a document, mark its operations and compile them; their calls go to this machine.
 
     Raises:
         OrchestratorError: it cannot be read at all.
     """
     began = time.monotonic()
-    [(name, loaded)] = load_documents(path).items()
-    document = _marked(loaded)
-    tools, skipped = _compiled(name, document)
+    [(name, document)] = load_documents(path).items()
+    for item, method in _operations(document):
+        item[method] = {**item[method], "x-orchet-tool": True}
     described = sum(1 for _ in _operations(document))
-    return Reading(document, described, tools, skipped, time.monotonic() - began)
+    catalog = Catalog.from_documents({name: _served_here(document)})
+    return Reading(document, described, catalog, time.monotonic() - began)
 
 
 def count_findings(reading: Reading) -> None:
@@ -63,26 +51,6 @@ def count_findings(reading: Reading) -> None:
     found = lint({"document": reading.document})
     reading.findings = Counter(f"{f.severity} {f.code}" for f in found)
     reading.lint_s = time.monotonic() - began
-
-
-def catalog_at(reading: Reading, address: str) -> Catalog:
-    """The compiled tools, all of whose calls go to one address."""
-    name = reading.tools[0].document
-    tools = {tool.name: tool.model_copy(update={"server": address}) for tool in reading.tools}
-    return Catalog({name: _served_at(reading.document, address)}, tools, digest=address)
-
-
-def _compiled(name: str, document: JsonObject) -> tuple[list[Tool], list[Skipped]]:
-    tools: list[Tool] = []
-    skipped: list[Skipped] = []
-    root = DocumentNode.of(name, document)
-    for operation in operations(root):
-        try:
-            tools.append(compile_operation(operation))
-        except DocumentInvalid as fault:
-            label = f"{operation.method} {operation.path}"
-            skipped.append(Skipped(label, fault.pointer, fault.reason))
-    return tools, skipped
 
 
 def _operations(document: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -95,26 +63,15 @@ def _operations(document: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], s
                 yield item, method
 
 
-def _marked(document: JsonObject) -> JsonObject:
-    for item, method in _operations(document):
-        item[method] = {**item[method], "x-orchet-tool": True}
-    return document
-
-
-def _served_at(document: Mapping[str, Any], address: str) -> JsonObject:
-    paths = {
-        path: _without_servers(item) if isinstance(item, dict) else item
-        for path, item in document.get("paths", {}).items()
-    }
-    return {**document, "paths": paths, "servers": [{"url": address}]}
-
-
-def _without_servers(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: {k: v for k, v in held.items() if k != "servers"} if isinstance(held, dict) else held
-        for key, held in item.items()
-        if key != "servers"
-    }
+def _served_here(document: JsonObject) -> JsonObject:
+    """The document with the trial's server at every operation, and so before any other."""
+    here: JsonObject = {"url": SERVER, "variables": {PORT: {"default": "1"}}}
+    paths: Any = document.get("paths", {})
+    served = {path: dict(item) if isinstance(item, dict) else item for path, item in paths.items()}
+    whole: JsonObject = {**document, "paths": served, "servers": [here]}
+    for item, method in _operations(whole):
+        item[method] = {**item[method], "servers": [here]}
+    return whole
 
 
 def without_answers(document: Mapping[str, Any]) -> JsonObject:

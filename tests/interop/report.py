@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from orchestrator.catalog.skipped import SkippedOperation
 from tests.interop.calls import Call
 from tests.interop.listing import Listed
-from tests.interop.reading import Reading, Skipped
+from tests.interop.reading import Reading
 from tests.interop.umpire import Umpire
 from tests.interop.verdicts import Verdict, of_answer, of_request
 
@@ -34,7 +35,7 @@ class Outcome:
     refused: str = ""
     described: int = 0
     compiled: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedOperation] = field(default_factory=list)
     findings: dict[str, int] = field(default_factory=dict)
     read_s: float = 0.0
     lint_s: float = 0.0
@@ -69,8 +70,8 @@ def summed_up(
     return Outcome(
         entry,
         described=reading.described,
-        compiled=len(reading.tools),
-        skipped=reading.skipped,
+        compiled=len(reading.catalog.tools),
+        skipped=list(reading.catalog.skipped),
         findings=dict(sorted(reading.findings.items())),
         read_s=round(reading.read_s, 1),
         lint_s=round(reading.lint_s, 1),
@@ -118,7 +119,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"   Prism: {outcome.note}"
     yield (
         f"   {outcome.calls} calls: {outcome.accepted} of {outcome.judged} that Prism can judge "
-        f"accepted; of {outcome.answers} answers {outcome.answers_accepted} are as described to both"
+        f"accepted; of {outcome.answers} answers we take {outcome.answers_accepted} as it does"
     )
     for one in outcome.disagreements:
         names = "; ".join(one.operations[:_SHOWN])

@@ -16,7 +16,7 @@ from orchestrator.core.record import JsonObject
 from tests.interop.calls import Call, Caller
 from tests.interop.listing import Listed, listed
 from tests.interop.prism import PrismMissing, installed, serving
-from tests.interop.reading import Reading, catalog_at, count_findings, read, without_answers
+from tests.interop.reading import Reading, count_findings, read, without_answers
 from tests.interop.report import Outcome, refused, summed_up, table, written
 from tests.interop.umpire import Umpire
 
@@ -55,7 +55,7 @@ def _try(entry: Listed, folder: Path, script: Path, most: int | None) -> tuple[O
     note = ""
     try:
         with _prism(script, path, reading.document) as (address, note):
-            calls = asyncio.run(_called(reading, address, most)) if reading.tools else []
+            calls = asyncio.run(_called(reading, address, most))
     except PrismMissing as missing:
         calls, note = [], str(missing)
     return summed_up(entry, reading, calls, Umpire(reading.document), note), calls
@@ -83,11 +83,10 @@ def _prism(script: Path, path: Path, document: JsonObject) -> Iterator[tuple[str
 
 
 async def _called(reading: Reading, address: str, most: int | None) -> list[Call]:
-    catalog = catalog_at(reading, address)
-    caller = Caller(catalog)
+    caller = Caller(reading.catalog, address)
     calls: list[Call] = []
     try:
-        for tool in list(catalog.tools.values())[:most]:
+        for tool in list(reading.catalog.tools.values())[:most]:
             calls += await caller.calls(tool)
     finally:
         await caller.aclose()

@@ -92,9 +92,8 @@ def _drop_silent(read: dict[str, Any], node: Mapping[str, Any], keyword: str) ->
 
 def _from_30(read: dict[str, Any]) -> dict[str, Any]:
     for exclusive, limit in _LIMITS.items():
-        if isinstance(read.get(exclusive), bool):
-            if read.pop(exclusive) and limit in read:
-                read[exclusive] = read.pop(limit)
+        if isinstance(read.get(exclusive), bool) and read.pop(exclusive) and limit in read:
+            read[exclusive] = read.pop(limit)
     if read.get("nullable") is True and isinstance(read.get("type"), str):
         read["type"] = [read["type"], "null"]
         if isinstance(read.get("enum"), list):

@@ -7,9 +7,12 @@ undefined. All else is ours.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from pydantic import JsonValue
 
 from tests.interop.calls import Call
+from tests.interop.forms import read_form, says
 from tests.interop.prism import Violation
 from tests.interop.umpire import Umpire, parsed
 
@@ -25,6 +28,7 @@ class Verdict:
 
 
 AGREED = Verdict("agreed")
+_NOT_DECLARED = ("content-type", "'accept'", "header.accept", "authorization")
 _PROBLEMS: Mapping[str, str] = {
     "NO_PATH_MATCHED_ERROR": "it finds no operation of that path",
     "NO_METHOD_MATCHED_ERROR": "it takes another path template for this one",
@@ -44,8 +48,11 @@ def of_request(call: Call, umpire: Umpire) -> Verdict | None:
         return Verdict("ours", "our own client refused the arguments that we made up")
     if judgement is None:
         return None
+    held = [v for v in judgement.request if not _is_for_the_client(v)]
+    if held:
+        return _of_violation(call, held[0], umpire)
     if judgement.request:
-        return _of_violation(call, judgement.request[0], umpire)
+        return Verdict("agreed", "Prism asks for header parameters that OpenAPI says to ignore")
     if judgement.problem:
         return Verdict("prism", _PROBLEMS.get(judgement.problem, "it broke while answering"))
     return AGREED
@@ -78,6 +85,13 @@ def of_answer(call: Call, umpire: Umpire) -> Verdict | None:
     )
 
 
+def _is_for_the_client(violation: Violation) -> bool:
+    """Whether it is about a header parameter whose declaration OpenAPI says to ignore."""
+    return violation.place.startswith("request.header") and any(
+        name in f"{violation.place} {violation.message}".lower() for name in _NOT_DECLARED
+    )
+
+
 def _answer_fault(call: Call, umpire: Umpire) -> str | None:
     assert call.judgement is not None
     method, path = call.operation.split(" ", 1)
@@ -93,23 +107,31 @@ def _answer_fault(call: Call, umpire: Umpire) -> str | None:
 def _of_violation(call: Call, violation: Violation, umpire: Umpire) -> Verdict:
     if violation.code == "401":
         return Verdict("prism", "it does not take the credential")
-    if violation.place.startswith("request.body") or violation.place == "request":
+    if violation.place.startswith("request.body") or violation.place in ("request", "request.body"):
         return _of_body(call, umpire)
+    if _is_nested(call.arguments.get(violation.place.split(".")[2])):
+        return Verdict("document", "its parameter nests values, which OpenAPI says no form of")
     return Verdict("ours", f"parameter: {violation.message}")
+
+
+def _is_nested(value: JsonValue) -> bool:
+    held = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(isinstance(element, dict | list) for element in held)
 
 
 def _of_body(call: Call, umpire: Umpire) -> Verdict:
     method, path = call.operation.split(" ", 1)
     kind = call.content_type.partition(";")[0]
     if kind.startswith("multipart/"):
-        return Verdict("prism", "it reads the parts of multipart bodies as text")
-    if not kind.endswith("json"):
-        return Verdict("ours", f"body of {kind or 'no type'}")
-    value: Any = parsed(call.body)
-    if not isinstance(value, dict | list):
-        return Verdict("prism", "it reads no JSON body that is neither object nor list")
+        return Verdict("prism", "it reads every part of a multipart body as text")
     schema = umpire.body_schema(method, path, kind)
-    fault = umpire.fault(schema, value, "request") if schema is not None else ""
-    if fault is None:
-        return Verdict("prism", "it refuses a body that fits its schema")
-    return Verdict("ours", f"body: {fault}")
+    fault = umpire.fault(schema, call.meant, "request") if schema is not None else ""
+    if fault is not None:
+        return Verdict("ours", f"body of {kind}: {fault}")
+    if kind.endswith("x-www-form-urlencoded"):
+        if says(call.meant, read_form(call.body)):
+            return Verdict("prism", "it reads each field of a form as one text")
+        return Verdict("ours", "what a form is to say does not arrive")
+    if call.meant is None or not isinstance(call.meant, dict | list):
+        return Verdict("prism", "it reads no body that is neither object nor list")
+    return Verdict("prism", "it refuses a body that fits its schema")
