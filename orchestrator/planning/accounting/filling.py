@@ -8,7 +8,7 @@ from orchestrator.language.durations import MINUTES
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem
 from orchestrator.planning.accounting.grounds import takes
-from orchestrator.planning.accounting.things_said import Said
+from orchestrator.planning.accounting.things_said import RELATIVE, Said
 from orchestrator.planning.rules.parameters import Kind, Parameter, Side
 
 _KINDS: Final = frozenset({"date", "time", "place", "count"})
@@ -27,7 +27,7 @@ def filled(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> Map
     used: set[tuple[str, str]] = set()
     known = tuple(inputs)
     for one in said:
-        if one.kind not in _KINDS:
+        if one.kind not in _KINDS or one.hint == RELATIVE:
             continue
         value = (one.kind, str(one.value))
         if value not in where:

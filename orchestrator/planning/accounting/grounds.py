@@ -10,7 +10,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import walk
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import content_stems, stem
+from orchestrator.language.words import STOP_WORDS, content_stems, stem
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.models import MentionKind
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
@@ -132,10 +132,13 @@ def takes(said: Said, parameter: Parameter) -> bool:
         return any(holds(said, option) for option in parameter.options)
     if said.is_text:
         return parameter.kind in _FREE
-    if said.kind in _NAMING and stem(said.hint) in {stem(word) for word in parameter.words}:
+    is_named = said.hint not in STOP_WORDS and stem(said.hint) in map(stem, parameter.words)
+    if said.kind in _NAMING and is_named:
         return True
-    if said.kind in ("name", "addressee") and parameter.kind in _FREE:
-        return parameter.required or parameter.kind is Kind.QUERY
+    if said.kind in ("name", "addressee") and parameter.kind is Kind.QUERY:
+        return True
+    if said.kind == "name" and parameter.kind in _FREE:
+        return parameter.required
     return parameter.kind in _TAKEN.get(said.kind, frozenset())
 
 

@@ -33,6 +33,14 @@ _NO_DENIAL: Final = re.compile(r"\s+(?:let\s+\w+\s+)?(?:forget|hesitate)\b", re.
 _CLAUSE_END: Final = re.compile(r"[,;.!?\n]|$")
 _CONDITIONAL: Final = _LISTS.word_set("conditional")
 _SO: Final = frozenset({"so", "not"})
+RELATIVE: Final = "relative"
+"""The hint of a time that is told by something else alone: "right after it"."""
+_RELATION: Final = re.compile(
+    r"(?:\bones?\s+(?:right\s+)?(?:after|before)\s+(?:it|that|this)\b"
+    r"|(?<=\w\s)(?:(?:right|just|shortly|straight|directly|immediately|soon)\s+)?(?:after|before)"
+    r"\s+(?:it|that|this|them|those|these)\b(?!\s+[\w']))",
+    re.IGNORECASE,
+)
 _KINDS: Final[dict[str, MentionKind]] = {
     "date": "date",
     "time": "time",
@@ -111,6 +119,7 @@ class _Clause:
             self._conditions(reading),
             self._conditionals(taken),
             self._negations(reading, taken),
+            self._relations(),
             self._values(reading),
             self._words(reading, taken),
         )
@@ -144,6 +153,12 @@ class _Clause:
             told = {*tokens(self.text[match.end() : end])}
             if not priced and (told - STOP_WORDS - _COURTESIES or told & _SO):
                 yield self._of("condition", match.start(), end)
+
+    def _relations(self) -> Iterator[Said]:
+        """When something is to be, told by something else and by no value."""
+        for match in _RELATION.finditer(self.text, self.start, self.end):
+            if match.start() > self.start:
+                yield self._of("time", match.start(), match.end(), hint=RELATIVE)
 
     def _values(self, reading: ClauseReading) -> Iterator[Said]:
         sends = reading.action is Action.SEND

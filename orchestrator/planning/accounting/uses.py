@@ -19,10 +19,10 @@ from orchestrator.language.words import QUESTION_WORDS, is_verb, name_stems, ste
 from orchestrator.planning.accounting.filling import filled
 from orchestrator.planning.accounting.grounds import explained, spoken_of, takes, unexplained
 from orchestrator.planning.accounting.paths import Path
-from orchestrator.planning.accounting.things_said import Said
+from orchestrator.planning.accounting.things_said import RELATIVE, Said
 from orchestrator.planning.order_deeds import named
 from orchestrator.planning.rules.answers import answers_price
-from orchestrator.planning.rules.parameters import Kind
+from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.saga.served import Order
 
 _AND: Final = re.compile(r"(?:,|\b(?:and|plus)|&)\s+(?:(?:also|then)\s+)?$", re.IGNORECASE)
@@ -75,8 +75,10 @@ class Taken:
 
     def use(self, said: Said) -> str:
         """As what it takes a thing up; empty when it does not."""
+        if said.hint == RELATIVE:
+            return ""
         if self.path.writes is not None and _SPELT_OUT.search(self.clause.text[: said.position]):
-            return f"{self.path.writes.name} that is written"
+            return self.values.get(said.position) or self._as_written(said, self.path.writes)
         match said.kind:
             case "verb":
                 return self._as_deed(said)
@@ -145,6 +147,12 @@ class Taken:
         if written is None or said.kind not in _WORDS or self.clause.action is Action.SEND:
             return ""
         return f"{written.name} that is written"
+
+    def _as_written(self, said: Said, written: Parameter) -> str:
+        """A part of what is written; a day or a time is none where an input takes such values."""
+        takes_them = any(takes(said, p) for _, p in self.path.grounds.inputs)
+        is_value = said.kind in ("date", "time") and takes_them
+        return "" if is_value else f"{written.name} that is written"
 
     def _as_search(self, said: Said) -> str:
         """What is searched for by words, of which there may be anything at all."""

@@ -104,7 +104,12 @@ class CallEvidence:
                 for held in (*self.call.sent, *self._found, *self._filters)
             )
         wanted = plain_words(str(said.value)) - STOP_WORDS or plain_words(str(said.value))
-        if wanted <= self._words or wanted <= self._tool_words:
+        if said.kind == "addressee" and not said.is_text:
+            # Whom a text names is not told by it.
+            told = wanted <= self._addressed
+        else:
+            told = wanted <= self._words
+        if told or wanted <= self._tool_words:
             return True
         return self._is_named_with_its_kind(said, wanted) or self._is_for_somebody_stored(said)
 
@@ -140,6 +145,14 @@ class CallEvidence:
     def _words(self) -> frozenset[str]:
         texts = [str(h.value) for h in (*self.call.sent, *self._found, *self._filters)]
         return frozenset().union(*map(plain_words, texts))
+
+    @cached_property
+    def _addressed(self) -> frozenset[str]:
+        """The words of all that is sent and no text, and of what was found."""
+        sent = (held for held in self.call.sent if not self._is_prose(held))
+        return self._found_words.union(
+            *(plain_words(str(h.value)) for h in (*sent, *self._found, *self._filters))
+        )
 
     @cached_property
     def _found_words(self) -> frozenset[str]:

@@ -11,6 +11,7 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import name_words
+from orchestrator.planning.matching.composed import doubts_of_texts
 from orchestrator.planning.matching.held_against import CallEvidence
 from orchestrator.planning.matching.left_out import doubts_of_filters, doubts_of_nothing
 from orchestrator.planning.matching.offered import offered, readable_thing, thing_called
@@ -34,7 +35,7 @@ def doubts_of(call: TakenCall) -> tuple[Doubt, ...]:
     # A filter that was left out is often what was said: that is asked about once.
     said = {word for doubt in doubts for word in plain_words(doubt.about)}
     filters = [d for d in doubts_of_filters(call) if not said & plain_words(d.about)]
-    return (*doubts, *filters) or doubts_of_nothing(call)
+    return (*doubts, *filters, *doubts_of_texts(call)) or doubts_of_nothing(call)
 
 
 def unmatched_in(things: Sequence[SaidThing], evidence: CallEvidence) -> list[SaidThing]:

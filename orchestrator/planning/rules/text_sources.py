@@ -8,6 +8,7 @@ from typing import Final
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
+from orchestrator.language.durations import MINUTES
 from orchestrator.language.intent import Action
 from orchestrator.language.said import told_in
 from orchestrator.language.words import STOP_WORDS, action_of, content_stems, stem, tokens
@@ -28,6 +29,10 @@ _TOPIC = re.compile(
 )
 _HELD = re.compile(r"\bwith\s+(?P<thing>[^.,;!?]+)", re.IGNORECASE)
 _MATTER = re.compile(r"\b(?:to|about|regarding)\s+(?=(?P<matter>.+)$)", re.I | re.DOTALL)
+_LED: Final = re.compile(
+    r"\s*\b(?:on|at|for|from|to|until|till|by|starting|of|the)\s+(?:the\s+)?$", re.IGNORECASE
+)
+"""What leads to a day, a time or a length."""
 _MAX_TEXT: Final = 2000
 _MAX_TITLE: Final = 120
 
@@ -40,7 +45,7 @@ def composed_text(parameter: Parameter, tool: Tool, situation: Situation) -> str
         case Kind.TEXT:
             text, most = _message(parameter, situation), _MAX_TEXT
         case Kind.TITLE if parameter.words[-1] != "name":
-            text, most = _title(situation), _MAX_TITLE
+            text, most = _title(situation, tool), _MAX_TITLE
         case Kind.TITLE if not tool.is_side_effect and parameter.required:
             text, most = search_phrase(parameter, tool, situation), _MAX_TITLE
         case Kind.OTHER if parameter.required and _is_what_is_ordered(parameter, tool):
@@ -122,6 +127,29 @@ def clause_title(clause: str) -> str:
     return text[:1].upper() + text[1:120] if text else clause.strip()
 
 
+def thing_title(utterance: Utterance, tool: Tool) -> str:
+    """What a clause makes, as a title: "put lunch with Maria on Friday at 1 pm in my calendar".
+
+    Its days, times and lengths go into inputs of their own, and where it is put is the tool.
+    """
+    text = utterance.text
+    first = len(text) - len(without_lead(text))
+    said = sorted((*utterance.slots, *utterance.unread), key=lambda slot: slot.position)
+    for slot in reversed(said):
+        start, end = slot.position, slot.position + len(slot.text)
+        if slot.kind == "quantity" and slot.hint in MINUTES:
+            unit = re.match(rf"[\s-]*{re.escape(slot.hint)}\b", text[end:], re.IGNORECASE)
+            end += unit.end() if unit else 0
+        elif slot.kind not in ("date", "time"):
+            continue
+        led = _LED.search(text[first:start])
+        text = f"{text[: first + led.start() if led else start].rstrip()} {text[end:].lstrip(' ,')}"
+    own = "|".join(map(re.escape, sorted(generic_words(tool))))
+    text = re.sub(rf"\s+(?:in|to|on|into)\s+(?:my|the|our)\s+(?:{own})\b", "", text, flags=re.I)
+    has_verb = utterance.reading.verb == (*tokens(without_lead(text))[:1], "")[0]
+    return clause_title(text if has_verb else f"add {text}") or clause_title(utterance.text)
+
+
 def _is_search(utterance: Utterance) -> bool:
     verb, following = (*tokens(without_lead(utterance.text))[:2], "", "")[:2]
     return action_of(verb, following) in (Action.SEARCH, Action.READ, Action.UNKNOWN)
@@ -161,11 +189,11 @@ def _matter(utterance: Utterance) -> str:
     return ""
 
 
-def _title(situation: Situation) -> str:
+def _title(situation: Situation, tool: Tool) -> str:
     if quoted := situation.utterance.of("quoted"):
         return str(quoted[0].value)
     lines = (summary_line(source, most=1) for source in _worth_telling(situation))
-    return _joined(dict.fromkeys(lines)) or clause_title(situation.utterance.text)
+    return _joined(dict.fromkeys(lines)) or thing_title(situation.utterance, tool)
 
 
 def _worth_telling(situation: Situation) -> Iterable[FactSource]:

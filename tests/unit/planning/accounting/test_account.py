@@ -57,6 +57,11 @@ PLAIN = (
 """Plainly understood: nothing of them is worth a question before anything is done."""
 
 DOUBTFUL = (
+    (
+        "Schedule a call with Bo on 8 December at 3pm, and one with Ana right after it",
+        "right after it",
+    ),
+    ("Set two reminders: milk tomorrow at 9am and bread tomorrow at 10am", "at 10am"),
     ("Book a flight from Berlin to Rome tomorrow, but not with Ryanair", "not with Ryanair"),
     ("Book a table for two in Oslo tomorrow at 19:00 every week", "every week"),
     ("Book a room in Oslo from 2026-12-01 to 2026-12-03 except on Sunday", "except on Sunday"),

@@ -469,3 +469,42 @@ def test_what_goes_on_about_a_look_in_vain_is_asked_about(take: Take) -> None:
 
     assert doubt.about == "query sales"
     assert "found nothing" in doubt.why
+
+
+@pytest.mark.parametrize(
+    ("said", "body"),
+    [
+        (
+            "post on b-1 with the text hello and another one with the text bye",
+            "hello and another one with the text bye",
+        ),
+        ("post on b-1 saying hello and on b-2 saying bye", "hello and on b-2 saying bye"),
+        ("post on b-1: hello, and goodbye to #random", "hello, and goodbye to #random"),
+    ],
+)
+def test_a_text_that_swallows_what_follows_is_shown(take: Take, said: str, body: str) -> None:
+    """Nothing tells where it ends: a person sees what would be written."""
+    doubts = doubts_of(take(POST, {"board_id": "b-1", "body": body}, said))
+
+    assert any(repr(body) in doubt.why for doubt in doubts)
+
+
+@pytest.mark.parametrize(
+    ("said", "body"),
+    [
+        ("post on b-1 that I said hello and she said bye", "I said hello and she said bye"),
+        ("post on b-1: eggs, milk and bread", "eggs, milk and bread"),
+        ('post on b-1 saying "hello and the text bye"', "hello and the text bye"),
+        ("post on b-1 saying write to eva@x.org", "write to eva@x.org"),
+    ],
+)
+def test_a_text_that_is_one_is_not(take: Take, said: str, body: str) -> None:
+    """It is quoted, or begins nothing else."""
+    assert doubts_of(take(POST, {"board_id": "b-1", "body": body}, said)) == ()
+
+
+def test_whom_only_the_text_names_is_not_told(take: Take) -> None:
+    """A name in a message reaches nobody."""
+    sent: JsonObject = {"channel_id": "c-1", "text": "Ana, I am late"}
+
+    assert asked_about(take(TELL, sent, "tell Ana that I am late")) == ["Ana"]

@@ -5,8 +5,14 @@ from typing import Any
 
 import pytest
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.planning.models import AskUser
-from orchestrator.planning.rules.text_sources import clause_title, object_phrase, told_text
+from orchestrator.planning.rules.text_sources import (
+    clause_title,
+    object_phrase,
+    thing_title,
+    told_text,
+)
 from orchestrator.planning.rules.utterance import read_utterance
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -78,3 +84,23 @@ async def test_a_file_is_looked_for_by_what_it_holds(mission: Any) -> None:
 
     (found,) = run.calls(run.plan.legs[0].leg_id)
     assert found.arguments["query"] == "meeting notes"
+
+
+@pytest.mark.parametrize(
+    ("clause", "title"),
+    [
+        ("put lunch with Maria on 2026-12-02 at 13:00 in my calendar", "Lunch with Maria"),
+        ("Two hour workshop in my calendar next Tuesday at 14:00", "Workshop"),
+        ("book a 30 minute call with Bo on Friday at 10", "Call with Bo"),
+        ("schedule a review of 3 papers for tomorrow at noon", "Review of 3 papers"),
+        (
+            "create a meeting about the budget on Monday in room 4",
+            "Meeting about the budget in room 4",
+        ),
+    ],
+)
+def test_a_title_is_what_is_made_and_not_when(clause: str, title: str, shipped: Catalog) -> None:
+    """Days, times and lengths go into inputs of their own; what the tool says, it says."""
+    utterance = read_utterance(clause, now=NOW)
+
+    assert thing_title(utterance, shipped.tool("calendar_create_event")) == title
