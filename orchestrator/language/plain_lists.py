@@ -61,14 +61,15 @@ def _lists(clause: ClauseReading, end: int) -> Iterator[PlainList]:
     if clause.action is not Action.SEND:
         return
     starts = [m.end() for m in _TO.finditer(clause.text, 0, end)]
-    if verb := re.search(rf"\b{re.escape(clause.verb)}\s+", clause.text, re.IGNORECASE):
+    verb = re.search(rf"\b{re.escape(clause.verb)}\s+", clause.text, re.IGNORECASE)
+    if verb is not None:
         starts.insert(0, verb.end())
     for start in starts:
-        match = _ADDRESSED.match(clause.text, start)
-        if match is None or match.end() > end or _GOES_ON.match(clause.text, match.end(), end):
+        named = _ADDRESSED.match(clause.text, start)
+        if named is None or named.end() > end or _GOES_ON.match(clause.text, named.end(), end):
             continue
-        if members := _members(match, but=_NO_NAMES):
-            yield PlainList(match.start("first"), match.end(), members)
+        if members := _members(named, but=_NO_NAMES):
+            yield PlainList(named.start("first"), named.end(), members)
 
 
 def _members(match: re.Match[str], *, but: Collection[str]) -> tuple[str, ...]:
