@@ -179,6 +179,7 @@ class _Trials:
             made=kinds.count("create"),
             cancelled=kinds.count("cancel"),
             prompts=prompts,
+            cancel=self._cancel(attempt.tool),
         )
         return _check(
             attempt.tool,
