@@ -22,8 +22,9 @@ class Raised:
     @property
     def is_lasting(self) -> bool:
         """Whether nothing suppresses it: its code says so, or a rollback calls the tool."""
-        on_the_way_back = self.subject is not None and self.subject.is_called_by_rollback
-        return self.code.is_lasting or (self.code.severity == "error" and on_the_way_back)
+        if self.code.is_lasting or self.code.severity != "error" or self.subject is None:
+            return self.code.is_lasting
+        return self.subject.is_called_by_rollback
 
     @property
     def cause(self) -> tuple[str, ...]:

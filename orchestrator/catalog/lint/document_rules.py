@@ -18,13 +18,14 @@ from orchestrator.json_schema.pointer import parse_pointer
 INVALID = Code("ORC001", "error", "A document is valid OpenAPI")
 IDLE = Code("ORC003", "warning", "An action of an overlay changes something")
 UNUSED = Code("ORC004", "warning", "What no tool uses is valid OpenAPI, too")
-TAKEN = Code("ORC011", "error", "An operationId is unique")
+TAKEN = Code("ORC011", "warning", "An operationId is unique")
 _REMEDY = "make it what the OpenAPI specification allows here"
 
 
 def unreadable(fault: DocumentInvalid) -> Raised:
     """ORC001 of what keeps us from reading on."""
-    return Raised(INVALID, fault.document, Problem(fault.pointer, fault.reason, _REMEDY))
+    problem = Problem(fault.pointer, fault.reason, fault.remedy or _REMEDY)
+    return Raised(INVALID, fault.document, problem)
 
 
 def document_findings(root: DocumentNode, content: JsonObject, uses: Uses) -> Iterator[Raised]:
@@ -67,7 +68,8 @@ def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
             problem = Problem(
                 subject.pointer_to("operationId"),
                 f"the operationId {name!r} is taken by a tool of "
-                f"{first.operation.document}, {first.operation.method} {first.operation.path}",
+                f"{first.operation.document}, {first.operation.method} {first.operation.path}"
+                f"; neither is called so",
                 "choose another: the name of a tool is unique in the catalog",
             )
             yield Raised(TAKEN, subject.operation.document, problem, subject)

@@ -28,7 +28,7 @@ def compiles(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             subject.fault.pointer,
             subject.fault.reason,
-            "correct this place; the rest of the tool was not examined",
+            subject.fault.remedy or "correct this place; the tool is skipped until then",
         )
 
 

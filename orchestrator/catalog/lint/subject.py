@@ -32,6 +32,8 @@ class Subject:
     """What its keywords hold and do not take."""
     peers: Mapping[str, "Subject"] = field(default_factory=dict)
     """The tools of the same document, itself included, by operationId and by name."""
+    called_back: frozenset[str] = frozenset()
+    """The names of those of them that cancel, or tell what became of a call."""
     prose: Prose = field(default_factory=lambda: Prose({}))
     """The words of the document."""
 
@@ -67,11 +69,8 @@ class Subject:
     @property
     def is_called_by_rollback(self) -> bool:
         """Whether a rollback calls it: to cancel, or to find out."""
-        if self.tool is None or self.declared("x-orchet-cancel-for") is not None:
-            return self.declared("x-orchet-cancel-for") is not None
-        contracts = (peer.compensation for peer in self.peers.values())
-        called = (t.tool for contract in contracts if contract for t in contract.templates)
-        return self.tool.name in called
+        is_named = self.tool is not None and self.tool.name in self.called_back
+        return is_named or self.declared("x-orchet-cancel-for") is not None
 
 
 def subjects(root: JsonObject, exposed: Iterable[Operation]) -> list[Subject]:
@@ -85,8 +84,9 @@ def subjects(root: JsonObject, exposed: Iterable[Operation]) -> list[Subject]:
     whole = [_with_compensation(subject, known) for subject in compiled]
     peers = {s.operation.operation_id: s for s in whole if s.operation.operation_id is not None}
     peers |= {s.tool.name: s for s in whole if s.tool is not None}
+    called = frozenset(t.tool for s in whole if s.compensation for t in s.compensation.templates)
     prose = Prose(root)
-    return [replace(subject, peers=peers, prose=prose) for subject in whole]
+    return [replace(s, peers=peers, called_back=called, prose=prose) for s in whole]
 
 
 def _compiled(operation: Operation, name: str) -> Subject:

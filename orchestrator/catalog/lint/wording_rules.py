@@ -10,21 +10,24 @@ from orchestrator.catalog.tool_names import TOOL_NAME
 _FEWEST_WORDS = 5
 
 
-@rule("ORC010", "error", "A tool has a usable operationId")
+@rule("ORC010", "note", "A tool has a usable operationId")
 def usable_name(subject: Subject) -> Iterator[Problem]:
     """The operationId is there and can name a tool."""
     name = subject.operation.operation_id
+    called = f", so it is called {subject.tool.name}" if subject.tool is not None else ""
     if name is None:
         yield Problem(
             subject.pointer,
-            f"{subject.name} has no operationId",
+            f"{subject.name} has no operationId{called}",
             "add one: it becomes the name of the tool and should never change",
+            cause="no name",
         )
     elif not TOOL_NAME.fullmatch(name):
         yield Problem(
             subject.pointer_to("operationId"),
-            f"the operationId {name!r} cannot name a tool",
+            f"the operationId {name!r} cannot name a tool{called}",
             "use letters, digits, _ and - only, 64 at most, beginning with a letter",
+            cause="unusable names",
         )
 
 
