@@ -112,7 +112,8 @@ def test_lint_exits_1_on_errors_and_says_where_they_are(run: Run, crm: Path, our
     line = lines.index("servers:") + 1
     assert ran.exit_code == 1
     assert ran.stdout.splitlines()[2] == (
-        f"crm.yaml:{line}: crm/servers: error ORC035: customer_get has no server with a host: '/crm'"
+        f"crm.yaml:{line}: crm/servers: error ORC035: "
+        "customer_get has no server with a host: '/crm'"
     )
 
 
