@@ -9,7 +9,12 @@ from pydantic import JsonValue, TypeAdapter
 
 from orchestrator.catalog.conditions import parse_conditions
 from orchestrator.catalog.contract import input_name, read_conditions
-from orchestrator.catalog.expressions import expressions_of, input_read, parse_filling
+from orchestrator.catalog.expressions import (
+    expressions_of,
+    input_read,
+    parse_filling,
+    reads_only_response,
+)
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.peers import Peers
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
@@ -17,7 +22,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import matches_pattern
 from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.walker import properties_of
+from orchestrator.json_schema.walker import alternatives_of, properties_of
 
 GONE_WHEN = "gone-when"
 """What of a probe's declaration says how it shows something that was cancelled."""
@@ -146,6 +151,28 @@ def reference_inputs(tool: Tool, compensation: Compensation) -> tuple[str, ...]:
         and _takes_call_id(schema)
         and (is_own_reference(name) or (name not in required and _mentions_reference(name)))
     )
+
+
+def is_lost_with_its_answer(tool: Tool, compensation: Compensation, cancel: Tool) -> bool:
+    """Whether nothing can undo a call whose answer never came.
+
+    What was sent does not fill what its cancel requires, no probe finds by it what was made, and
+    without a key the call cannot be sent a second time for another answer.
+    """
+    if tool.idempotency_header is not None:
+        return False
+    if compensation.probe is not None and not reads_only_response(compensation.probe):
+        return False
+    if reads_only_response(compensation.cancel):
+        return True
+    known = {
+        name
+        for name, value in compensation.cancel.arguments.items()
+        if all(e.message != "response" for e in parse_filling(value).expressions)
+    }
+    alternatives = alternatives_of(cancel.input_schema) or [()]
+    is_met = known.issuperset(cancel.required_inputs)
+    return not is_met or not any(map(known.issuperset, alternatives))
 
 
 def is_own_reference(name: str) -> bool:

@@ -179,6 +179,7 @@ class _Trials:
             made=kinds.count("create"),
             cancelled=kinds.count("cancel"),
             prompts=prompts,
+            cancel=self._installation.catalog.tool(_cancel_name(attempt.tool) or ""),
         )
         return _check(
             attempt.tool,

@@ -2,6 +2,7 @@
 
 import secrets
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,23 +45,32 @@ def lint(
     style: Annotated[LintFormat, typer.Option("--format", help="How to write it.")] = (
         LintFormat.TEXT
     ),
+    ignored: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="CODE", help="Do not count this code; repeatable."),
+    ] = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Write out every finding, not the first of each code.")
+    ] = False,
 ) -> None:
     """Check tool contracts; exit 1 on errors, 0 when there are only warnings.
 
     Example: orchestrator tools lint specs/ --format sarif > lint.sarif
     """
-    from orchestrator.catalog.lint import has_errors, lint_report
+    from orchestrator.catalog.lint import check_ignored, has_errors, lint_report
     from orchestrator.catalog.lint import lint as lint_documents
     from orchestrator.catalog.source import find_source_lines, read_sources
 
+    check_ignored(ignored or ())
     with progress.status("reading documents") as doing:
         sources = read_sources(paths, overlays or ())
         doing.update("checking tools")
-        findings = lint_documents(sources.documents, idle=sources.idle)
+        findings = lint_documents(sources.documents, idle=sources.idle, ignored=ignored or ())
         doing.update("looking up lines")
         places = find_source_lines(sources.files, ((f.document, f.pointer) for f in findings))
+    in_full = partial(lint_report.as_text, most=None)
     writers = {
-        LintFormat.TEXT: lint_report.as_text,
+        LintFormat.TEXT: in_full if show_all else lint_report.as_text,
         LintFormat.JSON: lint_report.as_json,
         LintFormat.SARIF: lint_report.as_sarif,
     }

@@ -181,12 +181,12 @@ def test_the_lint_rule_finds_what_it_names(
     """One long summary, by a code that is free."""
     rule = module_of("A lint rule", "a_rule").short_summary
     shop["paths"]["/orders"]["get"]["summary"] = "Find an order " * 9
+    examined = subjects(shop, operations(DocumentNode.of("shop", shop)))
 
-    found = [
-        f for s in subjects(operations(DocumentNode.of("shop", shop))) for f in rule.findings(s)
-    ]
+    found = [problem for subject in examined for problem in rule.check(subject)]
 
-    assert [(f.code, f.pointer) for f in found] == [("ORC016", "/paths/~1orders/get/summary")]
+    assert rule.code == "ORC016"
+    assert [problem.pointer for problem in found] == ["/paths/~1orders/get/summary"]
     assert rule.code not in [code.code for code in CODES]
 
 

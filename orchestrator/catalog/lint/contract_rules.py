@@ -16,6 +16,7 @@ from orchestrator.catalog.lint.keyword_values import (
     operation_keywords,
 )
 from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.lint.suppressions import KEY as SUPPRESSIONS
 from orchestrator.catalog.tool import Effect
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import FILES_KEY
@@ -33,7 +34,7 @@ def misplaced_keywords(root: DocumentNode) -> Iterator[Problem]:
     known = document_keywords().names | {FILES_KEY}
     yield from _unknown(root, known, "at the root of the document")
     for path, place in root.items("paths"):
-        yield from _unknown(place, frozenset(), f"on the path {path}")
+        yield from _unknown(place, frozenset({SUPPRESSIONS}), f"on the path {path}")
 
 
 def _unknown(place: DocumentNode, known: frozenset[str], where: str) -> Iterator[Problem]:

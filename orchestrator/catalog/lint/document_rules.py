@@ -1,45 +1,57 @@
 """Rules on whole documents, and on what lies between them: overlays and names."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import islice
 
 from orchestrator.catalog.lint import contract_rules
+from orchestrator.catalog.lint.causes import Raised
 from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Finding, Problem, shortened
 from orchestrator.catalog.lint.openapi_schema import openapi_breaches
+from orchestrator.catalog.lint.place_uses import Uses
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.overlay import IdleAction
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.pointer import parse_pointer
 
 INVALID = Code("ORC001", "error", "A document is valid OpenAPI")
 IDLE = Code("ORC003", "warning", "An action of an overlay changes something")
-TAKEN = Code("ORC011", "error", "An operationId is unique")
+UNUSED = Code("ORC004", "warning", "What no tool uses is valid OpenAPI, too")
+TAKEN = Code("ORC011", "warning", "An operationId is unique")
+_REMEDY = "make it what the OpenAPI specification allows here"
 
 
-def invalid(document: str, pointer: str, reason: str) -> Finding:
-    """ORC001 at one place."""
-    remedy = "make it what the OpenAPI specification allows here"
-    return INVALID.finding(document, Problem(pointer, reason, remedy))
-
-
-def unreadable(fault: DocumentInvalid) -> Finding:
+def unreadable(fault: DocumentInvalid) -> Raised:
     """ORC001 of what keeps us from reading on."""
-    return invalid(fault.document, fault.pointer, fault.reason)
+    problem = Problem(fault.pointer, fault.reason, fault.remedy or _REMEDY)
+    return Raised(INVALID, fault.document, problem)
 
 
-def document_findings(root: DocumentNode, content: JsonObject) -> Iterator[Finding]:
-    """ORC001, and ORC030 and ORC036 beside the tools."""
+def document_findings(root: DocumentNode, content: JsonObject, uses: Uses) -> Iterator[Raised]:
+    """ORC001 and ORC004, and ORC030 and ORC036 beside the tools."""
     document = root.document
     try:
-        for pointer, reason in islice(openapi_breaches(content), MOST_FINDINGS):
-            yield invalid(document, pointer, shortened(reason))
+        for code, problem in _breaches(content, uses):
+            yield Raised(code, document, problem)
         for problem in contract_rules.misplaced_keywords(root):
-            yield contract_rules.known_keywords.finding(document, problem)
+            yield Raised(contract_rules.known_keywords, document, problem)
         for problem in contract_rules.valid_document_values(root):
-            yield contract_rules.valid_values.finding(document, problem)
+            yield Raised(contract_rules.valid_values, document, problem)
     except DocumentInvalid as fault:
         yield unreadable(fault)
+
+
+def _breaches(content: JsonObject, uses: Uses) -> Iterator[tuple[Code, Problem]]:
+    """Of each code at most so many: one mistake high up can cause thousands."""
+    found: Counter[Code] = Counter()
+    for pointer, reason in openapi_breaches(content):
+        code = INVALID if uses.of(parse_pointer(pointer)) else UNUSED
+        found[code] += 1
+        if found[code] <= MOST_FINDINGS:
+            yield code, Problem(pointer, shortened(reason), _REMEDY)
+        elif min(found[INVALID], found[UNUSED]) > MOST_FINDINGS:
+            return
 
 
 def idle_finding(action: IdleAction) -> Finding:
@@ -48,7 +60,7 @@ def idle_finding(action: IdleAction) -> Finding:
     return IDLE.finding(action.overlay, Problem(action.pointer, action.reason, remedy))
 
 
-def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Finding]:
+def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
     """ORC011: no two tools have one operationId, in one document or in several."""
     for name, holders in names.items():
         first, others = holders[0], holders[1:] if name else []
@@ -56,7 +68,8 @@ def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Finding]:
             problem = Problem(
                 subject.pointer_to("operationId"),
                 f"the operationId {name!r} is taken by a tool of "
-                f"{first.operation.document}, {first.operation.method} {first.operation.path}",
+                f"{first.operation.document}, {first.operation.method} {first.operation.path}"
+                f"; neither is called so",
                 "choose another: the name of a tool is unique in the catalog",
             )
-            yield TAKEN.finding(subject.operation.document, problem)
+            yield Raised(TAKEN, subject.operation.document, problem, subject)

@@ -14,6 +14,15 @@ MOST_FINDINGS = 50
 """Of one kind in a document that are reported: one mistake high up can cause thousands."""
 
 
+class Suppression(Record):
+    """Why a finding is not to be mended."""
+
+    kind: Literal["inSource", "external"] = Field(
+        description="SARIF's words: said by the document, or on the command line"
+    )
+    reason: str = Field(default="", description="in the words of whoever decided")
+
+
 class Finding(Record):
     """One thing that is wrong, where, and how to correct it."""
 
@@ -23,6 +32,12 @@ class Finding(Record):
     pointer: str = Field(description="RFC 6901 pointer into the document, overlays applied")
     message: str
     mend: str = Field(description="what would correct it")
+    operations: int = Field(
+        default=0, description="tools that it concerns; 0 where it is about the document itself"
+    )
+    suppressed: Suppression | None = Field(
+        default=None, description="None where it is to be mended"
+    )
 
 
 @dataclass(frozen=True)
@@ -32,6 +47,9 @@ class Problem:
     pointer: str
     message: str
     remedy: str
+    cause: str = ""
+    """What problems of several tools have in common, so that one finding says it of all; else
+    their place and their words, but for the name of the tool."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +59,8 @@ class Code:
     code: str
     severity: Severity
     title: str
+    is_lasting: bool = False
+    """Whether nothing suppresses it: with it, what is said of a rollback would not be so."""
 
     def finding(self, document: str, problem: Problem) -> Finding:
         """A problem under this code."""
@@ -57,24 +77,21 @@ class Code:
 Check = Callable[[Subject], Iterator[Problem]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule(Code):
     """A rule on single tools."""
 
     check: Check
 
-    def findings(self, subject: Subject) -> Iterator[Finding]:
-        """What the rule says of one tool."""
-        for problem in self.check(subject):
-            yield self.finding(subject.operation.document, problem)
 
-
-def rule(code: str, severity: Severity, title: str) -> Callable[[Check], Rule]:
-    """Make a rule on single tools of a check: `@rule("ORC012", "error", "A tool has a summary")`.
+def rule(
+    code: str, severity: Severity, title: str, *, is_lasting: bool = False
+) -> Callable[[Check], Rule]:
+    """Make a rule on single tools of a check: `@rule("ORC012", "warning", "It has a summary")`.
 
     All rules of the modules that the linter knows are applied.
     """
-    return lambda check: Rule(code, severity, title, check)
+    return lambda check: Rule(code, severity, title, is_lasting, check=check)
 
 
 def shortened(message: str, most: int = 240) -> str:

@@ -2,13 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.lint import CODES, Finding
+from orchestrator.catalog.lint import CODES, Finding, Severity
 from orchestrator.catalog.source_lines import SourceLine
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import visible, visible_json
@@ -16,38 +17,78 @@ from orchestrator.core.shown_text import visible, visible_json
 SourceLines = Mapping[tuple[str, str], SourceLine]
 """Where findings stand, by document and pointer, as far as it is known."""
 
+_SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
+_MOST_SHOWN = 5
+"""Of one code: who mends a document begins with one, and sees the others by then."""
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _NOWHERE: SourceLines = {}
 
 
-def as_text(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
-    """A line for each finding and one for its remedy, and the count of each severity."""
-    lines: list[str] = []
-    for finding in findings:
-        source = sources.get((finding.document, finding.pointer))
-        document = f"{source}: {finding.document}" if source is not None else finding.document
-        lines.append(
-            f"{document}{finding.pointer}: {finding.severity} {finding.code}: {finding.message}"
-        )
-        lines.append(f"    {finding.mend}")
-    counts = Counter(finding.severity for finding in findings)
-    named = ", ".join(f"{counts[level]} {level}s" for level in ("error", "warning", "note"))
-    return "\n".join(visible(line) for line in (*lines, named if findings else "nothing to mend"))
+def as_text(
+    findings: Sequence[Finding], sources: SourceLines = _NOWHERE, *, most: int | None = _MOST_SHOWN
+) -> str:
+    """How often each code was found, then the findings of each, then the count of each severity.
+
+    Args:
+        findings: suppressed ones are only counted.
+        sources: where they stand.
+        most: findings of one code that are written out; all of them when None.
+    """
+    standing = [finding for finding in findings if finding.suppressed is None]
+    by_code: dict[str, list[Finding]] = {}
+    for finding in sorted(standing, key=lambda f: (_SEVERITIES.index(f.severity), f.code)):
+        by_code.setdefault(finding.code, []).append(finding)
+    lines = [*_summary(by_code), ""] if standing else []
+    for code, found in by_code.items():
+        for finding in found[:most]:
+            lines += _lines(finding, sources)
+        if most is not None and len(found) > most:
+            lines.append(f"{code}: {len(found) - most} more; --all shows them")
+    lines.append(_total(standing, len(findings) - len(standing)))
+    return "\n".join(map(visible, lines))
+
+
+def _summary(by_code: Mapping[str, list[Finding]]) -> Iterator[str]:
+    """A line for each code: findings, severity, title, and the tools that they concern."""
+    titles = {code.code: code.title for code in CODES}
+    for code, found in by_code.items():
+        tools = sum(finding.operations for finding in found)
+        concerns = f" ({tools} operations)" if tools > len(found) else ""
+        severity = found[0].severity
+        yield f"{code}  {len(found):>5}  {severity:<7}  {titles.get(code, '')}{concerns}"
+
+
+def _lines(finding: Finding, sources: SourceLines) -> Iterator[str]:
+    source = sources.get((finding.document, finding.pointer))
+    document = f"{source}: {finding.document}" if source is not None else finding.document
+    yield f"{document}{finding.pointer}: {finding.severity} {finding.code}: {finding.message}"
+    yield f"    {finding.mend}"
+
+
+def _total(standing: Sequence[Finding], suppressed: int) -> str:
+    counts = Counter(finding.severity for finding in standing)
+    named = ", ".join(f"{counts[level]} {level}s" for level in _SEVERITIES)
+    beside = f" ({suppressed} suppressed)" if suppressed else ""
+    return (named if standing else "nothing to mend") + beside
 
 
 def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
-    """One document: {"findings": [...], "errors": n, "warnings": n, "notes": n}."""
-    counts = Counter(finding.severity for finding in findings)
+    """One document: {"findings": [...], "errors": n, "warnings": n, "notes": n, "suppressed": n}.
+
+    What is suppressed is listed with its reason, and counted apart.
+    """
+    counts = Counter(finding.severity for finding in findings if finding.suppressed is None)
     listed: list[JsonValue] = []
     for finding in findings:
         source = sources.get((finding.document, finding.pointer))
         known: JsonObject = {} if source is None else {"file": source.file, "line": source.line}
-        listed.append({**finding.model_dump(mode="json"), **known})
+        listed.append({**finding.model_dump(mode="json", exclude_none=True), **known})
     report: JsonObject = {
         "findings": listed,
         "errors": counts["error"],
         "warnings": counts["warning"],
         "notes": counts["note"],
+        "suppressed": len(findings) - counts.total(),
     }
     return visible_json(json.dumps(report, indent=2, ensure_ascii=False))
 
@@ -87,7 +128,15 @@ def _sarif_result(finding: Finding, sources: SourceLines) -> JsonObject:
         "level": finding.severity,
         "message": {"text": f"{finding.message}. To mend: {finding.mend}"},
         "locations": [{**physical, "logicalLocations": [{"fullyQualifiedName": name}]}],
+        **_sarif_suppressions(finding),
     }
+
+
+def _sarif_suppressions(finding: Finding) -> JsonObject:
+    if (said := finding.suppressed) is None:
+        return {}
+    justified: JsonObject = {"justification": said.reason} if said.reason else {}
+    return {"suppressions": [{"kind": said.kind, **justified}]}
 
 
 def _sarif_location(source: SourceLine) -> JsonObject:

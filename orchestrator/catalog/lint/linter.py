@@ -13,16 +13,18 @@ from orchestrator.catalog.lint import (
     shape_rules,
     wording_rules,
 )
+from orchestrator.catalog.lint.causes import Raised, merged, steps_of
 from orchestrator.catalog.lint.finding import Code, Finding, Rule
 from orchestrator.catalog.lint.keyword_values import PREFIXES, operation_keywords
+from orchestrator.catalog.lint.place_uses import Uses
 from orchestrator.catalog.lint.subject import Subject, subjects
+from orchestrator.catalog.lint.suppressions import IGNORED, Ignores
 from orchestrator.catalog.operations import Operation, check_document, operations
 from orchestrator.catalog.overlay import IdleAction
-from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.errors import DocumentInvalid, UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.openapi_dialect import openapi_version
-from orchestrator.json_schema.pointer import parse_pointer
 
 _MODULES = (
     contract_rules,
@@ -37,70 +39,95 @@ _MODULES = (
 )
 """Every rule that is written in one of these is applied."""
 
+_NAMED = (IGNORED, *(named for module in _MODULES for named in vars(module).values()))
 CODES: tuple[Code, ...] = tuple(
-    sorted(
-        {code for module in _MODULES for code in vars(module).values() if isinstance(code, Code)},
-        key=lambda code: code.code,
-    )
+    sorted({n for n in _NAMED if isinstance(n, Code)}, key=lambda code: code.code)
 )
 """Every code there is, in order."""
 RULES: tuple[Rule, ...] = tuple(code for code in CODES if isinstance(code, Rule))
 """Rules on single tools."""
 
 
-def lint(documents: Mapping[str, JsonObject], *, idle: Iterable[IdleAction] = ()) -> list[Finding]:
-    """What is wrong with the tools of these documents, in order of place.
+def lint(
+    documents: Mapping[str, JsonObject],
+    *,
+    idle: Iterable[IdleAction] = (),
+    ignored: Iterable[str] = (),
+) -> list[Finding]:
+    """What is wrong with the tools of these documents, in order of place; once for each cause.
 
     Operations that are not exposed as tools are not examined. The documents are parsed, by name,
     with overlays applied: `load_documents` gives them; `idle` actions of those changed nothing.
+    What a document says is not to be mended, or whose code is `ignored`, is there as suppressed.
     """
-    findings = [document_rules.idle_finding(action) for action in idle]
+    raised: list[Raised] = []
+    ignores: dict[str, Ignores] = {}
+    uses: dict[str, Uses] = {}
     names: dict[str, list[Subject]] = {}
     for document, content in documents.items():
         root = DocumentNode.of(document, content)
         try:
             check_document(root)
         except DocumentInvalid as fault:
-            findings.append(document_rules.unreadable(fault))
+            raised.append(document_rules.unreadable(fault))
             continue
-        findings += document_rules.document_findings(root, content)
         exposed, faults = _exposed(root)
-        findings += faults
+        uses[document] = used = Uses(content, exposed)
+        ignores[document] = Ignores(content, used.is_examined)
+        raised += document_rules.document_findings(root, content, used)
+        raised += faults
         is_3_1 = openapi_version(content) != (3, 0)
-        findings += schema_rules.schema_findings(document, exposed, is_3_1=is_3_1)
-        for subject in subjects(exposed):
-            findings += _tool_findings(subject)
+        raised += schema_rules.schema_findings(document, exposed, is_3_1=is_3_1)
+        for subject in subjects(content, exposed):
+            raised += _tool_findings(subject)
             names.setdefault(subject.operation.operation_id or "", []).append(subject)
-    findings += document_rules.repeated_names(names)
-    return sorted(set(findings), key=_place)
+    raised += document_rules.repeated_names(names)
+    findings = merged(raised, uses, ignores, frozenset(ignored))
+    findings += [document_rules.idle_finding(action) for action in idle]
+    return sorted(findings, key=_place)
+
+
+def check_ignored(codes: Iterable[str]) -> None:
+    """That these are codes, and ones whose findings may go unmended.
+
+    Raises:
+        UsageError: one is not.
+    """
+    known = {code.code: code for code in CODES}
+    for asked in codes:
+        if (code := known.get(asked)) is None:
+            raise UsageError(f"there is no code {asked!r}; docs/lint.md lists those there are")
+        if code.is_lasting:
+            raise UsageError(
+                f"{asked} cannot be ignored: with it a rollback would not do what is said of it"
+            )
 
 
 def _place(finding: Finding) -> tuple[object, ...]:
     """By document, then by pointer, elements of lists by their number, then by code."""
-    steps = tuple(
-        (0, int(step), "") if step.isascii() and step.isdigit() else (1, 0, step)
-        for step in parse_pointer(finding.pointer)
-    )
+    steps = steps_of(finding.pointer)
     return finding.document, steps, finding.code, finding.message, finding.mend
 
 
 def has_errors(findings: list[Finding]) -> bool:
-    """Whether any finding is an error."""
-    return any(finding.severity == "error" for finding in findings)
+    """Whether any finding is an error that is to be mended."""
+    return any(f.severity == "error" and f.suppressed is None for f in findings)
 
 
-def _tool_findings(subject: Subject) -> list[Finding]:
-    findings = [finding for rule in RULES for finding in _applied(rule, subject)]
-    compiles, valid = shape_rules.compiles.code, contract_rules.valid_values.code
-    better = {f.pointer for f in findings if f.code != compiles and f.severity == "error"}
+def _tool_findings(subject: Subject) -> list[Raised]:
+    findings = [found for rule in RULES for found in _applied(rule, subject)]
+    compiles, valid = shape_rules.compiles, contract_rules.valid_values
+    better = {
+        f.problem.pointer for f in findings if f.code != compiles and f.code.severity == "error"
+    }
     breached = [breach.pointer for breach in subject.breaches]
     # Where a rule says what is wrong, the compiler's own words on it would only repeat that; and
     # of a value that is none of its keyword's, no other rule knows anything better.
     return [
         f
         for f in findings
-        if not (f.code == compiles and f.pointer in better)
-        and not (f.code != valid and _is_about(f.pointer, breached))
+        if not (f.code == compiles and f.problem.pointer in better)
+        and not (f.code != valid and _is_about(f.problem.pointer, breached))
     ]
 
 
@@ -113,18 +140,19 @@ def _is_about(pointer: str, others: Iterable[str]) -> bool:
     )
 
 
-def _applied(rule: Rule, subject: Subject) -> list[Finding]:
+def _applied(rule: Rule, subject: Subject) -> list[Raised]:
+    document = subject.operation.document
     try:
-        return list(rule.findings(subject))
+        return [Raised(rule, document, problem, subject) for problem in rule.check(subject)]
     except DocumentInvalid as fault:
         # A rule reads further than the compiler does, and may be the first to meet a wrong shape.
         return [document_rules.unreadable(fault)]
 
 
-def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Finding]]:
+def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Raised]]:
     """The operations that are tools, and what kept us from seeing others."""
     found: list[Operation] = []
-    faults: list[Finding] = []
+    faults: list[Raised] = []
 
     def unread(_: str, fault: DocumentInvalid) -> None:
         faults.append(document_rules.unreadable(fault))
@@ -137,8 +165,10 @@ def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Finding]]:
             except DocumentInvalid:
                 # All that is known of it: what it has in place of true or false.
                 faults += [
-                    contract_rules.valid_values.finding(
-                        root.document, contract_rules.breached(breach, f"on {operation.label}")
+                    Raised(
+                        contract_rules.valid_values,
+                        root.document,
+                        contract_rules.breached(breach, f"on {operation.label}"),
                     )
                     for breach in operation_keywords().breaches(operation.node)
                     if breach.keyword == "x-orchet-tool"

@@ -23,7 +23,7 @@ _PROBE = "x-orchet-compensation-probe"
 _NOT_THERE = ("404", "410")
 
 
-@rule("ORC055", "error", "A cancel names what it cancels")
+@rule("ORC055", "error", "A cancel names what it cancels", is_lasting=True)
 def cancel_names_something(subject: Subject) -> Iterator[Problem]:
     """A cancel tool is told by at least one input which obligation is meant."""
     template = subject.compensation.cancel if subject.compensation is not None else None
@@ -165,7 +165,7 @@ def accepted_can_be_followed(subject: Subject) -> Iterator[Problem]:
     )
 
 
-@rule("ORC059", "error", "Conditions read what is declared")
+@rule("ORC059", "error", "Conditions read what is declared", is_lasting=True)
 def conditions_read_what_is_declared(subject: Subject) -> Iterator[Problem]:
     """Each condition over an answer reads what the answer may have, and compares what it may be."""
     tool, probe = subject.tool, _probe_of(subject)

@@ -4,14 +4,13 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.compensation_contract import is_own_reference
+from orchestrator.catalog.compensation_contract import is_lost_with_its_answer, is_own_reference
 from orchestrator.catalog.contract import IRREVERSIBLE, READ_ONLY
 from orchestrator.catalog.expressions import (
     Expression,
     expressions_of,
     input_read,
     parse_filling,
-    reads_only_response,
 )
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
@@ -27,7 +26,7 @@ _ARGS = "x-orchet-compensation-args"
 _PROBE = "x-orchet-compensation-probe"
 
 
-@rule("ORC040", "error", "A side effect can be undone")
+@rule("ORC040", "error", "A side effect can be undone", is_lasting=True)
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
     """A tool with a side effect names its cancel tool, or says that nothing undoes it."""
     # One that names it by something that is no name has a finding of its own.
@@ -45,7 +44,7 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("ORC037", "error", "An effect is declared once")
+@rule("ORC037", "error", "An effect is declared once", is_lasting=True)
 def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
     """What a tool says of reading, of undoing and of its method agrees."""
     for keyword, others in (
@@ -85,7 +84,7 @@ def irreversible_asks(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("ORC041", "error", "The tools of a pair are there")
+@rule("ORC041", "error", "The tools of a pair are there", is_lasting=True)
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
     """Both ends of a pair, and a probe, are tools of one document."""
     for named in (
@@ -105,7 +104,7 @@ def _probe_name(probe: DocumentNode | None) -> DocumentNode | None:
     return probe if probe is None or isinstance(probe.value, str) else probe.at("operationId")
 
 
-@rule("ORC042", "error", "The ends of a pair agree")
+@rule("ORC042", "error", "The ends of a pair agree", is_lasting=True)
 def pair_agrees(subject: Subject) -> Iterator[Problem]:
     """Each end of a pair names the other."""
     ends = (
@@ -128,7 +127,7 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule("ORC043", "error", "A cancel never asks")
+@rule("ORC043", "error", "A cancel never asks", is_lasting=True)
 def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
     """A cancel tool says that rollback asks nobody."""
     if subject.declared("x-orchet-cancel-for") is None:
@@ -142,7 +141,7 @@ def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("ORC044", "error", "A cancel can be filled")
+@rule("ORC044", "error", "A cancel can be filled", is_lasting=True)
 def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
     """Everything the cancel tool requires comes from the forward call."""
     for called, template, pointer in _calls(subject):
@@ -161,7 +160,7 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule("ORC045", "error", "Arguments are inputs")
+@rule("ORC045", "error", "Arguments are inputs", is_lasting=True)
 def args_are_inputs(subject: Subject) -> Iterator[Problem]:
     """Every argument is an input of the tool that is called, a constant one it takes."""
     for called, template, pointer in _calls(subject):
@@ -180,7 +179,7 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-@rule("ORC046", "error", "Expressions find something")
+@rule("ORC046", "error", "Expressions find something", is_lasting=True)
 def expressions_find_something(subject: Subject) -> Iterator[Problem]:
     """Every expression reads something that the forward call has."""
     if subject.tool is None:
@@ -196,23 +195,27 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
                     )
 
 
-@rule("ORC047", "error", "A lost answer can be undone")
+@rule("ORC047", "warning", "A lost answer can be undone")
 def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
     """A call whose answer was lost can still be cancelled."""
-    compensation = subject.compensation
-    if compensation is None or not reads_only_response(compensation.cancel):
+    compensation, tool = subject.compensation, subject.tool
+    if compensation is None or tool is None:
         return
-    if compensation.probe is None or reads_only_response(compensation.probe):
-        yield Problem(
-            subject.pointer_to(_ARGS if subject.declared(_ARGS) else "x-orchet-cancels"),
-            f"{subject.name} cannot be undone when its answer is lost: "
-            f"{compensation.cancel.tool} is fed from the answer only",
-            "let the caller send a client reference and cancel by it, "
-            "or add x-orchet-compensation-probe that finds the resource by what was sent",
-        )
+    peer = subject.peers.get(compensation.cancel.tool)
+    cancel = peer.tool if peer is not None else None
+    if cancel is None or not is_lost_with_its_answer(tool, compensation, cancel):
+        return
+    yield Problem(
+        subject.pointer_to(_ARGS if subject.declared(_ARGS) else "x-orchet-cancels"),
+        f"{subject.name} cannot be undone when its answer is lost: {compensation.cancel.tool} "
+        "needs something of it, so the call is parked",
+        "let the caller send a client reference and cancel by it, add x-orchet-compensation-probe "
+        "that finds the resource by what was sent, or an Idempotency-Key header if the provider "
+        "honours one",
+    )
 
 
-@rule("ORC048", "error", "A probe reads the request")
+@rule("ORC048", "error", "A probe reads the request", is_lasting=True)
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
     """A probe is asked with what was sent: there is no answer to read when it is needed."""
     probe = subject.compensation.probe if subject.compensation is not None else None
@@ -224,7 +227,7 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("ORC049", "error", "A probe only reads")
+@rule("ORC049", "error", "A probe only reads", is_lasting=True)
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
     """A probe changes nothing."""
     probe = subject.compensation.probe if subject.compensation is not None else None
@@ -243,8 +246,8 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     tool = subject.tool
     if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
         return
-    if any(reference_is_own.check(subject)):
-        # ORC052 says what is worse about the same lack.
+    if any(reference_is_own.check(subject)) or any(survives_ambiguity.check(subject)):
+        # ORC052 and ORC047 say what is worse about the same lack.
         return
     yield Problem(
         subject.pointer,
@@ -339,6 +342,9 @@ def reference_is_own(subject: Subject) -> Iterator[Problem]:
         return
     read = [input_read(e, tool) for e in expressions_of(compensation.cancel)]
     sent = [name for name in read if name is not None]
+    if any(survives_ambiguity.check(subject)):
+        # ORC047 says what is worse: the cancel cannot be called at all.
+        return
     if sent and compensation.probe is None and not any(map(is_own_reference, sent)):
         yield Problem(
             subject.pointer_to(_ARGS),

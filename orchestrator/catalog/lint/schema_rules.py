@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
+from orchestrator.catalog.lint.causes import Raised
 from orchestrator.catalog.lint.document_rules import INVALID
-from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Finding, Problem, shortened
+from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Problem, shortened
 from orchestrator.catalog.lint.money_rules import money_problems
 from orchestrator.catalog.lint.openapi_schema import json_schema_breaches
 from orchestrator.catalog.operations import Operation
@@ -23,18 +24,18 @@ ENDLESS = Code("ORC026", "error", "Schemas come to an end")
 _Path = tuple[str, ...]
 
 
-def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool) -> list[Finding]:
+def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool) -> list[Raised]:
     """ORC001, ORC025 to ORC028, ORC062 and ORC063 on the schemas that the tools of a document use.
 
     Those of 3.1 documents are JSON Schema's, and not OpenAPI's.
     """
     found: Counter[Code] = Counter()
-    findings: list[Finding] = []
+    findings: list[Raised] = []
     for code, problem in _problems(exposed, is_3_1=is_3_1):
         found[code] += 1
         if found[code] <= MOST_FINDINGS:
             short = replace(problem, message=shortened(problem.message))
-            findings.append(code.finding(document, short))
+            findings.append(Raised(code, document, short))
     return findings
 
 

@@ -2,12 +2,17 @@
 
 from collections.abc import Iterator
 
+from orchestrator.catalog.inputs import is_json
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.catalog.tool import Effect, InputBinding
+from orchestrator.catalog.tool import Effect
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.openapi_dialect import ANNOTATIONS
 from orchestrator.json_schema.walker import COMPOSITIONS
 
+_WITHOUT_CONTENT = frozenset({"204", "205", "304"})
+"""Statuses whose answers have no content, whatever a document says."""
 _STRING_LIMITS = frozenset({"const", "enum", "format", "maxLength", "pattern"})
 _NUMBER_LIMITS = frozenset(
     {"const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"}
@@ -23,43 +28,43 @@ def compiles(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             subject.fault.pointer,
             subject.fault.reason,
-            "correct this place; the rest of the tool was not examined",
+            subject.fault.remedy or "correct this place; the tool is skipped until then",
         )
 
 
-@rule("ORC020", "error", "The input is an object")
+@rule("ORC020", "note", "The input is an object")
 def object_shaped(subject: Subject) -> Iterator[Problem]:
-    """The body, if any, is an object."""
-    for binding, schema, _ in _inputs(subject):
-        is_object = schema.get("type") == "object" or _COMPOSED & schema.keys()
-        if binding.location == "body" and not binding.field and not is_object:
+    """The JSON of a body, if any, is an object."""
+    for found in subject.inputs:
+        is_object = found.schema.get("type") == "object" or _COMPOSED & found.schema.keys()
+        if found.is_whole_body and not is_object and _is_json_body(subject):
             yield Problem(
                 subject.pointer_to("requestBody"),
-                f"the body of {subject.name} is not an object, so it appears as {binding.name!r}",
-                "wrap it: an object whose properties name what is sent",
+                f"the body of {subject.name} is not an object, so it appears as "
+                f"{found.binding.name!r}",
+                "wrap it, if the provider can still change it: an object whose properties name "
+                "what is sent",
             )
 
 
-@rule("ORC021", "warning", "Inputs state their limits")
+@rule("ORC021", "note", "Inputs state their limits")
 def constrained_inputs(subject: Subject) -> Iterator[Problem]:
     """Each input states what it may be."""
-    for binding, schema, pointer in _inputs(subject):
-        if (missing := _missing_limit(schema)) is not None:
-            yield Problem(
-                pointer,
-                f"the input {binding.name!r} of {subject.name} states no limits",
-                f"add {missing}",
-            )
+    for found in subject.inputs:
+        if not found.is_whole_body and (missing := _missing_limit(found.schema)) is not None:
+            place = found.schema_pointer or subject.pointer_to("requestBody")
+            text = f"the input {found.binding.name!r} of {subject.name} states no limits"
+            yield Problem(place, text, f"add {missing}")
 
 
 @rule("ORC022", "warning", "Inputs are described")
 def described_inputs(subject: Subject) -> Iterator[Problem]:
     """Each input is described."""
-    for binding, schema, pointer in _inputs(subject):
-        if not schema.get("description") and "$ref" not in schema:
+    for found in subject.inputs:
+        if not found.schema.get("description") and "$ref" not in found.schema:
             yield Problem(
-                pointer,
-                f"the input {binding.name!r} of {subject.name} is not described",
+                found.pointer or subject.pointer_to("requestBody"),
+                f"the input {found.binding.name!r} of {subject.name} is not described",
                 "say in a few words what belongs there",
             )
 
@@ -72,53 +77,49 @@ def body_is_required(subject: Subject) -> Iterator[Problem]:
         body = subject.operation.node.at("requestBody")
         if body is not None and body.at("required") is None:
             yield Problem(
-                subject.pointer_to("requestBody"),
+                body.pointer,
                 f"{subject.name} has required properties in a body that may be left out",
                 "add `required: true` to the requestBody, or `required: false` if that is meant",
             )
 
 
-@rule("ORC024", "error", "Success is structured JSON")
+@rule("ORC024", "warning", "What is read is declared")
 def structured_answer(subject: Subject) -> Iterator[Problem]:
-    """A success is answered with structured JSON."""
+    """A tool that only reads declares what it answers, and JSON that it answers has a type."""
     tool = subject.tool
     if tool is None:
         return
-    if tool.output_schema is None:
-        # The answer to a cancel is read by nobody when its status says it all.
-        if tool.effect is not Effect.CANCEL:
-            yield _unstructured(subject, "declares no JSON answer")
-    elif not _is_structured(tool.output_schema):
-        yield _unstructured(subject, "answers JSON without a structure")
+    if tool.output_schema is not None:
+        if not tool.output_schema.keys() - ANNOTATIONS:
+            yield _undeclared(subject, "answers JSON of which nothing is declared")
+    elif tool.effect is Effect.READ and not any(map(_tells, _successes(subject))):
+        yield _undeclared(subject, "reads something, and no answer of it is declared")
 
 
-def _unstructured(subject: Subject, what: str) -> Problem:
+def _undeclared(subject: Subject, what: str) -> Problem:
     return Problem(
         subject.pointer_to("responses"),
         f"{subject.name} {what}",
-        "declare the properties of its 2xx answer: cards, receipts and later steps read them",
+        "declare the schema of its answer: cards, receipts and later steps read its properties",
     )
 
 
-def _is_structured(schema: JsonObject) -> bool:
-    if schema.get("type") == "array":
-        items = schema.get("items")
-        return isinstance(items, dict) and _is_structured(items)
-    return bool(schema.get("properties")) or bool(_COMPOSED & schema.keys())
+def _successes(subject: Subject) -> Iterator[tuple[str, DocumentNode]]:
+    """The answers that are no failure, those that lead elsewhere included."""
+    responses = dict(subject.operation.node.items("responses"))
+    wanted = [status for status in responses if status[:1] in "23"] or ["default"]
+    yield from ((status, responses[status]) for status in wanted if status in responses)
 
 
-def _inputs(subject: Subject) -> Iterator[tuple[InputBinding, JsonObject, str]]:
-    """Each input, its schema, and where it is declared: its parameter, else the body."""
-    if (tool := subject.tool) is None:
-        return
-    declared = {
-        (parameter.require("in").value, parameter.require("name").value): parameter.pointer
-        for parameter in subject.operation.parameters()
-    }
-    body = subject.pointer_to("requestBody")
-    for binding in tool.bindings:
-        pointer = declared.get((binding.location, binding.field), body)
-        yield binding, tool.properties[binding.name], pointer
+def _tells(answer: tuple[str, DocumentNode]) -> bool:
+    """Whether there is nothing to declare of an answer, or something is declared."""
+    status, response = answer
+    has_none = status in _WITHOUT_CONTENT or status.startswith("3")
+    return has_none or bool(dict(response.items("content")))
+
+
+def _is_json_body(subject: Subject) -> bool:
+    return subject.tool is not None and is_json(subject.tool.body_content_type or "")
 
 
 def _missing_limit(schema: JsonObject) -> str | None:

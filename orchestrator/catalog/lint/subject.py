@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
+from orchestrator.catalog.lint.declared_inputs import Input, inputs_of
 from orchestrator.catalog.lint.keyword_values import Breach, operation_keywords, without
+from orchestrator.catalog.lint.prose import Prose
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.peers import Peers
 from orchestrator.catalog.tool import Compensation, Tool
 from orchestrator.catalog.tool_names import name_tools, place_of
 from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 
 
@@ -28,6 +32,10 @@ class Subject:
     """What its keywords hold and do not take."""
     peers: Mapping[str, "Subject"] = field(default_factory=dict)
     """The tools of the same document, itself included, by operationId and by name."""
+    called_back: frozenset[str] = frozenset()
+    """The names of those of them that cancel, or tell what became of a call."""
+    prose: Prose = field(default_factory=lambda: Prose({}))
+    """The words of the document."""
 
     @property
     def name(self) -> str:
@@ -53,8 +61,19 @@ class Subject:
         found = self.operation.node.raw(keyword)
         return found.pointer if found is not None else self.pointer
 
+    @cached_property
+    def inputs(self) -> tuple[Input, ...]:
+        """Each input, and where it is declared; none when the tool does not compile."""
+        return tuple(inputs_of(self.operation, self.tool)) if self.tool is not None else ()
 
-def subjects(exposed: Iterable[Operation]) -> list[Subject]:
+    @property
+    def is_called_by_rollback(self) -> bool:
+        """Whether a rollback calls it: to cancel, or to find out."""
+        is_named = self.tool is not None and self.tool.name in self.called_back
+        return is_named or self.declared("x-orchet-cancel-for") is not None
+
+
+def subjects(root: JsonObject, exposed: Iterable[Operation]) -> list[Subject]:
     """The tools of one document, each knowing the others."""
     listed = list(exposed)
     names = name_tools(listed)
@@ -65,7 +84,9 @@ def subjects(exposed: Iterable[Operation]) -> list[Subject]:
     whole = [_with_compensation(subject, known) for subject in compiled]
     peers = {s.operation.operation_id: s for s in whole if s.operation.operation_id is not None}
     peers |= {s.tool.name: s for s in whole if s.tool is not None}
-    return [replace(subject, peers=peers) for subject in whole]
+    called = frozenset(t.tool for s in whole if s.compensation for t in s.compensation.templates)
+    prose = Prose(root)
+    return [replace(s, peers=peers, called_back=called, prose=prose) for s in whole]
 
 
 def _compiled(operation: Operation, name: str) -> Subject:

@@ -1,40 +1,37 @@
 """Rules on how a tool is called and described."""
 
-import re
 from collections.abc import Iterator
 
 from orchestrator.catalog.lint.finding import Problem, rule
+from orchestrator.catalog.lint.jargon import jargon_in
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool_names import TOOL_NAME
 
 _FEWEST_WORDS = 5
-_CAMEL_CASE = re.compile(r"\b[a-z]+[A-Z]\w*\b")
-_JARGON = re.compile(
-    r"\b(?:endpoint|payload|request body|query param\w*|http|rest api|json|idempoten\w+|"
-    r"crud|dto|upsert|webhook|uuid|boolean|nullable|enum)\b",
-    re.IGNORECASE,
-)
 
 
-@rule("ORC010", "error", "A tool has a usable operationId")
+@rule("ORC010", "note", "A tool has a usable operationId")
 def usable_name(subject: Subject) -> Iterator[Problem]:
     """The operationId is there and can name a tool."""
     name = subject.operation.operation_id
+    called = f", so it is called {subject.tool.name}" if subject.tool is not None else ""
     if name is None:
         yield Problem(
             subject.pointer,
-            f"{subject.name} has no operationId",
+            f"{subject.name} has no operationId{called}",
             "add one: it becomes the name of the tool and should never change",
+            cause="no name",
         )
     elif not TOOL_NAME.fullmatch(name):
         yield Problem(
             subject.pointer_to("operationId"),
-            f"the operationId {name!r} cannot name a tool",
+            f"the operationId {name!r} cannot name a tool{called}",
             "use letters, digits, _ and - only, 64 at most, beginning with a letter",
+            cause="unusable names",
         )
 
 
-@rule("ORC012", "error", "A tool has a summary")
+@rule("ORC012", "warning", "A tool has a summary")
 def has_summary(subject: Subject) -> Iterator[Problem]:
     """There is a summary."""
     if not _text(subject, "summary"):
@@ -45,10 +42,10 @@ def has_summary(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("ORC013", "error", "A tool is described")
+@rule("ORC013", "warning", "A tool is described")
 def has_description(subject: Subject) -> Iterator[Problem]:
-    """There is a description of more than a few words."""
-    if not _is_described(_text(subject, "description")):
+    """Its description, or else its summary, has more than a few words."""
+    if not any(_is_described(_text(subject, keyword)) for keyword in ("description", "summary")):
         yield Problem(
             subject.pointer_to("description"),
             f"{subject.name} is not described",
@@ -56,17 +53,16 @@ def has_description(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("ORC014", "warning", "Words are plain")
+@rule("ORC014", "note", "Words are plain")
 def plain_language(subject: Subject) -> Iterator[Problem]:
-    """Summary and description are free of the provider's jargon."""
+    """Summary and description are free of abbreviations and names that only insiders know."""
     for keyword in ("summary", "description"):
-        text = _text(subject, keyword)
-        found = _JARGON.search(text) or _CAMEL_CASE.search(text)
-        if found is not None:
+        for found in jargon_in(_text(subject, keyword), subject.prose):
             yield Problem(
                 subject.pointer_to(keyword),
-                f"the {keyword} of {subject.name} says {found.group()!r}",
-                "write for the person who asks, not for the programmer who calls",
+                f"the {keyword} of {subject.name} says {found.word!r}, {found.reason}",
+                "spell it out, or write what a person would call it: requests are matched by words",
+                cause=found.word,
             )
 
 
@@ -79,6 +75,7 @@ def explicit_scope(subject: Subject) -> Iterator[Problem]:
             subject.pointer_to("description"),
             f"the description of {subject.name} does not tell its scope",
             "write 'Use this when ...' and 'Returns ...'",
+            cause="scope",
         )
 
 

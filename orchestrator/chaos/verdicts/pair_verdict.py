@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator.catalog.expressions import reads_only_response
+from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
 from orchestrator.catalog.tool import Compensation, Effect, Tool
 from orchestrator.chaos.scenarios.pair_cases import PairCase
 from orchestrator.chaos.verdicts.report import Flaw
@@ -48,12 +48,15 @@ class Trial:
     made: int
     cancelled: int
     prompts: int
+    cancel: Tool | None = None
+    """What undoes the tool."""
 
 
 def flaws_of_contract(tool: Tool, cancel: Tool | None) -> Iterator[Flaw]:
     """What is wrong before anything is tried."""
     if tool.effect is Effect.WRITE and not tool.irreversible:
         yield Flaw(
+            code="ORC040",
             why=f"{tool.name} changes something and names no tool that undoes it",
             mend="add x-orchet-cancels with the operationId of its cancel counterpart, "
             "x-orchet-irreversible: true if nothing undoes it, or x-orchet-read-only: true if it "
@@ -61,6 +64,7 @@ def flaws_of_contract(tool: Tool, cancel: Tool | None) -> Iterator[Flaw]:
         )
     if cancel is not None and cancel.needs_confirmation:
         yield Flaw(
+            code="ORC043",
             why=f"{cancel.name} undoes {tool.name} and asks for a confirmation",
             mend=f"set x-orchet-requires-confirmation: false on {cancel.name}",
         )
@@ -115,10 +119,11 @@ def _refusal(result: MissionResult) -> str:
 def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
     contract = trial.tool.compensation
     assert contract is not None
-    if trial.case.is_ambiguous and _is_blind(contract) and trial.tool.idempotency_header is None:
+    if trial.case.is_ambiguous and _is_blind(trial, contract):
         return Flaw(
-            why=f"when the answer never comes, {contract.cancel.tool} cannot be called: it is fed "
-            "from the answer alone, and no probe finds what was made",
+            code="ORC047",
+            why=f"when the answer never comes, {contract.cancel.tool} cannot be called: it needs "
+            "something of the answer, and no probe finds what was made",
             mend=_SURVIVE,
         )
     if trial.case is PairCase.CANCEL_ANSWER_LOST and trial.cancelled:
@@ -128,8 +133,9 @@ def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
     return Flaw(why=obligation.note, mend=_FILL)
 
 
-def _is_blind(contract: Compensation) -> bool:
-    return contract.probe is None and reads_only_response(contract.cancel)
+def _is_blind(trial: Trial, contract: Compensation) -> bool:
+    cancel = trial.cancel
+    return cancel is not None and is_lost_with_its_answer(trial.tool, contract, cancel)
 
 
 def _mend_of_leftover(obligation: Obligation) -> str:

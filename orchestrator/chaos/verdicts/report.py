@@ -74,6 +74,8 @@ class Flaw(Record):
 
     why: str
     mend: str
+    code: str = ""
+    """Of the linter's finding that says the same by reading; '' where only a trial tells."""
 
 
 class PairCheck(Record):

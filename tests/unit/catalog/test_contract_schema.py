@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[3]
 SCHEMA: Any = json.loads((ROOT / "specs/x-orchet.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = OAS31Validator(SCHEMA)
 KEYWORDS: list[str] = sorted(SCHEMA["properties"])
+COMPILED = [keyword for keyword in KEYWORDS if keyword != "x-orchet-lint-ignore"]
+"""All but the one that is said to the linter alone."""
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 
 AT_KEYWORD = {
@@ -192,7 +194,7 @@ values = st.one_of(
 )
 
 
-@given(keyword=st.sampled_from(KEYWORDS), value=values)
+@given(keyword=st.sampled_from(COMPILED), value=values)
 @example(keyword="x-orchet-compensation-max-attempts", value=3.0)
 @example(keyword="x-orchet-compensation-timeout", value=True)
 @example(keyword="x-orchet-compensation-timeout", value=1e-9)

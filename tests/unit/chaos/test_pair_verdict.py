@@ -9,6 +9,7 @@ from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation, fake_tool
 
+DROP = fake_tool("drop", effect=Effect.CANCEL)
 BLIND = Compensation(cancel=ToolCallTemplate(tool="drop", arguments={"id": "$response.body#/id"}))
 
 
@@ -50,9 +51,11 @@ def test_a_cancel_fed_from_a_lost_answer_is_told() -> None:
         update={"compensation": BLIND}
     )
 
-    (flaw,) = flaws_of_trial(trial(ObligationState.PARKED, tool=blind, case=PairCase.ANSWER_LOST))
+    lost = trial(ObligationState.PARKED, tool=blind, case=PairCase.ANSWER_LOST, cancel=DROP)
 
-    assert "fed from the answer alone, and no probe" in flaw.why
+    (flaw,) = flaws_of_trial(lost)
+
+    assert "needs something of the answer, and no probe" in flaw.why
     assert "client reference" in flaw.mend
     assert "probe" in flaw.mend
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -96,34 +96,72 @@ def test_lint_exits_0_on_warnings_only(run: Run, crm: Path, ours: Path) -> None:
     ran = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
 
     assert ran.exit_code == 0
-    assert ran.stdout.startswith("ours.yaml:2: ours.yaml/actions/0: warning ORC003: ")
+    assert ran.stdout.splitlines()[2].startswith(
+        "ours.yaml:2: ours.yaml/actions/0: warning ORC003: "
+    )
     assert ran.stdout.endswith("0 errors, 1 warnings, 0 notes\n")
 
 
 def test_lint_exits_1_on_errors_and_says_where_they_are(run: Run, crm: Path, ours: Path) -> None:
     """File and line of the document that was read, though an overlay made it a tool."""
-    crm.write_text(crm.read_text().replace("Show a customer.", "''"))
+    crm.write_text(crm.read_text().replace("https://crm.example", "/crm"))
 
     ran = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
 
     lines = crm.read_text().splitlines()
-    line = next(n for n, text in enumerate(lines, start=1) if "summary" in text)
+    line = lines.index("servers:") + 1
     assert ran.exit_code == 1
-    assert ran.stdout.splitlines()[0] == (
-        f"crm.yaml:{line}: crm/paths/~1customers~1{{id}}/get/summary: error ORC012: "
-        "customer_get has no summary"
+    assert ran.stdout.splitlines()[2] == (
+        f"crm.yaml:{line}: crm/servers: error ORC035: "
+        "customer_get has no server with a host: '/crm'"
     )
+
+
+def test_lint_leaves_out_what_nobody_wants_to_be_told(run: Run, crm: Path, ours: Path) -> None:
+    """Except what a rollback depends on, and codes that there are not."""
+    crm.write_text(crm.read_text().replace("Show a customer.", "''"))
+    lint = ("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
+
+    heeded = run(*lint, "--ignore", "ORC012", "--ignore", "ORC021")
+    lasting, unknown = run(*lint, "--ignore", "ORC040"), run(*lint, "--ignore", "ORC999")
+
+    assert (heeded.exit_code, heeded.stdout) == (0, "nothing to mend (1 suppressed)\n")
+    assert (lasting.exit_code, unknown.exit_code) == (2, 2)
+    assert "ORC040 cannot be ignored" in lasting.stderr
+    assert "there is no code 'ORC999'" in unknown.stderr
+
+
+def test_lint_shows_all_when_asked_to(run: Run, crm: Path, ours: Path) -> None:
+    """Of each code the first few, unless."""
+    document = yaml.safe_load(crm.read_text())
+    crm.write_text(yaml.safe_dump(with_inputs_of_no_limits(document, 9)))
+
+    few = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
+    whole = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml", "--all")
+
+    assert few.stdout.count("states no limits") == 5
+    assert "ORC021: 4 more; --all shows them" in few.stdout
+    assert whole.stdout.count("states no limits") == 9
+
+
+def with_inputs_of_no_limits(document: Any, number: int) -> Any:
+    """The document of customers with so many inputs more."""
+    document["paths"]["/customers/{id}"]["get"]["parameters"] += [
+        {"name": f"f{n}", "in": "query", "description": "Any.", "schema": {"type": "string"}}
+        for n in range(number)
+    ]
+    return document
 
 
 def test_lint_writes_json_and_sarif_with_files(run: Run, crm: Path, ours: Path) -> None:
     """For programs: one document on standard output, the same exit code."""
-    crm.write_text(crm.read_text().replace("Show a customer.", "''"))
+    crm.write_text(crm.read_text().replace("https://crm.example", "/crm"))
     lint = ("tools", "lint", "crm.yaml", "--overlay", "ours.yaml", "--format")
 
     as_json, as_sarif = run(*lint, "json"), run(*lint, "sarif")
 
     assert (as_json.exit_code, as_sarif.exit_code) == (1, 1)
-    assert [(f["code"], f["file"]) for f in as_json.json["findings"]] == [("ORC012", "crm.yaml")]
+    assert [(f["code"], f["file"]) for f in as_json.json["findings"]] == [("ORC035", "crm.yaml")]
     (location,) = as_sarif.json["runs"][0]["results"][0]["locations"]
     assert location["physicalLocation"]["artifactLocation"] == {"uri": "crm.yaml"}
 

@@ -6,7 +6,9 @@ from typing import Any
 POST, GET, CANCEL = ("/orders", "post"), ("/orders", "get"), ("/cancel", "post")
 AT_POST, AT_GET = "/paths/~1orders/post", "/paths/~1orders/get"
 AT_CANCEL = "/paths/~1cancel/post"
+AT_BODY = f"{AT_CANCEL}/requestBody/content/application~1json/schema"
 PREFIX = "x-orchet-compensation-"
+IGNORED_AT_GET = f"{AT_GET}/x-orchet-lint-ignore/0"
 ANSWER = "/responses/200/content/application~1json/schema"
 Change = Callable[[dict[str, Any]], object]
 
@@ -156,8 +158,15 @@ def secured(scheme: dict[str, Any]) -> Change:
     return change
 
 
+def beside_the_tools(shop: dict[str, Any]) -> None:
+    """A schema that is none, in a document of OpenAPI 3.0, which no tool refers to."""
+    shop["openapi"] = "3.0.3"
+    shop["components"] = {"schemas": {"Unused": {"type": 7}}}
+
+
 def without_reference(shop: dict[str, Any]) -> None:
     """The order can only be cancelled by the id in its answer, and nothing finds it otherwise."""
+    operation(shop, POST)["parameters"] = []
     operation(shop, POST)[PREFIX + "args"].pop("client_reference")
     operation(shop, POST).pop(PREFIX + "probe")
 
@@ -196,30 +205,38 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC001", lambda s: s["info"].pop("title"), "/info"),
     ("ORC001", lambda s: s.update(openapi="3.3.0"), ""),
     ("ORC002", in_answer(GET, {"$ref": "#/components/schemas/Order"}), f"{AT_GET}{ANSWER}"),
+    (
+        "ORC004",
+        lambda s: s.update(tags=[{"name": "a", "description": None}]),
+        "/tags/0/description",
+    ),
+    ("ORC004", beside_the_tools, "/components/schemas/Unused/type"),
     ("ORC010", put(GET, operationId=None), AT_GET),
     ("ORC010", put(GET, operationId="find it"), f"{AT_GET}/operationId"),
     ("ORC011", put(GET, operationId="shop_cancel_order"), f"{AT_CANCEL}/operationId"),
     ("ORC012", put(GET, summary=None), AT_GET),
-    ("ORC013", put(GET, description="Order."), f"{AT_GET}/description"),
-    ("ORC014", put(GET, summary="Calls the orders endpoint."), f"{AT_GET}/summary"),
-    ("ORC014", put(GET, summary="Finds by clientReference."), f"{AT_GET}/summary"),
+    ("ORC013", put(GET, summary="Order.", description="An order."), f"{AT_GET}/description"),
+    ("ORC014", put(GET, summary="Sends an OrderCreateRQ to it."), f"{AT_GET}/summary"),
+    ("ORC014", put(GET, summary="Finds the PNR of a traveler."), f"{AT_GET}/summary"),
+    ("ORC014", put(GET, summary="Finds by articleReference."), f"{AT_GET}/summary"),
     ("ORC015", put(GET, description="Finds an order of the shop."), f"{AT_GET}/description"),
     (
         "ORC021",
         in_body(CANCEL, properties={"order_id": {"type": "string", "description": "x"}}),
-        f"{AT_CANCEL}/requestBody",
+        f"{AT_BODY}/properties/order_id",
     ),
     (
         "ORC022",
         in_body(CANCEL, properties={"order_id": {"type": "string", "maxLength": 9}}),
-        f"{AT_CANCEL}/requestBody",
+        f"{AT_BODY}/properties/order_id",
     ),
     (
         "ORC023",
         lambda s: operation(s, POST)["requestBody"].pop("required"),
         f"{AT_POST}/requestBody",
     ),
-    ("ORC024", put(GET, responses={"204": {"description": "x"}}), f"{AT_GET}/responses"),
+    ("ORC024", put(GET, responses={"200": {"description": "x"}}), f"{AT_GET}/responses"),
+    ("ORC024", in_answer(GET, {"description": "Something."}), f"{AT_GET}/responses"),
     (
         "ORC025",
         in_answer(GET, {"properties": {"a": {"type": "string", "pattern": "("}}}),
@@ -321,6 +338,7 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC046", args(order_id="$response.body#/id"), f"{AT_POST}/{PREFIX}args"),
     ("ORC046", args(order_id="$request.query.id"), f"{AT_POST}/{PREFIX}args"),
     ("ORC047", without_reference, f"{AT_POST}/{PREFIX}args"),
+    ("ORC065", put(GET, x_orchet_lint_ignore=[{"code": "ORC024", "reason": "x"}]), IGNORED_AT_GET),
     ("ORC048", probe_args(client_reference="$response.body#/order_id"), f"{AT_POST}/{PREFIX}probe"),
     ("ORC049", probe_with("shop_cancel_order"), f"{AT_POST}/{PREFIX}probe"),
     ("ORC050", put(POST, parameters=[]), AT_POST),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.lint import CODES, Finding
+from orchestrator.catalog.lint import CODES, Finding, Suppression
 from orchestrator.catalog.lint.lint_report import as_json, as_sarif, as_text
 from orchestrator.catalog.source_lines import SourceLine
 
@@ -26,11 +26,11 @@ PLACES = {("shop", FINDINGS[0].pointer): SourceLine("apis/my shop.yaml", 12)}
 
 
 def test_text_says_where_what_and_how_to_mend_it() -> None:
-    """Two lines for each finding and one that counts."""
+    """Two lines for each finding, after those that count, and one that counts at the end."""
     lines = as_text(FINDINGS).splitlines()
 
-    assert lines[0] == ("shop/paths/~1orders/post/x-orchet-cancels: error ORC041: it names nobody")
-    assert lines[1].strip() == "name somebody"
+    assert lines[3] == ("shop/paths/~1orders/post/x-orchet-cancels: error ORC041: it names nobody")
+    assert lines[4].strip() == "name somebody"
     assert lines[-1] == "1 errors, 0 warnings, 1 notes"
 
 
@@ -38,8 +38,65 @@ def test_text_begins_with_the_line_of_a_file_where_it_is_known() -> None:
     """As editors and terminals make a link of it."""
     lines = as_text(FINDINGS, PLACES).splitlines()
 
-    assert lines[0].startswith("apis/my shop.yaml:12: shop/paths/~1orders/post/x-orchet-cancels: ")
-    assert lines[2].startswith("shop: note")
+    assert lines[3].startswith("apis/my shop.yaml:12: shop/paths/~1orders/post/x-orchet-cancels: ")
+    assert lines[5].startswith("shop: note")
+
+
+def test_text_begins_with_a_summary_by_code() -> None:
+    """Errors first; with how many tools are concerned, where one finding speaks of many."""
+    many = FINDINGS[1].model_copy(update={"operations": 658})
+
+    lines = as_text([many, FINDINGS[0]]).splitlines()
+
+    assert [line.split() for line in lines[:3]] == [
+        ["ORC041", "1", "error", "The", "tools", "of", "a", "pair", "are", "there"],
+        [
+            *["ORC015", "1", "note", "A", "description", "tells", "its", "scope"],
+            "(658",
+            "operations)",
+        ],
+        [],
+    ]
+
+
+def test_text_shows_the_first_of_each_code_and_says_how_to_see_the_others() -> None:
+    """What comes once is not lost among what comes hundreds of times."""
+    many = [FINDINGS[0].model_copy(update={"pointer": f"/p/{n}"}) for n in range(9)]
+
+    short, whole = as_text([*many, FINDINGS[1]]), as_text([*many, FINDINGS[1]], most=None)
+
+    assert short.count("it names nobody") == 5
+    assert "ORC041: 4 more; --all shows them" in short
+    assert "shop: note ORC015" in short
+    assert whole.count("it names nobody") == 9
+    assert "--all" not in whole
+
+
+def test_what_is_suppressed_is_counted_and_not_shown() -> None:
+    """Programs are given it, with its reason."""
+    because = Suppression(kind="inSource", reason="the provider is gone")
+    found = [FINDINGS[0].model_copy(update={"suppressed": because}), FINDINGS[1]]
+
+    text, listed = as_text(found), json.loads(as_json(found))
+    results = json.loads(as_sarif(found))["runs"][0]["results"]
+
+    assert "ORC041" not in text
+    assert text.endswith("0 errors, 0 warnings, 1 notes (1 suppressed)")
+    assert (listed["errors"], listed["suppressed"]) == (0, 1)
+    assert listed["findings"][0]["suppressed"] == because.model_dump()
+    assert [result.get("suppressions") for result in results] == [
+        [{"kind": "inSource", "justification": "the provider is gone"}],
+        None,
+    ]
+
+
+def test_sarif_gives_no_reason_where_there_is_none() -> None:
+    """What was left out on the command line."""
+    found = FINDINGS[0].model_copy(update={"suppressed": Suppression(kind="external")})
+
+    (result,) = json.loads(as_sarif([found]))["runs"][0]["results"]
+
+    assert result["suppressions"] == [{"kind": "external"}]
 
 
 def test_text_of_nothing_says_so() -> None:
@@ -72,7 +129,9 @@ def test_json_names_file_and_line_where_they_are_known() -> None:
     first, second = json.loads(as_json(FINDINGS, PLACES))["findings"]
 
     assert (first["file"], first["line"]) == ("apis/my shop.yaml", 12)
-    assert second.keys() == {"code", "severity", "document", "pointer", "message", "mend"}
+    assert second.keys() == {
+        *{"code", "severity", "document", "pointer", "message", "mend", "operations"}
+    }
 
 
 def test_sarif_names_the_line_of_a_file_as_a_uri() -> None:

@@ -1,0 +1,63 @@
+"""Words of a text that only those who wrote a document, or a program for it, understand."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestrator.catalog.lint.common_words import is_common
+from orchestrator.catalog.lint.prose import Prose, folded
+from orchestrator.core import currencies
+
+_NOT_PROSE = re.compile(
+    r"```.*?```|``.*?``|`[^`\n]*`|<code>.*?</code>|<[^>\n]*>|\]\([^)\s]*\)|\{[^}\n]*\}"
+    r"|\"[^\"\n]*\"|\b\w+://\S+|\S+@\S+|\b\d[\d.,]*\s?[A-Za-z]+",
+    re.DOTALL,
+)
+"""Code, tags, addresses, units, and what is quoted: a text that shows a name does not speak it."""
+_TOKEN = re.compile(r"(?<![\w./:@#$&=-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*(?![\w=]|[./:@]\w)")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_ABBREVIATION = re.compile(r"([A-Z]{2,5})s?")
+_CAMEL_CASE = re.compile(r"[a-z]{3,}[A-Z]+[a-z][A-Za-z0-9]*")
+"""Of fewer small letters before the first capital brands are made, or before capitals alone."""
+_PASCAL_CASE = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z]*")
+
+
+@dataclass(frozen=True)
+class Jargon:
+    """A word, and why it is none of everyday language."""
+
+    word: str
+    reason: str
+
+
+def jargon_in(text: str, prose: Prose) -> Iterator[Jargon]:
+    """Each such word of a text, once.
+
+    None is what the document is about, nor a field that a caller fills in or reads: a text that
+    tells of `offer_id` tells what to do with it.
+    """
+    seen: set[str] = set()
+    for word in _TOKEN.findall(_NOT_PROSE.sub(" ", text)):
+        if word not in seen and not is_common(word) and word not in prose.subjects:
+            seen.add(word)
+            if word in prose.fields:
+                continue
+            if _is_name(word, prose):
+                yield Jargon(word, "which is a name that programs use")
+            elif (short := _ABBREVIATION.fullmatch(word)) and _is_obscure(short[1], prose):
+                yield Jargon(short[1], "which the document nowhere spells out")
+
+
+def _is_name(word: str, prose: Prose) -> bool:
+    if "_" in word or _CAMEL_CASE.fullmatch(word):
+        return True
+    if not _PASCAL_CASE.fullmatch(word):
+        return False
+    # Two words in one are often a brand, three are a name that somebody made for a program.
+    return len(_PARTS.findall(word)) > 2 or folded(word) in prose.names
+
+
+def _is_obscure(short: str, prose: Prose) -> bool:
+    if any(map(is_common, (short, short.lower()))) or currencies.exists(short):
+        return False
+    return short not in prose.subjects and short not in prose.spelled_out

@@ -1,0 +1,112 @@
+"""The words of a document: which abbreviations they spell out, and what the document names."""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from orchestrator.core.record import JsonObject
+
+_TEXTS = ("title", "summary", "description")
+_SMALL = frozenset({"a", "an", "and", "by", "de", "for", "in", "of", "on", "or", "the", "to"})
+"""Words that an abbreviation may pass over."""
+_WORD = re.compile(r"[^\W\d_]+")
+_NAMES = re.compile(r"[A-Z][a-z]\w*(?:[ \n/-]+(?:(?:of|and|for|in|on|the|to) )*[A-Z][a-z]\w*)+")
+_IN_BRACKETS = re.compile(r"\(\W{0,2}([A-Z][A-Za-z]{1,6}?)s?\W{0,2}\)")
+_BEFORE_WORDS = re.compile(r"\b([A-Z]{2,7})s?\W{0,3}[(\u2014:=-]")
+_NEAR = 90
+"""Characters before or after an abbreviation in which its words stand."""
+_LONGEST = 7
+
+
+class Prose:
+    """What can be read in a document; looked for when a rule first asks."""
+
+    def __init__(self, root: JsonObject) -> None:
+        """Take the document."""
+        self._root = root
+
+    @cached_property
+    def subjects(self) -> frozenset[str]:
+        """The words of its own title and of its tags: what it is about, its readers know."""
+        info, tags = self._root.get("info"), self._root.get("tags")
+        listed = tags if isinstance(tags, list) else []
+        told = [tag.get("name") for tag in listed if isinstance(tag, dict)]
+        told.append(info.get("title") if isinstance(info, dict) else None)
+        return frozenset(word for text in told for word in _WORD.findall(str(text)))
+
+    @cached_property
+    def spelled_out(self) -> frozenset[str]:
+        """The abbreviations, in capitals, whose words stand somewhere."""
+        return frozenset(found for text in self._read[0] for found in _abbreviations(text))
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """What a caller fills in and reads: properties, parameters, and their listed values."""
+        return frozenset(self._read[1])
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """What its schemas and operations are called, without the marks of how that is written."""
+        return frozenset(map(folded, self._read[2]))
+
+    @cached_property
+    def _read(self) -> tuple[set[str], set[str], set[str]]:
+        """All texts, all fields, and the names of what is no field."""
+        texts: set[str] = set()
+        fields: set[str] = set()
+        names: set[str] = set()
+        waiting: list[object] = [self._root]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                texts.update(t for key in _TEXTS if isinstance(t := value.get(key), str))
+                fields.update(_fields(value))
+                names.update(_names(value))
+                waiting += value.values()
+            elif isinstance(value, list):
+                waiting += value
+        return texts, fields, names
+
+
+def folded(name: str) -> str:
+    """A name without the marks of how it is written: orderId, order_id and order-id are one."""
+    return "".join(c for c in name.lower() if c.isalnum())
+
+
+def _fields(value: dict[str, object]) -> Iterator[str]:
+    properties, listed, name = value.get("properties"), value.get("enum"), value.get("name")
+    yield from properties if isinstance(properties, dict) else ()
+    yield from (v for v in listed if isinstance(v, str)) if isinstance(listed, list) else ()
+    if isinstance(name, str) and "in" in value:
+        yield name
+
+
+def _names(value: dict[str, object]) -> Iterator[str]:
+    schemas, operation_id = value.get("schemas"), value.get("operationId")
+    yield from schemas if isinstance(schemas, dict) else ()
+    if isinstance(operation_id, str):
+        yield operation_id
+
+
+def _abbreviations(text: str) -> Iterator[str]:
+    """What the words of a text are spelt out for."""
+    for run in _NAMES.findall(text):
+        initials = "".join(w[0] for w in _WORD.findall(run) if w.lower() not in _SMALL).upper()
+        for begin in range(len(initials)):
+            for end in range(begin + 2, min(begin + _LONGEST, len(initials)) + 1):
+                yield initials[begin:end]
+    for found in _IN_BRACKETS.finditer(text):
+        words = text[max(0, found.start() - _NEAR) : found.start()]
+        if any(i.endswith(found[1].upper()) for i in _initials(words)):
+            yield found[1].upper()
+    for found in _BEFORE_WORDS.finditer(text):
+        words = text[found.end() : found.end() + _NEAR]
+        if any(i.startswith(found[1]) for i in _initials(words)):
+            yield found[1]
+
+
+def _initials(words: str) -> Iterator[str]:
+    """With the small words, and without."""
+    found = _WORD.findall(words)
+    yield "".join(w[0] for w in found).upper()
+    yield "".join(w[0] for w in found if w.lower() not in _SMALL).upper()

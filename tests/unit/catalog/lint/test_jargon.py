@@ -1,0 +1,64 @@
+"""Words that only insiders know, told from those that everybody knows or the document explains."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.lint.jargon import jargon_in
+from orchestrator.catalog.lint.prose import Prose
+
+TRAVEL: dict[str, Any] = {
+    "info": {"title": "Flights of SkyHopper, an OTA"},
+    "tags": [{"name": "MCO", "description": "What else is charged."}],
+    "paths": {
+        "/fares": {
+            "get": {
+                "operationId": "listFares",
+                "parameters": [{"name": "fareBasis", "in": "query"}],
+                "description": "Fares of the Airline Tariff Publishing Company.",
+            }
+        }
+    },
+    "components": {
+        "schemas": {
+            "OrderCreateRQ": {"properties": {"cabin_class": {"enum": ["PREMIUM_ECO"]}}},
+            "FareFamily": {"description": "Set by the Passenger Services System (PSS)."},
+            "Tax": {"description": "BSP: billing and settlement plan of the airlines."},
+            "Stay": {"description": 'The minimum stay time (MST) of a "no show" (NS).'},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Sends an OrderCreateRQ to the GDS.", ["OrderCreateRQ", "GDS"]),
+        ("Finds the PNRs of a traveler.", ["PNR"]),
+        ("Lists the FareFamily of a cabin.", ["FareFamily"]),
+        ("Sets maxStops and the tour_code.", ["maxStops", "tour_code"]),
+        ("Finds a booking, and a booking of a booking.", []),
+        ("GDS or GDS.", ["GDS"]),
+        ("Exports it as PDF or JSON by HTTP.", []),
+        ("What it costs in EUR and CHF.", []),
+        ("Adds it to iCal or to PayPal.", []),
+        ("NOTE: a SkyHopper number is wanted. DEPRECATED.", []),
+        ("Wanted as `maxStops` or <code>tour_code</code>, see https://x.example/GDS.", []),
+        ("Give fareBasis, cabin_class or PREMIUM_ECO.", []),
+        ("What an OTA charges as MCO.", []),
+        ("Asks ATPC, PSS and BSP.", []),
+        ("The MST of the NS.", []),
+        ("At most 500 KB or 20 MB.", []),
+    ],
+)
+def test_what_only_insiders_know_is_found(text: str, words: list[str]) -> None:
+    """Abbreviations that nothing spells out, and names made for programs; each once."""
+    assert [found.word for found in jargon_in(text, Prose(TRAVEL))] == words
+
+
+@pytest.mark.parametrize(
+    "root", [{}, {"info": [], "tags": {}, "components": 7}, {"tags": [None, {"name": 3}]}]
+)
+def test_a_document_of_any_shape_can_be_read(root: dict[str, Any]) -> None:
+    """What is malformed says nothing."""
+    assert [found.word for found in jargon_in("Finds the PNR.", Prose(root))] == ["PNR"]

@@ -1,0 +1,179 @@
+"""Findings that an owner has decided not to mend."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.lint import CODES, Finding, check_ignored, has_errors, lint
+from orchestrator.core.errors import UsageError
+from tests.unit.catalog.lint.document_faults import (
+    AT_CANCEL,
+    AT_GET,
+    CANCEL,
+    GET,
+    POST,
+    PREFIX,
+    operation,
+    put,
+)
+
+KEY = "x-orchet-lint-ignore"
+
+
+def ignore(code: str, reason: str = "It stays.") -> list[dict[str, str]]:
+    """What an owner writes."""
+    return [{"code": code, "reason": reason}]
+
+
+def found(shop: dict[str, Any], **asked: Any) -> list[tuple[str, bool]]:
+    """Each code that was found, and whether it is suppressed."""
+    return [(f.code, f.suppressed is not None) for f in lint({"shop": shop}, **asked)]
+
+
+@pytest.fixture
+def unanswered(shop: dict[str, Any]) -> dict[str, Any]:
+    """A document of whose one read nothing is declared."""
+    put(GET, responses={"200": {"description": "x"}, "404": {"description": "x"}})(shop)
+    operation(shop, POST).pop(PREFIX + "probe")
+    return shop
+
+
+@pytest.mark.parametrize("holder", ["operation", "path", "root", "place"])
+def test_a_suppression_covers_what_is_inside_of_its_place(
+    unanswered: dict[str, Any], holder: str
+) -> None:
+    """An operation, a path, the document, or the very place."""
+    places: dict[str, Any] = {
+        "operation": operation(unanswered, GET),
+        "path": unanswered["paths"]["/orders"],
+        "root": unanswered,
+        "place": operation(unanswered, GET)["responses"],
+    }
+    places[holder][KEY] = ignore("ORC024", "The provider answers with a file.")
+
+    (finding,) = (f for f in lint({"shop": unanswered}) if f.code == "ORC024")
+
+    assert finding.suppressed is not None
+    assert finding.suppressed.kind == "inSource"
+    assert finding.suppressed.reason == "The provider answers with a file."
+
+
+def test_an_operation_suppresses_what_is_said_of_it_elsewhere(shop: dict[str, Any]) -> None:
+    """A fault of all tools that stands at the root: one of them need not mind."""
+    shop["servers"] = [{"url": "/v1"}]
+    operation(shop, POST).pop(PREFIX + "probe")
+    operation(shop, GET)[KEY] = ignore("ORC035")
+
+    findings = lint({"shop": shop})
+
+    assert {(f.code, f.operations, f.suppressed is not None) for f in findings} == {
+        ("ORC035", 2, False),
+        ("ORC035", 1, True),
+    }
+
+
+def test_suppressed_errors_are_no_errors(shop: dict[str, Any]) -> None:
+    """`has_errors` asks whether something is to be mended."""
+    put(GET, x_orchet_pii_required=["passport"])(shop)
+    operation(shop, POST).pop(PREFIX + "probe")
+    assert has_errors(lint({"shop": shop}))
+
+    operation(shop, GET)[KEY] = ignore("ORC033")
+
+    assert not has_errors(lint({"shop": shop}))
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ([{"code": "ORC024"}], "nothing says why"),
+        ([{"code": "ORC024", "reason": "  "}], "nothing says why"),
+        ([*ignore("ORC024"), *ignore("ORC033")], "there is no ORC033 here"),
+    ],
+)
+def test_a_suppression_that_explains_or_does_nothing_is_noted(
+    unanswered: dict[str, Any], written: Any, says: str
+) -> None:
+    """ORC065, on the entry."""
+    operation(unanswered, GET)[KEY] = written
+
+    findings = lint({"shop": unanswered})
+
+    (note,) = (f for f in findings if f.code == "ORC065")
+    assert says in note.message
+    assert note.severity == "note"
+    assert note.pointer == f"{AT_GET}/{KEY}/{len(written) - 1}"
+
+
+@pytest.mark.parametrize("written", ["ORC024", ["ORC024"], [{"code": 24}], {"code": "ORC024"}])
+def test_what_is_no_suppression_suppresses_nothing(
+    unanswered: dict[str, Any], written: Any
+) -> None:
+    """On an operation ORC036 says so, elsewhere ORC065."""
+    on_operation, on_path = copy.deepcopy(unanswered), copy.deepcopy(unanswered)
+    operation(on_operation, GET)[KEY] = written
+    on_path["paths"]["/orders"][KEY] = written
+
+    assert {code for code, _ in found(on_operation)} == {"ORC024", "ORC036"}
+    assert {code for code, _ in found(on_path)} == {"ORC024", "ORC065"}
+
+
+def test_what_would_make_a_rollback_untrue_stays(shop: dict[str, Any]) -> None:
+    """It is an error all the same, and the suppression is noted."""
+    put(CANCEL, x_orchet_requires_confirmation="structured-order")(shop)
+    operation(shop, CANCEL)[KEY] = ignore("ORC043")
+
+    findings = lint({"shop": shop}, ignored=["ORC043"])
+
+    assert {f.code: f.suppressed for f in findings} == {"ORC043": None, "ORC065": None}
+    assert any("ORC043 stays" in f.message for f in findings)
+
+
+def test_no_error_on_a_tool_that_a_rollback_calls_is_suppressed(shop: dict[str, Any]) -> None:
+    """A credential that does not resolve is an owner's own affair, except on the way back."""
+    for place in (CANCEL, GET):
+        operation(shop, place)["security"] = [{"key": []}]
+        operation(shop, place)[KEY] = ignore("ORC034")
+    assert found(shop).count(("ORC034", False)) == 2
+
+    operation(shop, POST).pop(PREFIX + "probe")
+
+    assert [(f.pointer, f.suppressed is None) for f in of(shop, "ORC034")] == [
+        (f"{AT_CANCEL}/security/0/key", True),
+        (f"{AT_GET}/security/0/key", False),
+    ]
+
+
+def of(shop: dict[str, Any], code: str) -> list[Finding]:
+    """The findings of a code."""
+    return [f for f in lint({"shop": shop}) if f.code == code]
+
+
+def test_a_code_can_be_left_out_by_whoever_asks(unanswered: dict[str, Any]) -> None:
+    """It is there, as suppressed from outside."""
+    assert found(unanswered, ignored=["ORC024"]) == [("ORC024", True)]
+
+
+def test_suppressions_of_operations_that_are_no_tools_are_not_looked_at(
+    shop: dict[str, Any],
+) -> None:
+    """They may be tools in another overlay."""
+    shop["paths"]["/internal"] = {"get": {"responses": {}, KEY: ignore("ORC024")}}
+    shop["paths"]["/internal"]["get"]["responses"]["200"] = {"description": "x"}
+
+    assert lint({"shop": shop}) == []
+
+
+@pytest.mark.parametrize("code", [code.code for code in CODES if code.is_lasting])
+def test_a_code_that_stays_cannot_be_asked_away(code: str) -> None:
+    """Wrong usage, and not silence."""
+    with pytest.raises(UsageError, match="cannot be ignored"):
+        check_ignored([code])
+
+
+def test_only_codes_can_be_ignored() -> None:
+    """A typing mistake is told."""
+    check_ignored(["ORC015", "ORC024"])
+    with pytest.raises(UsageError, match="no code 'ORC999'"):
+        check_ignored(["ORC999"])

@@ -1,0 +1,146 @@
+"""What cannot be undone: the linter, which reads, and chaos, which tries, say the same."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.lint import Finding, lint
+from orchestrator.catalog.tool import Tool
+from orchestrator.chaos.scenarios.pair_cases import PairCase
+from orchestrator.chaos.verdicts.pair_verdict import Trial, flaws_of_contract, flaws_of_trial
+from orchestrator.chaos.verdicts.report import Flaw
+from orchestrator.messages.mission import MissionResult, MissionStatus
+from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.testing import fake_obligation
+from tests.unit.catalog.lint.document_faults import (
+    CANCEL,
+    POST,
+    PREFIX,
+    Change,
+    nothing_undoes,
+    operation,
+    put,
+    without_reference,
+)
+
+NOT_UNDONE = {"ORC040", "ORC043", "ORC047"}
+"""What both of them can tell of a document that compiles; what it takes to be parked in every
+case, ORC044 to ORC046 and ORC055, chaos tells by the reason for which a rollback parked."""
+
+
+def unchanged(shop: dict[str, Any]) -> None:
+    """In a good document all is undone."""
+
+
+def cancels_nothing(shop: dict[str, Any]) -> None:
+    """A tool that changes something, and says nothing of how that is undone."""
+    nothing_undoes("structured-order")(shop)
+    del operation(shop, POST)["x-orchet-irreversible"]
+
+
+def with_a_probe(shop: dict[str, Any]) -> None:
+    """The cancel takes the id from the answer, and a probe finds it when there is none."""
+    operation(shop, POST)[PREFIX + "args"].pop("client_reference")
+    operation(shop, POST)["parameters"] = []
+
+
+def with_a_key(shop: dict[str, Any]) -> None:
+    """Neither a reference nor a probe, but the call can be sent again for its answer."""
+    key = operation(shop, POST)["parameters"]
+    without_reference(shop)
+    operation(shop, POST)["parameters"] = key
+
+
+def with_an_id_in_its_path(shop: dict[str, Any]) -> None:
+    """What was sent says whose order it was, and not which; and there is no probe and no key."""
+    without_reference(shop)
+    shop["paths"]["/{client_reference}/{order_id}/cancel"] = shop["paths"].pop("/cancel")
+    operation(shop, ("/{client_reference}/{order_id}/cancel", "post")).pop("requestBody")
+    operation(shop, ("/{client_reference}/{order_id}/cancel", "post"))["parameters"] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in ("client_reference", "order_id")
+    ]
+    operation(shop, POST)[PREFIX + "args"]["client_reference"] = "$request.body#/client_reference"
+
+
+@pytest.mark.parametrize(
+    ("change", "codes"),
+    [
+        (unchanged, set()),
+        (with_a_probe, set()),
+        (with_a_key, set()),
+        (nothing_undoes("structured-order"), set()),
+        (cancels_nothing, {"ORC040"}),
+        (without_reference, {"ORC047"}),
+        (with_an_id_in_its_path, {"ORC047"}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_both_say_of_a_tool_that_it_is_not_undone(
+    shop: dict[str, Any], change: Change, codes: set[str]
+) -> None:
+    """By the same code, about the same tool; neither says it where the other does not."""
+    change(shop)
+
+    assert {f.code for f in lint({"shop": shop})} & NOT_UNDONE == codes
+    assert {flaw.code for flaw in flaws(shop)} == codes
+
+
+def test_a_cancel_that_asks_is_told_by_both(shop: dict[str, Any]) -> None:
+    """Compiled, a cancel never asks; so chaos sees one only if that ever changes."""
+    put(CANCEL, x_orchet_requires_confirmation="structured-order")(shop)
+    catalog = Catalog.from_documents({"shop": shop})
+    asking = catalog.tool("shop_cancel_order").model_copy(update={"card_type": "structured-order"})
+
+    (flaw,) = flaws_of_contract(catalog.tool("shop_place_order"), asking)
+
+    assert flaw.code == "ORC043"
+    assert "ORC043" in found(shop)
+
+
+def test_what_only_a_trial_tells_has_no_code() -> None:
+    """A provider that breaks its own contract is nothing that can be read."""
+    assert Flaw(why="it still stands", mend="cancel it").code == ""
+
+
+def found(shop: dict[str, Any]) -> dict[str, Finding]:
+    """What the linter says, by code."""
+    return {f.code: f for f in lint({"shop": shop})}
+
+
+def flaws(shop: dict[str, Any]) -> list[Flaw]:
+    """What chaos says: by reading, and where an answer was lost and the call was parked."""
+    catalog = Catalog.from_documents({"shop": shop})
+    tool = catalog.tool("shop_place_order")
+    cancel = catalog.tool(tool.compensation.cancel.tool) if tool.compensation is not None else None
+    told = list(flaws_of_contract(tool, cancel))
+    if tool.compensation is not None:
+        told += flaws_of_trial(parked(tool, cancel))
+    return [flaw for flaw in told if flaw.code]
+
+
+def parked(tool: Tool, cancel: Tool | None) -> Trial:
+    """A trial whose answer was lost, and whose obligation nothing could undo."""
+    obligation = fake_obligation(
+        "m.1-script.1",
+        tool=tool.name,
+        cancel_tool="shop_cancel_order",
+        state=ObligationState.PARKED,
+    )
+    result = MissionResult(
+        mission_id="m",
+        goal="a script",
+        status=MissionStatus.ROLLED_BACK,
+        ledger=Ledger(obligations=(obligation,)),
+    )
+    return Trial(
+        tool=tool,
+        case=PairCase.ANSWER_LOST,
+        result=result,
+        leftovers=frozenset(),
+        made=1,
+        cancelled=0,
+        prompts=0,
+        cancel=cancel,
+    )
