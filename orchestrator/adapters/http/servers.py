@@ -16,6 +16,10 @@ Origin = tuple[str, str, int]
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
+_NO_HOST = (
+    "names no host; say where the server is by an overlay that removes $.servers and then updates "
+    '$ with {servers: [{url: "https://..."}]}'
+)
 _SAFE_VALUE = re.compile(r"[\w.~:/\[\]-]*")
 """Nothing that could end the host early or begin a query: `@`, `?`, `#`, `\\`, white space."""
 
@@ -34,7 +38,7 @@ def base_url(tool: Tool, configured: Mapping[str, str]) -> str:
     """
     filled = _fill(tool.server, {**tool.server_variables, **configured}, tool.document)
     if origin_of(filled) is None:
-        raise EgressRefused(tool.name, filled or "a server without an address")
+        raise EgressRefused(tool.name, filled or "a server without an address", _NO_HOST)
     return filled.rstrip("/")
 
 
