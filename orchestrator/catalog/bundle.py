@@ -51,9 +51,26 @@ def bundle(document: JsonObject, *, at: Path, read: Callable[[Path], JsonObject]
     It is in the file `at`; references are relative to the file they stand in, and lead to files of
     its folder and below. What is a URL stays one.
     """
+    if not _mentions_files(document):
+        return document
     bundler = _Bundler(at.resolve(), read)
     bundled = bundler.rewritten(document)
     return {**bundled, FILES_KEY: dict(bundler.files)} if bundler.files else document
+
+
+def _mentions_files(document: JsonObject) -> bool:
+    """Whether anything in it looks like a reference to another file: most have none."""
+    waiting: list[JsonValue] = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            reference = value.get("$ref")
+            if isinstance(reference, str) and not reference.startswith("#"):
+                return True
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return False
 
 
 class _Bundler:
@@ -66,6 +83,7 @@ class _Bundler:
         self._read = read
         self._known: dict[Path, JsonObject] = {}
         self._waiting: list[Path] = []
+        self._located: dict[tuple[Path, str], Path | str] = {}
         self._roused: set[tuple[Path, str]] = set()
         """Files, and names of extensions in them that something is referred to of."""
 
@@ -113,13 +131,10 @@ class _Bundler:
         address, _, fragment = reference.partition("#")
         if ":" in address:
             return reference
-        try:
-            target = (file.parent / unquote(address)).resolve() if address else file
-        except (OSError, ValueError):
-            return self._unread(address, "it is no name of a file", fragment)
-        if not target.is_relative_to(self._main.parent):
-            reason = "it leads out of the folder of the document, and only files in it are read"
-            return self._unread(address, reason, fragment)
+        target = self._target(address, file)
+        if isinstance(target, str):
+            self.files[address] = target
+            return _inside(address, fragment)
         self._rouse(target, fragment)
         if target == self._main:
             return f"#{fragment}" if address else reference
@@ -131,13 +146,27 @@ class _Bundler:
 
     def _rouse(self, file: Path, fragment: str) -> None:
         """Have the extension looked at, of which something is referred to."""
-        for step in unquote(fragment).split("/"):
+        for step in unquote(fragment).split("/") if _EXTENSION in fragment else ():
             if step.startswith(_EXTENSION):
                 self._roused.add((file, step.replace("~1", "/").replace("~0", "~")))
 
-    def _unread(self, address: str, reason: str, fragment: str) -> str:
-        self.files[address] = reason
-        return _inside(address, fragment)
+    def _target(self, address: str, file: Path) -> Path | str:
+        """The file of an address, or why it is none that is read."""
+        if not address:
+            return file
+        place = (file.parent, address)
+        if place not in self._located:
+            self._located[place] = self._looked_up(*place)
+        return self._located[place]
+
+    def _looked_up(self, folder: Path, address: str) -> Path | str:
+        try:
+            target = (folder / unquote(address)).resolve()
+        except (OSError, ValueError):
+            return "it is no name of a file"
+        if not target.is_relative_to(self._main.parent):
+            return "it leads out of the folder of the document, and only files in it are read"
+        return target
 
     def _key(self, file: Path) -> str:
         return file.relative_to(self._main.parent).as_posix()
