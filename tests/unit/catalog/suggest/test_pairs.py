@@ -176,6 +176,20 @@ def test_every_parent_is_filled_from_the_path_by_its_place() -> None:
     }
 
 
+def test_a_parent_in_the_path_does_not_find_a_lost_call() -> None:
+    """The project is known, and the ticket's own id is not."""
+    paths = {
+        "/projects/{project_id}/tickets": {
+            "post": operation("open_ticket", answer(thing(TICKET), "201"), thing({}))
+        },
+        "/projects/{project_id}/tickets/{ticket_id}": {
+            "delete": operation("delete_ticket", answer(None, "204"))
+        },
+    }
+
+    assert [pair.is_blind for pair in proposed(paths).pairs] == [True]
+
+
 def test_two_ids_of_one_thing_are_read_from_the_body() -> None:
     """A membership has no id of its own: the one that is sent names it."""
     sent = {**thing({"user_id": "string"}), "required": ["user_id"]}
