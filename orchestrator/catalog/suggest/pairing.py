@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from orchestrator.catalog.suggest.cancel_inputs import Filled, Lacking, fill
 from orchestrator.catalog.suggest.identity import Fit, at_path, find_id, share_shape
+from orchestrator.catalog.suggest.links import undoing_links
 from orchestrator.catalog.suggest.survey import Surveyed
 from orchestrator.catalog.suggest.takes_back import Removal, Undoing, matches
 from orchestrator.core.record import JsonObject
@@ -39,9 +40,11 @@ def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
     for one in listed:
         if one.method == "GET" and one.tool is not None:
             reads.setdefault(one.shape.segments, one)
-    taken: dict[str, str] = {}
+    linked = {link.maker.name: link for link in undoing_links(listed)}
+    taken = {link.cancel.name: maker for maker, link in linked.items()}
+    yield from (Pair(link.maker, link.cancel, link.args) for link in linked.values())
     for match in matches(listed):
-        pair = _pair(match, reads)
+        pair = _pair(match, reads) if match.maker.name not in linked else None
         if pair is None:
             continue
         other = taken.setdefault(pair.cancel.name, pair.maker.name)
