@@ -69,7 +69,11 @@ def suggest(
     proposal, tried = settled.proposal, tuple["TriedPair", ...]()
     if check and proposal.pairs:
         seed = secrets.randbelow(10**6) if seed is None else seed
-        proposal, tried = run(_try(proposal, content, seed))
+        try:
+            proposal, tried = run(_try(proposal, content, seed))
+        except UsageError as error:
+            untried = f"not tried in the sandbox: {error}"
+            proposal = proposal.model_copy(update={"remarks": (*proposal.remarks, untried)})
     text = overlay_text(proposal)
     if out is not None:
         _write(out, text)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from orchestrator.catalog.compensation_contract import is_own_reference
-from orchestrator.catalog.suggest.identity import FoundId, find_id, holds
+from orchestrator.catalog.suggest.identity import Fit, FoundId, find_id, holds
 from orchestrator.catalog.suggest.path_shape import PathShape
 from orchestrator.catalog.tool import InputBinding, Tool
 from orchestrator.core.record import JsonObject
@@ -16,6 +16,8 @@ class Filled(NamedTuple):
     args: JsonObject
     found: FoundId | None
     """Where the id of what was made stands in the answer; None where it is read elsewhere."""
+    assumed: tuple[str, ...] = ()
+    """Inputs that are filled with what was sent under the same name, which may mean another."""
 
 
 class Lacking(NamedTuple):
@@ -36,24 +38,28 @@ def fill(maker: Tool, made_at: PathShape, cancel: Tool, item: PathShape) -> Fill
     """
     args: JsonObject = {}
     found: FoundId | None = None
+    assumed: list[str] = []
     own = item.parameters[-1]
     for binding in cancel.bindings:
         if binding.location == "path" and binding.field == own:
             found, value = _id(maker, own, item)
         else:
             value = _sent(maker, made_at, binding, item)
+        if value is None and (same := _sent_alike(maker, binding)) is not None:
+            assumed.append(binding.name)
+            value = same
         if value is not None:
             args[binding.name] = value
         elif binding.required:
             return Lacking(binding.name, _why(maker, binding.name))
-    return Filled(args, found)
+    return Filled(args, found, tuple(assumed))
 
 
 def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | None]:
     """The id of the thing: as the answer names it, else as it was sent, else as what fits."""
     found = find_id(own, item, maker.output_schema)
     sent = _sent_id(maker, own, item)
-    if found is not None and (found.is_named or sent is None):
+    if found is not None and (found.fit is Fit.SAME_NAME or sent is None):
         return found, found.expression
     return None, sent
 
@@ -63,7 +69,7 @@ def _sent_id(maker: Tool, own: str, item: PathShape) -> str | None:
     names = [
         b.field
         for b in maker.bindings
-        if b.location == "body" and b.required and holds(own, b.field, item) == 2
+        if b.location == "body" and b.required and holds(own, b.field, item) is Fit.SAME_NAME
     ]
     return f"$request.body#{format_pointer((names[0],))}" if len(names) == 1 else None
 
@@ -83,6 +89,14 @@ def _sent(maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShap
     return None
 
 
+def _sent_alike(maker: Tool, binding: InputBinding) -> str | None:
+    """What both require in their bodies under one name: an account, an amount."""
+    same = [b for b in maker.bindings if (b.location, b.field) == ("body", binding.field)]
+    is_alike = bool(binding.required and same and same[0].required and binding.field)
+    is_alike = is_alike and binding.location == "body"
+    return f"$request.body#{format_pointer((binding.field,))}" if is_alike else None
+
+
 def _from_path(
     maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShape
 ) -> str | None:
@@ -92,7 +106,10 @@ def _from_path(
     if shared and 0 <= at < len(made_at.parameters):
         return f"$request.path.{made_at.parameters[at]}"
     for other in maker.bindings:
-        if other.field == binding.field and holds(binding.field, other.field, item) == 2:
+        if (
+            other.field == binding.field
+            and holds(binding.field, other.field, item) is Fit.SAME_NAME
+        ):
             if other.location == "body" and other.required:
                 return f"$request.body#{format_pointer((other.field,))}"
             if other.location == "path":

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 from orchestrator.catalog.suggest.path_shape import PathShape
@@ -16,13 +17,23 @@ _IDS: Final = frozenset({"id", "uuid", "guid", "uid"})
 _SCALARS: Final = frozenset({"string", "integer"})
 
 
+class Fit(IntEnum):
+    """How plainly a property holds what a path's parameter asks for."""
+
+    NONE = 0
+    ONLY_ID = 1
+    """It is the id of what it stands in, whatever that is."""
+    OF_THING = 2
+    """Of `/orders/{order_id}` the `id`, of `/orders/{id}` the `order_id`."""
+    SAME_NAME = 3
+
+
 @dataclass(frozen=True)
 class FoundId:
     """A property that holds an id."""
 
     path: tuple[str, ...]
-    is_named: bool
-    """Whether its name is that of the parameter, and not only what is left of it."""
+    fit: Fit
 
     @property
     def expression(self) -> str:
@@ -30,22 +41,24 @@ class FoundId:
         return f"$response.body#{format_pointer(self.path)}"
 
 
-def holds(parameter: str, name: str, item: PathShape) -> int:
-    """How plainly a property holds what a path's parameter asks for: 0 not, 2 by the same name.
+def holds(parameter: str, name: str, item: PathShape) -> Fit:
+    """How plainly a property holds what the last parameter of a path asks for.
 
-    Of `/orders/{order_id}` the answer's `id` is the order_id, of `/orders/{order}` too; of
-    `/orders/{id}` its `order_id` is the id, and the `customer_id` beside it is not.
+    Of `/orders/{order}` the answer's `id` is the order; of `/orders/{id}` its `customer_id` is not
+    the id.
     """
     asked, held = _words(parameter), _words(name)
     if asked == held:
-        return 2 if len(asked) > 1 or asked[0] not in _IDS else 1
+        return Fit.SAME_NAME if len(asked) > 1 or asked != ("id",) else Fit.OF_THING
     if held == ("id",) and item.thing[-len(asked) :] == asked:
-        return 1
+        return Fit.OF_THING
     if asked[-len(held) :] == held:
-        return 1 if item.words & {*asked[: -len(held)]} else 0
-    if held[-len(asked) :] == asked:
-        return 1 if not {*held[: -len(asked)]}.isdisjoint(item.thing) else 0
-    return 0
+        if item.words & {*asked[: -len(held)]}:
+            return Fit.OF_THING
+        return Fit.ONLY_ID if held == ("id",) else Fit.NONE
+    if held[-len(asked) :] == asked and not {*held[: -len(asked)]}.isdisjoint(item.thing):
+        return Fit.OF_THING
+    return Fit.NONE
 
 
 def _words(name: str) -> tuple[str, ...]:
@@ -65,21 +78,22 @@ def find_id(parameter: str, item: PathShape, schema: JsonObject | None) -> Found
         return found
     wrapped = {name: opened_properties(inner, schema) for name, inner in top.items()}
     inside = {n: f for n, below in wrapped.items() if (f := _best(parameter, item, below))}
-    if len(inside) != 1:
+    best = max((found.fit for found in inside.values()), default=Fit.NONE)
+    names = [name for name, found in inside.items() if found.fit is best]
+    if len(names) != 1:
         return None
-    (name, found), *_ = inside.items()
     # What is wrapped may be the thing around ours: of `/triggers/{id}/services` the trigger.
-    around = _words(name)
+    around = _words(names[0])
     is_other = item.words.intersection(around) and not {*item.thing}.intersection(around)
-    return None if is_other else FoundId((name, *found.path), found.is_named)
+    return None if is_other else FoundId((names[0], *inside[names[0]].path), best)
 
 
 def _best(parameter: str, item: PathShape, properties: Mapping[str, JsonObject]) -> FoundId | None:
     """The property of an object that fits best; None where several do, and where none does."""
-    ranked = {n: holds(parameter, n, item) for n, s in properties.items() if _is_scalar(s)}
-    best = max(ranked.values(), default=0)
-    found = [name for name, rank in ranked.items() if rank == best] if best else []
-    return FoundId((found[0],), best == 2) if len(found) == 1 else None
+    fits = {n: holds(parameter, n, item) for n, s in properties.items() if _is_scalar(s)}
+    best = max(fits.values(), default=Fit.NONE)
+    found = [name for name, fit in fits.items() if fit is best]
+    return FoundId((found[0],), best) if best and len(found) == 1 else None
 
 
 def opened_properties(schema: JsonObject, root: JsonObject) -> dict[str, JsonObject]:

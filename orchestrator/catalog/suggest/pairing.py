@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from orchestrator.catalog.suggest.cancel_inputs import Filled, Lacking, fill
-from orchestrator.catalog.suggest.identity import at_path, find_id, share_shape
+from orchestrator.catalog.suggest.identity import Fit, at_path, find_id, share_shape
+from orchestrator.catalog.suggest.links import undoing_links
 from orchestrator.catalog.suggest.survey import Surveyed
 from orchestrator.catalog.suggest.takes_back import Removal, Undoing, matches
 from orchestrator.core.record import JsonObject
@@ -39,9 +40,11 @@ def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
     for one in listed:
         if one.method == "GET" and one.tool is not None:
             reads.setdefault(one.shape.segments, one)
-    taken: dict[str, str] = {}
+    linked = {link.maker.name: link for link in undoing_links(listed)}
+    taken = {link.cancel.name: maker for maker, link in linked.items()}
+    yield from (Pair(link.maker, link.cancel, link.args) for link in linked.values())
     for match in matches(listed):
-        pair = _pair(match, reads)
+        pair = _pair(match, reads) if match.maker.name not in linked else None
         if pair is None:
             continue
         other = taken.setdefault(pair.cancel.name, pair.maker.name)
@@ -68,6 +71,7 @@ def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | N
     if isinstance(filled, Lacking):
         doubts.append(f"{filled.why}, which {removal.by.name} is told by")
         return Pair(match.maker, removal.by, {}, tuple(doubts))
+    doubts += [f"is {n} the same for both?" for n in filled.assumed]
     doubts += _doubts_of_answer(match, removal, filled, reads.get(removal.item.segments))
     notes = tuple(_notes(match.maker, filled, removal))
     return Pair(match.maker, removal.by, filled.args, tuple(doubts), notes)
@@ -134,8 +138,13 @@ def _doubts_of_answer(
             yield (
                 f"{found.expression} may name something else: {read.name} answers in another form"
             )
-    elif not match.is_same_path or not (found.is_named or "201" in match.maker.statuses):
+    elif not match.is_same_path or found.fit < _plain_enough(match.maker):
         yield f"{found.expression} may name something else: nothing reads {removal.by.name}'s thing"
+
+
+def _plain_enough(maker: Surveyed) -> Fit:
+    """How plainly an answer must name what nothing reads: 201 says that something was made."""
+    return Fit.OF_THING if "201" in maker.statuses else Fit.SAME_NAME
 
 
 def _notes(maker: Surveyed, filled: Filled, removal: Removal) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from orchestrator.catalog.expressions import expressions_of, reads_only_response
+from orchestrator.catalog.expressions import expressions_of
 from orchestrator.catalog.operations import TOOL_MARK
 from orchestrator.catalog.suggest.pairing import Pair, find_pairs
 from orchestrator.catalog.suggest.probes import find_probe
@@ -122,9 +122,13 @@ def _beside(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
 
 
 def _is_blind(pair: Pair, listed: Sequence[Surveyed]) -> bool:
-    template = ToolCallTemplate(tool=pair.cancel.name, arguments=pair.args)
-    has_key = pair.maker.tool is not None and pair.maker.tool.idempotency_header is not None
-    return reads_only_response(template) and not has_key and find_probe(pair, listed) is None
+    """Whether the cancel needs what only the answer holds, and nothing tells it otherwise."""
+    maker, cancel = pair.maker.tool, pair.cancel.tool
+    if maker is None or cancel is None or maker.idempotency_header is not None:
+        return False
+    needed = {n: v for n, v in pair.args.items() if n in cancel.required_inputs}
+    read = expressions_of(ToolCallTemplate(tool=cancel.name, arguments=needed))
+    return any(e.message == "response" for e in read) and find_probe(pair, listed) is None
 
 
 def _shares(pair: Pair, tool: Tool) -> bool:

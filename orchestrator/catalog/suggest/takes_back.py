@@ -58,11 +58,11 @@ def _removal(one: Surveyed) -> Removal | None:
     words, item = name_words(one.shape.last), one.shape.parent
     if one.method not in _BY_WORD or not item.ends_in_parameter or len(words) != 1:
         return None
-    if action_of(words[0]) is Action.CANCEL:
+    # A path may name the deed as a thing: `/payments/{id}/cancels`.
+    deed = singular(words[0])
+    if Action.CANCEL in (action_of(words[0]), action_of(deed)):
         return Removal(one, item, True)
-    # A path may name the deed as a thing: refunds.
-    likely = singular(words[0]) in _LIKE_A_CANCEL
-    return Removal(one, item, False) if likely else None
+    return Removal(one, item, False) if deed in _LIKE_A_CANCEL else None
 
 
 def _elsewhere(

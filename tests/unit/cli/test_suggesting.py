@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
 from orchestrator.cli import chaos_pairs
+from orchestrator.core.errors import UsageError
 from orchestrator.testing.commands import Ran
 
 Run = Callable[..., Ran]
@@ -172,6 +173,23 @@ def test_a_pair_that_does_not_fail_stays(
     assert [pair["tool"] for pair in told["pairs"]] == ["create_ticket"]
     assert told["tried"][0]["standing"] == standing
     assert ("not tried" in told["overlay"]) is (standing == "untried")
+
+
+def test_what_cannot_be_served_is_proposed_untried(
+    run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the reason among what to look at first."""
+
+    async def refuse(*_: object, **__: object) -> PairsReport:
+        raise UsageError("document 'desk': it cannot be served")
+
+    monkeypatch.setattr(chaos_pairs, "try_documents", refuse)
+
+    told = run("tools", "suggest", "desk.json", "--check", "--json").json
+
+    assert [pair["tool"] for pair in told["pairs"]] == ["create_ticket"]
+    assert "cannot be served" in told["look_at_first"][0]
+    assert "cannot be served" in told["overlay"]
 
 
 def test_a_loss_that_should_be_survived_fails(

@@ -176,6 +176,20 @@ def test_every_parent_is_filled_from_the_path_by_its_place() -> None:
     }
 
 
+def test_a_parent_in_the_path_does_not_find_a_lost_call() -> None:
+    """The project is known, and the ticket's own id is not."""
+    paths = {
+        "/projects/{project_id}/tickets": {
+            "post": operation("open_ticket", answer(thing(TICKET), "201"), thing({}))
+        },
+        "/projects/{project_id}/tickets/{ticket_id}": {
+            "delete": operation("delete_ticket", answer(None, "204"))
+        },
+    }
+
+    assert [pair.is_blind for pair in proposed(paths).pairs] == [True]
+
+
 def test_two_ids_of_one_thing_are_read_from_the_body() -> None:
     """A membership has no id of its own: the one that is sent names it."""
     sent = {**thing({"user_id": "string"}), "required": ["user_id"]}
@@ -267,6 +281,41 @@ def test_of_two_ways_to_take_it_back_neither_is_chosen() -> None:
 def test_what_is_not_only_made_is_not_paired(words: dict[str, str]) -> None:
     """What is sent stays sent; what is changed does not come back; a search makes nothing."""
     assert pairs(desk(thing(TICKET), words=words)) == {}
+
+
+def linked(**link: Any) -> dict[str, dict[str, Any]]:
+    """A job that is queued and links to what withdraws its ticket."""
+    paths = {
+        "/tickets/{ticket}": {"delete": operation("drop_ticket", answer(None, "204"))},
+        "/jobs": {
+            "post": operation("queue_ticket", answer(thing({"made": "string"}), "201"), thing({}))
+        },
+    }
+    paths["/jobs"]["post"]["responses"]["201"]["links"] = {"undo": link}
+    return paths
+
+
+@pytest.mark.parametrize("name", ["ticket", "path.ticket"])
+def test_what_the_document_links_is_a_pair(name: str) -> None:
+    """An OpenAPI link says what undoes an answer, and with which of its values."""
+    found = pairs(linked(operationId="drop_ticket", parameters={name: "$response.body#/made"}))
+
+    assert found == {("queue_ticket", "drop_ticket"): {"ticket": "$response.body#/made"}}
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"operationId": "queue_ticket", "parameters": {"ticket": "$response.body#/made"}},
+        {"operationId": "drop_ticket", "parameters": {"other": "$response.body#/made"}},
+        {"operationId": "drop_ticket", "parameters": {"ticket": "$url"}},
+        {"operationId": "nobody", "parameters": {}},
+        {"operationId": 7, "parameters": []},
+    ],
+)
+def test_a_link_that_fills_no_cancel_pairs_nothing(link: dict[str, Any]) -> None:
+    """To what makes things, without what is required, by what no call can answer, or malformed."""
+    assert pairs(linked(**link)) == {}
 
 
 def test_what_reaches_somebody_is_not_taken_back_by_a_removal() -> None:
