@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from orchestrator.language.clauses import clause_spans, without_lead
+from orchestrator.language.given_up import ended
 from orchestrator.language.intent import Slot
 from orchestrator.language.said import Span, is_within, quoted_spans, told_spans
 from orchestrator.language.slots import read_slots
@@ -95,8 +96,8 @@ def corrected(text: str) -> Corrected:
     """The text with what it takes back left out; one that corrects nothing costs next to nothing.
 
     Examples:
-        "Book Rome, no, Milan" is "Book Milan"; "for two, I mean three" is "for three". What is
-        quoted, and what somebody is told, stays as it is.
+        "Book Rome, no, Milan" is "Book Milan"; "for two, I mean three" is "for three"; "I no longer
+        need the car" is "cancel the car". What is quoted, and what somebody is told, stays as it is.
     """
     replaced: list[Replaced] = []
     unsure: list[str] = []
@@ -108,6 +109,8 @@ def corrected(text: str) -> Corrected:
         text, start = step.text, step.goes_on
         replaced += step.replaced
         unsure += step.unsure
+    text, orders = ended(text)
+    replaced += [Replaced(was, order, was) for was, order in orders]
     return Corrected(text, tuple(replaced), tuple(unsure))
 
 
