@@ -7,7 +7,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.deeds import is_any_change, is_vague, same_deed
 from orchestrator.language.intent import Action
-from orchestrator.language.words import action_of, stem, tokens, verb_named
+from orchestrator.language.words import action_of, name_stems, stem, tokens, verb_named
 
 _CHANGES_ALL: Final = frozenset({"PUT", "PATCH"})
 """Methods of HTTP that change a thing into what they are told."""
@@ -52,6 +52,11 @@ def is_same_deed(tool: Tool, clause: ClauseReading) -> bool:
     if clause.action is Action.UPDATE:
         return changes_so(tool, clause.verb)
     return same_deed(clause.verb, verb)
+
+
+def is_what_is_done(tool: Tool, verb: str, objects: Sequence[str]) -> bool:
+    """Whether the verb alone says what the tool deals in: "expense 12 EUR for a hotel night"."""
+    return bool(verb) and not objects and stem(verb) in name_stems(tool.domain)
 
 
 def is_said(tool: Tool, clause: ClauseReading) -> bool:

@@ -22,7 +22,14 @@ from orchestrator.language.provisos import conditions_in, is_unless, what_of
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal, says_no_more
 from orchestrator.planning.models import LegPlan, MissionPlan
-from orchestrator.planning.order_deeds import can_serve, is_said, makes, named, of_the_deed
+from orchestrator.planning.order_deeds import (
+    can_serve,
+    is_said,
+    is_what_is_done,
+    makes,
+    named,
+    of_the_deed,
+)
 from orchestrator.planning.order_terms import count_of, is_of_another, names_in, takes_address
 from orchestrator.planning.order_words import is_question, only_points, takes_up, telling_words
 from orchestrator.routing.router import Router
@@ -264,7 +271,11 @@ class OrderReader:
         better = [
             tool
             for tool, score in zip(asked.tools, asked.scores, strict=True)
-            if tool.is_side_effect and score > top and is_said(tool, asked.clause)
+            if tool.is_side_effect
+            and (
+                (score > top and is_said(tool, asked.clause))
+                or is_what_is_done(tool, asked.clause.verb, asked.clause.objects)
+            )
         ]
         return tuple(tool.name for tool in (*of_the_deed(likely, asked.clause), *better))
 

@@ -8,9 +8,9 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
-from orchestrator.language.words import WARY_VERBS, action_of, name_stems, stem, tokens
+from orchestrator.language.words import WARY_VERBS, action_of, tokens
 from orchestrator.planning.models import Observation
-from orchestrator.planning.order_deeds import changes_so, named
+from orchestrator.planning.order_deeds import changes_so, is_what_is_done, named
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.wished_things import wished_for
@@ -61,7 +61,8 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
         feeders = map(catalog.tool, selection.prerequisites)
         ranked += [tool for tool in feeders if is_listing(tool)]
     ranked.sort(key=lambda tool: _is_one_of_many(tool, selection.frame))
-    ranked.sort(key=lambda tool: not _is_what_is_done(tool, selection.frame))
+    verb, objects = selection.frame.verb, selection.frame.objects
+    ranked.sort(key=lambda tool: not is_what_is_done(tool, verb, objects))
     action = selection.frame.action
     yield from (tool for tool in ranked if _fits(tool, selection.frame))
     if action is Action.UNKNOWN and not selection.frame.side_effect_allowed:
@@ -80,11 +81,6 @@ def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:
     many = {singular(noun) for noun in asked if singular(noun) != noun}
     keyed = any(p.required and p.kind is Kind.IDENTIFIER for p in tool_parameters(tool))
     return keyed and bool(many & set(tokens(tool.name)))
-
-
-def _is_what_is_done(tool: Tool, frame: IntentFrame) -> bool:
-    """Whether the verb alone says what the tool deals in: "expense 12 EUR for a hotel night"."""
-    return not frame.objects and stem(frame.verb) in name_stems(tool.domain)
 
 
 def _fits(tool: Tool, frame: IntentFrame) -> bool:

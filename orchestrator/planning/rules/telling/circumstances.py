@@ -13,6 +13,8 @@ from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.telling.told_field import Told, told_fields
 
 _PAGES: Final = lexicon.PAGING - {"order"}
+_FIRST: Final = frozenset({"start", "from", "after", "since"})
+"""Words of a day that is the first of those that were asked for, when no last one was."""
 _ORDER: Final = ("origin", "destination", "place", "when", "query")
 
 
@@ -54,7 +56,8 @@ def _placed(told: Told, queries: set[str]) -> tuple[str, str]:
     if told.name in queries:
         return "query", f"about {told.said!r}"
     if told.sort in ("date", "moment"):
-        return "when", f"{'from' if len(told.names) > 1 else 'on'} {told.said}"
+        is_first = len(told.names) > 1 or bool({*told.words} & _FIRST)
+        return "when", f"{'from' if is_first else 'on'} {told.said}"
     if told.sort == "time":
         return "when", f"at {told.said}"
     if told.sort == "text" and told.words:

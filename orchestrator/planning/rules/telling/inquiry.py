@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import dropwhile, islice, takewhile
 from typing import Final
 
 from pydantic import JsonValue
@@ -13,7 +14,14 @@ from orchestrator.language import lexicon
 from orchestrator.language.intent import Slot
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
+from orchestrator.language.words import (
+    QUESTION_WORDS,
+    STOP_WORDS,
+    content_stems,
+    is_verb,
+    stem,
+    tokens,
+)
 from orchestrator.planning.rules.telling.told_field import Told
 from orchestrator.planning.rules.utterance import Utterance
 
@@ -24,6 +32,19 @@ _EXISTENTIAL: Final = frozenset(_LISTS.lines("existential"))
 _NEGATIONS: Final = _LISTS.word_set("negations")
 _PERSON: Final = _LISTS.word_set("person")
 _POINTING: Final = frozenset({"my", "our", "the", "this", "that"})
+_BOUNDS: Final = frozenset(WordLists("matching").words("earliest")) | frozenset(
+    WordLists("matching").words("latest")
+)
+"""What makes a day an end of those that are meant."""
+_FEATURE: Final = re.compile(
+    r"\b(?:with|including)\s+(?P<rest>[^,.;?!]+)",
+    re.IGNORECASE,
+)
+_WHEN: Final = WordLists("quantifiers").word_set("when") | WordLists("quantifiers").word_set(
+    "begins_when"
+)
+_ENDS: Final = WordLists("clauses").word_set("after_objects")
+_POINTING_OR_ONE: Final = frozenset({"a", "an", "some", "any", "my", "our", "the", "this", "that"})
 _TELLING_APART: Final = frozenset({"date", "place", "origin", "name", "quoted", "email"})
 
 
@@ -82,6 +103,35 @@ class Inquiry:
         }
         return all(word in known or known & set(synonyms_of(word)) for word in self.stems)
 
+    def unspoken(self, *texts: str) -> list[str]:
+        """The things that it asks for or by, of which none of these texts speaks: "with a pool"."""
+        known = {word for text in texts for word in content_stems(text)}
+        known |= {word for text in self.sent for word in content_stems(text)}
+        values = {word for slot in self.said.slots for word in content_stems(slot.text)}
+        named = [*self._objects(), *self._features()]
+        return [
+            text
+            for text in dict.fromkeys(named)
+            if (own := {*content_stems(text)} - values)
+            and not any(word in known or known & set(synonyms_of(word)) for word in own)
+        ]
+
+    def _objects(self) -> list[str]:
+        """What a verb acts on that looks for things: "find a dentist appointment"."""
+        reading = self.said.reading
+        if not is_verb(reading.verb) or reading.verb in QUESTION_WORDS | _AUXILIARIES:
+            return []
+        things = takewhile(lambda word: word.lower() not in _WHEN, reading.objects)
+        return [" ".join(things)]
+
+    def _features(self) -> list[str]:
+        """What a thing is to have: "a pool" of "a hotel with a pool"."""
+        found = []
+        for match in _FEATURE.finditer(self.said.text):
+            words = takewhile(lambda word: word not in _ENDS, tokens(match["rest"]))
+            found.append(" ".join(islice(dropwhile(_POINTING_OR_ONE.__contains__, words), 3)))
+        return [text for text in found if text]
+
     def speaks_of(self, told: Told, *, at_all: bool = False) -> bool:
         """Whether the request names the field; by what names the thing, too, if `at_all`."""
         named = self.stems if at_all else self.stems - self.dull
@@ -108,16 +158,28 @@ class Inquiry:
                 return told.unit.startswith(f"{dimension}-")
 
     @cached_property
+    def sent(self) -> tuple[str, ...]:
+        """The values that went into the call, lower case."""
+        return tuple(text for value in _scalars(self.arguments) for text in _forms(value))
+
+    @property
+    def days_left(self) -> list[str]:
+        """Of several days that are meant, as "this weekend", those that the call was not for."""
+        several = [slot.readings for slot in self.said.unread if slot.kind == "date"]
+        asked = [days for days in several if {*days} & {*self.sent}]
+        return [day for days in asked for day in days if day not in self.sent]
+
+    @cached_property
     def unasked(self) -> tuple[Slot, ...]:
         """Values of the request that tell things apart, and that no argument carried."""
-        sent = {text for value in _scalars(self.arguments) for text in _forms(value)}
         apart = (slot for slot in self.said.slots if slot.kind in _TELLING_APART)
         told = [slot for slot in apart if not STOP_WORDS.issuperset(tokens(slot.text))]
         return tuple(
             slot
             for slot in told
             if not _POINTING & set(tokens(slot.text)[:1] + tokens(slot.hint))
-            and not any(form in text for form in _forms(slot.value) for text in sent)
+            and not (slot.kind == "date" and slot.hint in _BOUNDS)
+            and not any(form in text for form in _forms(slot.value) for text in self.sent)
         )
 
 

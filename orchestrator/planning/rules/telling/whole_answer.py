@@ -1,7 +1,7 @@
 """What a reading tool answered, told as a person would: a sentence, and a table of several."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -13,9 +13,11 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.models import AnswerTable
+from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.telling.circumstances import circumstances
 from orchestrator.planning.rules.telling.found import Found, is_echo, take_apart
 from orchestrator.planning.rules.telling.inquiry import Inquiry
+from orchestrator.planning.rules.telling.restrictions import restrictions
 from orchestrator.planning.rules.telling.spoken_values import said_day, said_words
 from orchestrator.planning.rules.telling.superlatives import best_of
 from orchestrator.planning.rules.telling.table import columns_of, table_of_things
@@ -39,6 +41,10 @@ class Telling:
     sentence: str
     table: AnswerTable | None = None
 
+    def and_then(self, sentence: str) -> "Telling":
+        """It, with one more sentence."""
+        return replace(self, sentence=f"{self.sentence}{sentence}")
+
 
 def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) -> Telling:
     """What a call of a reading tool found, for who asked it with these words."""
@@ -46,16 +52,29 @@ def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) ->
     dull = {word for text in (tool.name, tool.domain, found.noun) for word in content_stems(text)}
     question = Inquiry(said, arguments, frozenset(dull))
     around, rest = circumstances(tool, arguments, said.now)
+    unspoken = _unspoken(tool, found, question)
     if found.is_listing:
         is_sure = question.asks_for_any and question.is_covered(*_speaking(tool), found.noun)
-        return _listing(found, question, f"{around}", rest, is_sure=is_sure)
+        # What was searched for by its words may be there, and be called otherwise.
+        is_sure = is_sure and not any(
+            p.kind is Kind.QUERY and p.name in arguments for p in tool_parameters(tool)
+        )
+        return _listing(found, question, around, rest, is_sure=is_sure).and_then(unspoken)
     told = [t for t in found.own if not t.is_id]
     if not told and not found.things:
         told = list(found.echoed)
     if not told and not found.things:
         said_plainly = said_value(body, said.now) or "nothing was found"
-        return Telling(f"{_subject(tool)}{around}: {said_plainly.rstrip('.')}.")
-    return _one(tool, found, told, question, around, rest)
+        return Telling(f"{_subject(tool)}{around}: {said_plainly.rstrip('.')}.{unspoken}")
+    return _one(tool, found, told, question, around, rest).and_then(unspoken)
+
+
+def _unspoken(tool: Tool, found: Found, question: Inquiry) -> str:
+    """A sentence about what the request names, and neither the tool nor the answer speaks of."""
+    every = (*found.own, *found.echoed, *(told for thing in found.things for told in thing))
+    words = {word for told in every for word in (*told.words, *told.options, str(told.value))}
+    left = question.unspoken(*_speaking(tool), *tool.examples, *tool.intent_tags, *words)
+    return f" Nothing here speaks of {' and '.join(map(repr, left))}." if left else ""
 
 
 def _speaking(tool: Tool) -> tuple[str, ...]:
@@ -74,10 +93,11 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
         return Telling(f"{no} {found.noun}{around}{looked_for} were found.")
     table = table_of_things(found.things)
     named, note = _named(found.things, question)
+    untold = _not_told(found.things, question)
     of_all = f" of {found.total}" if found.total > number else ""
     by = f" ({rest})" if rest else ""
     counted = f"{number}{of_all} {found.nouns(found.total or number)}{around}{by}"
-    yes = "Yes, " if is_sure and not note else ""
+    yes = "Yes, " if is_sure and not (note or untold) else ""
     note += ", and there may be more" if found.is_cut else ""
     best = best_of(named, question) if number > 1 else None
     if number == 1 or best is not None:
@@ -87,29 +107,49 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
         told = [t for t in told if not is_echo(t, question.arguments)] or told
         parts, sentences = _thing(told, question)
         said = ", ".join(parts + [text.rstrip(".") for text in sentences])
-        return Telling(f"{head}{note}: {said or 'no more is told'}.", table)
-    return Telling(f"{yes}{counted}{note}: {_listed(named, found.things)}.", table)
+        return Telling(f"{head}{note}: {said or 'no more is told'}.{untold}", table)
+    return Telling(f"{yes}{counted}{note}: {_listed(named, found.things)}.{untold}", table)
 
 
 def _named(
     things: Sequence[tuple[Told, ...]], question: Inquiry
 ) -> tuple[Sequence[tuple[Told, ...]], str]:
-    """The things that bear what the request names and no argument carried, and a note of that."""
+    """The things that bear what the request says and no argument carried, and a note of that."""
     note = ""
+    every, some = list(things), []
+    for text, bearing in _borne(things, question):
+        if len(bearing) != len(things):
+            note += f", {len(bearing) or 'none'} of them {text}"
+            every = [t for t in every if t in bearing]
+            some += [t for t in bearing if t not in some]
+    return every or [t for t in things if t in some] or things, note
+
+
+def _borne(
+    things: Sequence[tuple[Told, ...]], question: Inquiry
+) -> Iterator[tuple[str, list[tuple[Told, ...]]]]:
+    """What is said of the things, in words, and those that bear it."""
     wanted = [(str(slot.value).casefold(), _in_words(slot, question)) for slot in question.unasked]
     options = {
         option for thing in things for told in thing for option in _options_asked(told, question)
     }
     known = {value for value, _ in wanted}
     wanted += [(option, said_words(option)) for option in sorted(options - known)]
-    every, some = list(things), []
     for value, text in wanted:
-        bearing = [t for t in things if any(_bears(told, value) for told in t)]
-        if len(bearing) != len(things):
-            note += f", {len(bearing) or 'none'} of them {text}"
-            every = [t for t in every if t in bearing]
-            some += [t for t in bearing if t not in some]
-    return every or [t for t in things if t in some] or things, note
+        yield text, [t for t in things if any(_bears(told, value) for told in t)]
+    for one in restrictions(question):
+        if any(one.holds(thing) is not None for thing in things):
+            yield one.text, [thing for thing in things if one.holds(thing)]
+
+
+def _not_told(things: Sequence[tuple[Told, ...]], question: Inquiry) -> str:
+    """A sentence about what the request restricts its things by, and none of them tells."""
+    untold = [
+        one.text
+        for one in restrictions(question)
+        if not one.was_sent and all(one.holds(thing) is None for thing in things)
+    ]
+    return f" Nothing here tells which are {' and '.join(untold)}." if untold else ""
 
 
 def _in_words(slot: Slot, question: Inquiry) -> str:
@@ -168,6 +208,9 @@ def _untold(found: Found, question: Inquiry) -> str:
         and slot.value != question.said.now.date().isoformat()
         and not any(_bears(told, str(slot.value).casefold()) for told in every)
     ]
+    wanted = (one for one in restrictions(question) if not one.was_sent)
+    left += [one.text for one in wanted if one.holds(every) is not True]
+    left += [said_day(day, question.said.now) for day in question.days_left]
     return f" This says nothing of {' and '.join(left)}." if left else ""
 
 

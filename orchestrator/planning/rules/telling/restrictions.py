@@ -1,0 +1,144 @@
+"""What a request says of which things it means: when they are, at what hour, for how much.
+
+Where a call could not be narrowed so, its answer is: what it does not hold of is not meant, and
+where no thing tells, the answer says so.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import Final
+
+from orchestrator.core.budget import Money
+from orchestrator.language.bounds import Limit, limit_of
+from orchestrator.language.periods import period_in
+from orchestrator.language.word_lists import WordLists
+from orchestrator.planning.rules.amounts import money_said
+from orchestrator.planning.rules.telling.inquiry import Inquiry
+from orchestrator.planning.rules.telling.spoken_values import said_day
+from orchestrator.planning.rules.telling.told_field import Told
+
+_LISTS: Final = WordLists("matching")
+_EARLIEST: Final = _LISTS.word_set("earliest")
+_LATEST: Final = _LISTS.word_set("latest")
+_BOUNDS: Final = _EARLIEST | _LATEST
+_PARTS: Final = {
+    word: WordLists("times").table("parts")[word].split()
+    for word in ("morning", "afternoon", "evening")
+}
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """One such thing that was said; it holds, or not, of each thing that tells."""
+
+    text: str
+    of_field: Callable[[Told], bool | None]
+    was_sent: bool = False
+    """Whether the call was made with it; what it answers with may be of other days as well."""
+
+    def holds(self, thing: Sequence[Told]) -> bool | None:
+        """Whether it holds of a thing by any of its fields; None where none of them tells."""
+        told = [said for field in thing if (said := self.of_field(field)) is not None]
+        return any(told) if told else None
+
+
+def restrictions(question: Inquiry) -> list[Restriction]:
+    """What a request restricts its things by, and the call that was made did not."""
+    return [*_days(question), *_hours(question), *_amounts(question)]
+
+
+def _days(question: Inquiry) -> Iterator[Restriction]:
+    """A week, a month, "before Friday"; and days of which one may be meant: "this weekend"."""
+    said = question.said
+    dated = [slot for slot in (*said.slots, *said.unread) if slot.kind == "date"]
+    for slot in dated:
+        if slot.readings and not {*slot.readings} & {*question.sent}:
+            yield Restriction(repr(slot.text), partial(_of_day, slot.readings.__contains__))
+        elif slot.value is not None and len(dated) == 1 and str(slot.value) in question.sent:
+            day = f"on {said_day(str(slot.value), said.now)}"
+            yield Restriction(day, partial(_of_day, str(slot.value).__eq__), was_sent=True)
+    is_bounded = len(dated) == 1 and dated[0].hint in _BOUNDS and bool(dated[0].value)
+    period = period_in(said.text, now=said.now) if is_bounded or not dated else None
+    if period is not None and not (is_bounded and str(dated[0].value) in question.sent):
+        words = f"{dated[0].hint} {period.said}" if is_bounded else period.said
+        yield Restriction(repr(words), partial(_of_day, period.holds))
+
+
+def _hours(question: Inquiry) -> Iterator[Restriction]:
+    """An hour, or a part of the day, that no argument carried."""
+    now = question.said.now
+    times = [s for s in (*question.said.slots, *question.said.unread) if s.kind == "time"]
+    for slot in times:
+        wanted = [str(slot.value)[:5]] if slot.value else [*slot.readings]
+        if not any(hour in sent for sent in question.sent for hour in wanted):
+            said = f"{slot.hint} {slot.text}" if slot.hint in _BOUNDS else slot.text
+            test = partial(_is_at, slot.hint, tuple(wanted))
+            yield Restriction(repr(said), partial(_of_hour, test, now))
+    for word, hours in _PARTS.items():
+        if word in question.words and not times:
+            first, last = (f"{int(hour):02d}:00" for hour in hours)
+            yield Restriction(repr(word), partial(_of_hour, partial(_is_between, first, last), now))
+
+
+def _amounts(question: Inquiry) -> Iterator[Restriction]:
+    """A most or a least that no argument carried."""
+    for slot in question.said.of("amount"):
+        money, limit = money_said(slot), limit_of(question.said.text, slot)
+        if money is None or limit is None or money.amount in map(_number, question.sent):
+            continue
+        said = f"{'at most' if limit == 'max' else 'at least'} {slot.text}"
+        yield Restriction(repr(said), partial(_of_price, money, limit))
+
+
+def _of_day(test: Callable[[str], bool], told: Told) -> bool | None:
+    """Of a stretch, whether any of its ends is meant."""
+    if told.sort not in ("date", "moment") or told.is_bookkeeping:
+        return None
+    return any(test(str(end)[:10]) for end in (told.value, told.until) if end)
+
+
+def _of_hour(test: Callable[[str, str], bool], now: datetime, told: Told) -> bool | None:
+    """Of what has a beginning and an end, by both."""
+    if told.sort not in ("time", "moment") or told.is_bookkeeping:
+        return None
+    start = _clock(str(told.value), now)
+    return test(start, _clock(str(told.until), now) if told.until else start)
+
+
+def _clock(text: str, now: datetime) -> str:
+    if "T" not in text:
+        return text[:5]
+    moment = datetime.fromisoformat(text)
+    return f"{moment.astimezone(now.tzinfo) if moment.tzinfo else moment:%H:%M}"
+
+
+def _is_at(hint: str, wanted: Sequence[str], start: str, end: str) -> bool:
+    """Whether what lasts from one hour to another begins after, or before, or is at, an hour."""
+    if hint in _EARLIEST:
+        return any(start >= hour for hour in wanted)
+    if hint in _LATEST:
+        return any(start <= hour for hour in wanted)
+    return any(start <= hour < end or start == hour for hour in wanted)
+
+
+def _is_between(first: str, last: str, start: str, _: str) -> bool:
+    return first <= start < last
+
+
+def _of_price(money: Money, limit: Limit, told: Told) -> bool | None:
+    """By what it costs in that currency; another one cannot be held against it."""
+    number, _, code = told.said.partition(" ")
+    price = _number(number.replace(",", ""))
+    if told.sort != "money" or code != money.currency or price is None:
+        return None
+    return price <= money.amount if limit == "max" else price >= money.amount
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None

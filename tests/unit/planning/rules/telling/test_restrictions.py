@@ -1,0 +1,94 @@
+"""What a request says of which things it means, and the call could not be told."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.rules.telling import tell
+from orchestrator.planning.rules.utterance import read_utterance
+
+NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
+DATE: JsonObject = {"type": "string", "format": "date"}
+PRICE: JsonObject = {
+    "type": "object",
+    "properties": {"amount": {"type": "number"}, "currency": {"type": "string"}},
+}
+TALK: JsonObject = {"title": {}, "start_date": DATE, "time": {}, "price": PRICE}
+TALKS = Tool(
+    name="talk_list_talks",
+    document="talks",
+    domain="talks",
+    summary="List talks.",
+    input_schema={"type": "object", "properties": {"start_date": DATE}},
+    output_schema={
+        "type": "object",
+        "properties": {"talks": {"type": "array", "items": {"type": "object", "properties": TALK}}},
+    },
+)
+BODY: JsonObject = {
+    "talks": [
+        {
+            "title": title,
+            "start_date": day,
+            "time": time,
+            "price": {"amount": price, "currency": "EUR"},
+        }
+        for title, day, time, price in (
+            ("Bees", "2026-11-24", "10:00", 5.0),
+            ("Kites", "2026-11-24", "16:30", 20.0),
+            ("Salt", "2026-12-08", "09:00", 9.0),
+        )
+    ]
+}
+
+
+def said(goal: str, arguments: JsonObject | None = None, body: JsonObject = BODY) -> str:
+    return tell(TALKS, arguments or {}, body, read_utterance(goal, now=NOW)).sentence
+
+
+@pytest.mark.parametrize(
+    ("goal", "starts"),
+    [
+        ("which talks are this week?", "3 talks, 2 of them 'this week': Bees"),
+        ("which talks are after 2 pm?", "3 talks, 1 of them 'after 2 pm': Kites"),
+        ("which talks are in the morning?", "3 talks, 2 of them 'morning': Bees"),
+        ("which talks cost less than 10 EUR?", "3 talks, 2 of them 'at most 10 EUR': Bees"),
+        ("which talks are before 2026-12-01?", "3 talks, 2 of them 'before 2026-12-01': Bees"),
+    ],
+)
+def test_what_no_argument_carried_is_held_against_what_was_found(goal: str, starts: str) -> None:
+    """Weeks, hours, parts of the day, bounds on a price."""
+    assert said(goal).startswith(starts)
+
+
+def test_what_a_call_answers_beside_the_day_that_it_was_for_is_told_apart() -> None:
+    """A first day bounds from below only: what comes later is not of that day."""
+    told = said("which talks are on 2026-11-24?", {"start_date": "2026-11-24"})
+
+    assert told.startswith("3 talks from 24 November, 2 of them on 24 November: Bees")
+
+
+def test_what_nothing_that_was_found_tells_is_named() -> None:
+    """Silence would say that all of them are meant."""
+    bare: JsonObject = {"talks": [{"title": "Bees"}, {"title": "Salt"}]}
+
+    assert said("which talks are after 2 pm?", body=bare).endswith(
+        "Nothing here tells which are 'after 2 pm'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("goal", "left"),
+    [
+        ("list talks with slides", " Nothing here speaks of 'slides'."),
+        ("find a dentist appointment", " Nothing here speaks of 'dentist appointment'."),
+        ("list talks with a title", ""),
+    ],
+)
+def test_what_neither_the_tool_nor_its_answer_speaks_of_is_named(goal: str, left: str) -> None:
+    """What a thing is to have, and what is looked for at all."""
+    told = said(goal)
+
+    assert told.endswith(left) if left else "speaks of" not in told
