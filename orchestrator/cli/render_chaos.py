@@ -44,9 +44,6 @@ def report(console: Console, found: ChaosReport) -> None:
     )
 
 
-_SKIPPED = 10
-
-
 def pairs(console: Console, report: PairsReport) -> None:
     """A line for each pair, under it what is wrong and how to correct it, and the verdict."""
     for (document, tool), group in groupby(report.checks, key=lambda c: (c.document, c.tool)):
@@ -59,11 +56,6 @@ def pairs(console: Console, report: PairsReport) -> None:
             console.print(line("   ", (flaw.why, "red")), soft_wrap=True)
             console.print(f"   when: {', '.join(cases)}", soft_wrap=True)
             console.print(f"   mend: {flaw.mend}", soft_wrap=True)
-    for skipped in report.skipped[:_SKIPPED]:
-        console.print(line(("skipped", "yellow"), f" {skipped}"), soft_wrap=True)
-    more = len(report.skipped) - _SKIPPED
-    if more > 0:
-        console.print(f"skipped {more} more operations; --json lists them", soft_wrap=True)
     verdict = ("every pair held", "bold green") if report.ok else ("NOT ALL HELD", "bold red")
     figures = f"{report.pairs} tools, {len(report.checks)} trials in {report.seconds:.1f} s"
     console.print(line(verdict, f": {figures}, seed {report.seed}"))
