@@ -24,16 +24,19 @@ from orchestrator.chaos.verdicts.pair_verdict import (
     flaws_of_contract,
     flaws_of_trial,
     no_arguments,
+    not_served,
 )
 from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.core.errors import ArgumentsInvalid, ConfirmationError
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import format_pointer
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionResult
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.sandbox import SandboxClient
+from orchestrator.sandbox.remembered import DocumentMemory
 from orchestrator.testing.installation import Installation, installed
 from orchestrator.testing.leftovers import find_leftovers
 from orchestrator.testing.sample_arguments import make_arguments
@@ -140,26 +143,44 @@ class _Trials:
     def __init__(self, installation: Installation, seed: int) -> None:
         self._installation = installation
         self._seed = seed
+        self._served = _Served(installation.sandbox.memories)
         self._thinking = asyncio.Semaphore(_THINKING_AT_ONCE)
 
     async def run(self, attempts: Sequence[_Attempt], on_check: OnCheck) -> list[PairCheck]:
         """Every attempt, many at once: most of the time of each is waiting."""
+        unserved = [(a, reason) for a in attempts if (reason := self._unserved(a)) is not None]
+        checks = [_check(a.tool, a.case.value, [not_served(a.tool, why)]) for a, why in unserved]
+        for check in checks:
+            on_check(check)
+        left_out = [a for a, _ in unserved]
+        attempts = [a for a in attempts if a not in left_out]
         rules = [
             rule
             for a in attempts
             for rule in faults_of(
-                a.case, a.tool, _cancel_name(a.tool) or "", mission_id=a.mission_id
+                a.case,
+                self._served.name(a.tool),
+                self._served.name(self._cancel(a.tool)),
+                mission_id=a.mission_id,
             )
         ]
         self._installation.sandbox.faults.replace(rules, seed=self._seed)
         async with SandboxClient(self._installation.sandbox_url) as sandbox:
             trying = [self._try(attempt, sandbox) for attempt in attempts]
-            checks = []
             for ended in asyncio.as_completed(trying):
                 check = await ended
                 on_check(check)
                 checks.append(check)
             return checks
+
+    def _cancel(self, tool: Tool) -> Tool:
+        name = _cancel_name(tool)
+        return self._installation.catalog.tool(name) if name is not None else tool
+
+    def _unserved(self, attempt: _Attempt) -> str | None:
+        """Why a tool or its cancel is not served; None when both are."""
+        reasons = (self._served.fault(t) for t in (attempt.tool, self._cancel(attempt.tool)))
+        return next((reason for reason in reasons if reason is not None), None)
 
     async def _try(self, attempt: _Attempt, sandbox: SandboxClient) -> PairCheck:
         async with self._thinking:
@@ -215,6 +236,26 @@ class _Trials:
             if not await retry_transient(lambda: client.connection.is_running(mission.mission_id)):
                 return
             await asyncio.sleep(_LOOK_S)
+
+
+class _Served:
+    """What the sandbox calls the operations of tools."""
+
+    def __init__(self, memories: Sequence[DocumentMemory]) -> None:
+        self._memories = {memory.document: memory for memory in memories}
+
+    def name(self, tool: Tool) -> str:
+        """Its own name of it; the tool's for one that is not served."""
+        return self._memories[tool.document].names.get((tool.method, tool.path), tool.name)
+
+    def fault(self, tool: Tool) -> str | None:
+        """Why it is not served; None when it is."""
+        memory = self._memories[tool.document]
+        if (tool.method, tool.path) in memory.names:
+            return None
+        pointer = format_pointer(("paths", tool.path))
+        near = (skipped for skipped in memory.skipped if skipped.pointer.startswith(pointer))
+        return next(map(str, near), "the sandbox does not serve it")
 
 
 async def _ended(mission: MissionHandle) -> tuple[MissionResult | None, int]:

@@ -115,6 +115,15 @@ class Document:
         place = operation.place
         return place if place is not None and place.things in self._kinds else None
 
+    def chosen_name(self, operation: ServedOperation) -> str | None:
+        """The input by which a caller names what a call makes; None where the provider names it."""
+        named = self.resource_ids.get(operation.operation_id)
+        schema = self.book.properties(operation.body_schema or {}).get(named or "")
+        is_at_all = operation.place is not None and operation.place.position is Position.ALL
+        if schema is None or not is_at_all or self.book.resolve(schema).get("readOnly"):
+            return operation.chosen_name
+        return named
+
     def makers_at(self, things: str) -> list[ServedOperation]:
         """The operations that make things of one kind."""
         return self._makers.get(things, [])
@@ -220,7 +229,9 @@ class Document:
         cancelled_by = cancel.input_names if cancel else frozenset[str]()
         own = [name for name in id_names(answers) if name not in operation.input_names]
         shared = [name for name in own if name in cancelled_by]
-        top = next(iter([*shared, *own, *id_names(answers)]), None)
+        # Beside ids of others, its own is often called by no more than that.
+        plain = [name for name in own if name == UNNAMED]
+        top = next(iter([*shared, *plain, *own, *id_names(answers)]), None)
         return (top,) if top else self._enveloped_id(answers)
 
     def wrapper(self, operation: ServedOperation) -> tuple[str, ...]:

@@ -160,7 +160,8 @@ class Provider:
 
     def _identity(self, call: Call, named: str, *, is_known: bool) -> str | int:
         """The id of what a call makes: the caller's choice, what it names already, or a new one."""
-        given = call.operation.chosen_name
+        given = self._document.chosen_name(call.operation)
+        given = given if given in call.arguments else None
         # Of a stocked provider's things nobody knows which exist: what the path names does.
         if is_known or (self._is_stocked and named in call.operation.path_names):
             given = given or named
@@ -170,7 +171,7 @@ class Provider:
 
     def _again(self, call: Call, named: str) -> Resource | None:
         """The thing this call changes into something binding, when it names one of its own."""
-        value = call.arguments.get(call.operation.chosen_name or named)
+        value = call.arguments.get(self._document.chosen_name(call.operation) or named)
         return self._store.resource(named, str(value)) if is_id(value) else None
 
     def _refuse_known_reference(self, call: Call, named: str) -> None:

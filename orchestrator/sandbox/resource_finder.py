@@ -35,8 +35,9 @@ class ResourceFinder:
     def parents(self, call: Call) -> JsonObject:
         """The facts of everything that the arguments name by an id of this document."""
         facts: JsonObject = {}
+        chosen = self._document.chosen_name(call.operation)
         for name, value in call.arguments.items():
-            if name == call.operation.chosen_name or not is_id(value):
+            if name == chosen or not is_id(value):
                 continue
             if name in self._document.known_ids:
                 facts |= self._facts(call, name, str(value))

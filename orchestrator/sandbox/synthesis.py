@@ -135,7 +135,9 @@ class Synthesizer:
         Raises:
             UnsupportedSchema: nothing that was tried conforms.
         """
-        resolved = self._book.resolve(schema)
+        kinds = self._book.variants(schema)
+        named = (kind for kind in kinds if self._book.type_of(kind) in ("string", "integer"))
+        resolved = next(named, kinds[0])
         numbers = (rng.randrange(10**5, 10**9) for _ in range(ATTEMPTS))
         codes = identifiers(resolved, rng, name)
         candidates = numbers if self._book.type_of(resolved) == "integer" else codes

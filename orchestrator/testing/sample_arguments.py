@@ -10,13 +10,13 @@ from weakref import WeakKeyDictionary
 
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.expressions import expressions_of, input_read
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
+from orchestrator.testing.told_apart import tell_apart
 
 _AHEAD = timedelta(days=30)
 """Made-up dates are this far ahead: what is booked is in the future."""
@@ -26,10 +26,10 @@ _BOOKS: WeakKeyDictionary[Catalog, dict[str, SchemaBook]] = WeakKeyDictionary()
 def make_arguments(
     catalog: Catalog, tool: Tool, *, seed: str = "", whole: bool = False
 ) -> JsonObject:
-    """Arguments that a tool accepts: what it requires and nothing else, or all that it takes.
+    """Arguments that a tool accepts: what it requires, or all that it takes.
 
     What the orchestrator fills itself is left out, personal fields are handles, and what the
-    contract reads back to find a call is another with each seed.
+    contract reads back to find a call is made though it is optional, and another with each seed.
 
     Args:
         catalog: the tool's.
@@ -46,8 +46,7 @@ def make_arguments(
     try:
         hinted = replace(scene, hints=dict(_examples(catalog, tool)))
         made = make.object(tool.input_schema, hinted)
-        for name in _told_apart_by(tool) & set(made):
-            made[name] = make.identifier(tool.properties[name], scene.rng, name=name)
+        made = tell_apart(made, tool, book=book, make=make, scene=scene)
     except UnsupportedSchema as error:
         raise ArgumentsInvalid(tool.name, [str(error)]) from error
     personal = {name: handle_for(name) for name in tool.pii_fields if name in made}
@@ -82,24 +81,6 @@ def _text(make: Synthesizer, schema: JsonObject, field: str) -> str:
 def _scene(seed: str, *, whole: bool = False) -> Scene:
     now = datetime.now(UTC)
     return Scene(Random(seed), now, now + _AHEAD, omit=lambda name: not whole, is_request=True)
-
-
-def _told_apart_by(tool: Tool) -> set[str]:
-    """Inputs by which a cancel or a probe finds the call: no two calls may share their values."""
-    contract = tool.compensation
-    templates = [contract.cancel, contract.probe] if contract is not None else []
-    read = {
-        input_read(expression, tool)
-        for template in templates
-        if template is not None
-        for expression in expressions_of(template)
-    }
-    return {name for name in read if name is not None and _is_free_text(tool.properties.get(name))}
-
-
-def _is_free_text(schema: JsonObject | None) -> bool:
-    schema = schema or {}
-    return schema.get("type") == "string" and schema.keys().isdisjoint(("enum", "const"))
 
 
 def _examples(catalog: Catalog, tool: Tool) -> Iterator[tuple[str, Any]]:

@@ -3,7 +3,6 @@
 from datetime import timedelta
 from enum import StrEnum
 
-from orchestrator.catalog.tool import Tool
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
@@ -50,12 +49,12 @@ _KINDS: dict[PairCase, FaultKind] = {
 }
 
 
-def faults_of(case: PairCase, tool: Tool, cancel: str, *, mission_id: str) -> tuple[FaultRule, ...]:
-    """The fault that makes one mission's call of a tool go this way."""
+def faults_of(case: PairCase, tool: str, cancel: str, *, mission_id: str) -> tuple[FaultRule, ...]:
+    """The fault that makes one mission's call of a tool go this way; both as they are served."""
     kind = _KINDS.get(case)
     if kind is None:
         return ()
-    struck = cancel if case is PairCase.CANCEL_ANSWER_LOST else tool.name
+    struck = cancel if case is PairCase.CANCEL_ANSWER_LOST else tool
     prefix = f"{mission_id}."
     return (
         FaultRule(

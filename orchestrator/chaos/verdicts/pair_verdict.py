@@ -16,7 +16,13 @@ _LEFT = {
     "cancelled again": "what {} made was cancelled more than once",
     "made again": "{} took effect more than once",
 }
-_EXAMPLES = "give the inputs examples that the provider would take"
+_EXAMPLES = (
+    "give the inputs that it names examples: nothing fits their schemas that could be made up"
+)
+_NOT_JUDGED = (
+    "nothing is said of the pair: where the document asks more of an input than its schema says, "
+    "give the input an example; else the sandbox is at fault, so tell its makers"
+)
 _FILL = (
     "fill every required input of the cancel by x-orchet-compensation-args, from $request where "
     "the answer may be missing"
@@ -75,6 +81,14 @@ def no_arguments(error: ArgumentsInvalid) -> Flaw:
     return Flaw(why=f"no call could be made: {error}", mend=_EXAMPLES)
 
 
+def not_served(tool: Tool, reason: str) -> Flaw:
+    """That the sandbox cannot stand in for the provider of a tool."""
+    return Flaw(
+        why=f"{tool.name} cannot be tried: {reason}",
+        mend="mend the document there, or add an --overlay that does",
+    )
+
+
 def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
     """What is wrong with the outcome of a trial; nothing when all of it was taken back."""
     if trial.result is None:
@@ -85,7 +99,11 @@ def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
         return
     obligation = _obligation(trial.result, trial.tool)
     if obligation is None or not _was_tried(trial, obligation):
-        yield Flaw(why=f"no call could be made: {_refusal(trial.result)}", mend=_EXAMPLES)
+        refusal = _refusal(trial.result)
+        yield Flaw(
+            why=f"the made-up call of {trial.tool.name} did not take effect: {refusal}",
+            mend=_NOT_JUDGED,
+        )
         return
     if obligation.is_live:
         yield _why_parked(trial, obligation)
