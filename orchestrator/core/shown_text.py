@@ -76,6 +76,8 @@ def _shown(text: str, escape: Callable[[str], str]) -> str:
     text = _STACKED.sub(lambda marks: "".join(map(escape, marks.group())), text)
     if text.isprintable() and _IGNORED.search(text) is None:
         return text
+    if "\n" in text and escape("\n") == "\n":  # a line at a time: most have nothing to hide
+        return "\n".join([_shown(line, escape) for line in text.split("\n")])
     parts, end = [], 0
     for emoji in _EMOJI.finditer(text):
         parts += [_revealed(text[end : emoji.start()], escape), emoji.group()]

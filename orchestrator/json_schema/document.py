@@ -1,7 +1,7 @@
 """Documents as they are written: each value with its place, which error messages name."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
@@ -9,6 +9,7 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import follow, format_pointer
 from orchestrator.json_schema.references import FILES_KEY, parse_reference, reference_of
+from orchestrator.json_schema.schema_names import SchemaNames
 
 _MEND_FILE = "put the file into the folder of the document, or make one file of them all"
 _MAX_HOPS = 32
@@ -29,11 +30,13 @@ class DocumentNode:
     path: tuple[str, ...] = ()
     beneath: "Mapping[str, DocumentNode] | None" = None
     """What this object has from the one that it refers to: see `overlaid`."""
+    names: SchemaNames | None = field(default=None, compare=False, repr=False)
+    """Of the document, so that they are found once."""
 
     @classmethod
     def of(cls, document: str, root: JsonObject) -> "DocumentNode":
         """The root of a parsed document."""
-        return cls(document=document, root=root, value=root)
+        return cls(document=document, root=root, value=root, names=SchemaNames(root))
 
     @property
     def pointer(self) -> str:
@@ -169,15 +172,29 @@ class DocumentNode:
         Raises:
             DocumentInvalid: it leads nowhere or out of the document.
         """
+        found, fault = self._pointed(reference)
+        if fault is None:
+            return found
+        address, _, fragment = _as_written(reference)
+        try:
+            path = self.names.path_of(f"{address}#{fragment}", self.path) if self.names else None
+            if path is not None:
+                return self._placed(path)
+        except (LookupError, ValueError):
+            pass  # the fault of the pointer is told
+        raise fault
+
+    def _pointed(self, reference: str) -> "tuple[DocumentNode, DocumentInvalid | None]":
+        """What a reference by pointer leads to, or itself and why it leads nowhere."""
         try:
             path = parse_reference(reference)
             if path is None:
-                raise self._elsewhere(reference)
-            if path[:1] == (FILES_KEY,) and isinstance(why := follow(self.root, path[:2]), str):
-                raise self.invalid(f"{path[1]!r} cannot be read: {why}", _MEND_FILE)
-            return DocumentNode(self.document, self.root, follow(self.root, path), path)
-        except (LookupError, ValueError) as error:
-            raise self.invalid(f"{reference!r} leads nowhere") from error
+                return self, self._elsewhere(reference)
+            if (why := _why_unread(self.root, path)) is not None:
+                return self, self.invalid(f"{path[1]!r} cannot be read: {why}", _MEND_FILE)
+            return self._placed(path), None
+        except (LookupError, ValueError):
+            return self, self.invalid(f"{reference!r} leads nowhere")
 
     def _elsewhere(self, reference: str) -> DocumentInvalid:
         if ":" in reference.partition("#")[0]:
@@ -187,5 +204,29 @@ class DocumentNode:
             )
         return self.invalid(f"{reference!r} is in another file, which is not at hand")
 
+    def _placed(self, path: tuple[str, ...]) -> "DocumentNode":
+        value = follow(self.root, path)
+        return DocumentNode(self.document, self.root, value, path, names=self.names)
+
     def _child(self, key: str, value: JsonValue) -> "DocumentNode":
-        return DocumentNode(self.document, self.root, value, (*self.path, key))
+        path = (*self.path, key)
+        return DocumentNode(self.document, self.root, value, path, names=self.names)
+
+
+def _why_unread(root: JsonObject, path: tuple[str, ...]) -> str | None:
+    """Why the file could not be read that the steps lead into; None when it could, or is none."""
+    if path[:1] != (FILES_KEY,) or len(path) < 2:
+        return None
+    held = follow(root, path[:2])
+    return held if isinstance(held, str) else None
+
+
+def _as_written(reference: str) -> tuple[str, str, str]:
+    """Address and fragment of a reference, as they were before it was led to a file at hand."""
+    try:
+        path = parse_reference(reference)
+    except ValueError:
+        path = None
+    if path is None or path[:1] != (FILES_KEY,) or len(path) < 2:
+        return reference.partition("#")
+    return path[1], "#", format_pointer(path[2:])

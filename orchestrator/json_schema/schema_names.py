@@ -1,0 +1,81 @@
+"""Schemas of one document by names of their own: `$id` and `$anchor` of JSON Schema 2020-12."""
+
+from functools import cached_property
+from typing import NamedTuple
+from urllib.parse import unquote, urldefrag, urljoin
+
+from pydantic import JsonValue
+
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import parse_pointer
+
+_Path = tuple[str, ...]
+_VALUES = frozenset({"const", "default", "enum", "example", "examples"})
+"""What is in these is no schema, whatever it looks like."""
+
+
+class _Found(NamedTuple):
+    resources: dict[str, _Path]
+    """Where the schema of each `$id` stands, by its whole URI; that of the document is ''."""
+    bases: dict[_Path, str]
+    """The same the other way round."""
+    anchors: dict[tuple[str, str], _Path]
+    """By the URI around it and its name."""
+
+
+class SchemaNames:
+    """Finds what a reference names that no pointer of the document leads to.
+
+    Few documents have such names, so nothing is looked through before one is asked for.
+    """
+
+    def __init__(self, root: JsonObject) -> None:
+        """Take the root of the document."""
+        self._root = root
+
+    def path_of(self, reference: str, written_at: _Path) -> _Path | None:
+        """The steps to what a reference written there names; None when nothing has that name.
+
+        Raises:
+            ValueError: its fragment is no JSON pointer.
+        """
+        found = self._found
+        if not found.resources and not found.anchors:
+            return None
+        address, fragment = urldefrag(reference)
+        base = urljoin(self._base_of(written_at), address)
+        fragment = unquote(fragment)
+        if fragment and not fragment.startswith("/"):
+            return found.anchors.get((base, fragment))
+        resource = found.resources.get(base)
+        return resource + parse_pointer(fragment) if resource is not None else None
+
+    def _base_of(self, path: _Path) -> str:
+        """The URI of the nearest schema around a place that has one."""
+        bases = self._found.bases
+        around = (path[:length] for length in range(len(path), 0, -1))
+        return next((bases[outer] for outer in around if outer in bases), "")
+
+    @cached_property
+    def _found(self) -> _Found:
+        found = _Found({}, {}, {})
+        waiting: list[tuple[JsonValue, _Path, str]] = [(self._root, (), "")]
+        while waiting:
+            value, path, base = waiting.pop()
+            if isinstance(value, list):
+                waiting += [(item, (*path, str(i)), base) for i, item in enumerate(value)]
+            elif isinstance(value, dict):
+                base = self._note(found, value, path, base)
+                waiting += [(v, (*path, k), base) for k, v in value.items() if k not in _VALUES]
+        return found
+
+    def _note(self, found: _Found, schema: JsonObject, path: _Path, base: str) -> str:
+        """Note the names of a schema, and return the URI that holds inside of it."""
+        if isinstance(said := schema.get("$id"), str):
+            base = urldefrag(urljoin(base, said)).url
+            found.resources.setdefault(base, path)
+            found.bases[path] = base
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if isinstance(name := schema.get(keyword), str):
+                found.anchors.setdefault((base, name), path)
+        return base
