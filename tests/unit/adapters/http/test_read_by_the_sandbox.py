@@ -21,7 +21,7 @@ from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.core.record import JsonObject
-from orchestrator.sandbox.documents import read_document
+from orchestrator.sandbox.document_reading import read_document
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.request_validation import RequestValidator
 
