@@ -167,8 +167,9 @@ class OperationContract:
         """What of an answer breaks the contract, in one text; None when it honours it."""
         response = _GivenResponse(
             answer.status,
-            # In UTF-8: a document may name a header that is no ASCII.
-            httpx.Headers(answer.headers.multi_items(), encoding="utf-8"),
+            # In UTF-8: a document may name a header that is no ASCII. What is said twice, by the
+            # provider and by what stands before it, is said once.
+            httpx.Headers(list(dict.fromkeys(answer.headers.multi_items())), encoding="utf-8"),
             answer.content_type,
             None if answer.is_empty else _Read(answer.value),
         )

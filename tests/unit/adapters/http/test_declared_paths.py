@@ -188,3 +188,13 @@ def test_text_is_not_held_against_the_object_that_it_stands_for(declared: str) -
     answer = Answer(200, httpx.Headers({"content-type": declared}), value="a", is_empty=False)
 
     assert _Call("/a", {"responses": responses}).breach(answer) is None
+
+
+def test_a_header_that_is_said_twice_is_read_once() -> None:
+    """A provider and the proxy before it may both send it."""
+    flag = {"schema": {"type": "boolean"}}
+    responses = {"200": {"description": "", "headers": {"X-Flag": flag}}}
+    call = _Call("/a", {"responses": responses})
+
+    assert call.breach(Answer(200, httpx.Headers([("X-Flag", "true"), ("x-flag", "true")]))) is None
+    assert call.breach(Answer(200, httpx.Headers([("X-Flag", "maybe")]))) is not None
