@@ -92,10 +92,14 @@ def _asked(found: Raised, ignored: frozenset[str]) -> Suppression | None:
 def _finding(group: list[tuple[Raised, Suppression | None]], uses: Mapping[str, Uses]) -> Finding:
     first, suppression = group[0]
     problem = first.problem
-    tools = {found.subject.pointer for found, _ in group if found.subject is not None}
-    known = uses.get(first.document)
-    place = parse_pointer(problem.pointer)
-    others = f" (and {len(tools) - 1} more operations)" if len(tools) > 1 else ""
+    places = {
+        found.subject.pointer if found.subject else found.problem.pointer for found, _ in group
+    }
+    number = len(places)
+    if first.subject is None and number == 1:
+        known = uses.get(first.document)
+        number = known.of(parse_pointer(problem.pointer)) if known is not None else 0
+    others = f" (and {len(places) - 1} more operations)" if len(places) > 1 else ""
     return Finding(
         code=first.code.code,
         severity=first.code.severity,
@@ -103,6 +107,6 @@ def _finding(group: list[tuple[Raised, Suppression | None]], uses: Mapping[str, 
         pointer=problem.pointer,
         message=problem.message + others,
         mend=problem.remedy,
-        operations=len(tools) or (known.of(place) if known is not None else 0),
+        operations=number,
         suppressed=suppression,
     )

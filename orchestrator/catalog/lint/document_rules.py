@@ -8,16 +8,17 @@ from orchestrator.catalog.lint.causes import Raised
 from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Finding, Problem, shortened
 from orchestrator.catalog.lint.openapi_schema import openapi_breaches
 from orchestrator.catalog.lint.place_uses import Uses
+from orchestrator.catalog.lint.referred_operations import referred_operations, spelled_out
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.overlay import IdleAction
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.pointer import parse_pointer
+from orchestrator.json_schema.pointer import format_pointer, parse_pointer
 
 INVALID = Code("ORC001", "error", "A document is valid OpenAPI")
 IDLE = Code("ORC003", "warning", "An action of an overlay changes something")
-UNUSED = Code("ORC004", "warning", "What no tool uses is valid OpenAPI, too")
+UNUSED = Code("ORC004", "warning", "What no tool needs is valid OpenAPI, too")
 TAKEN = Code("ORC011", "warning", "An operationId is unique")
 _REMEDY = "make it what the OpenAPI specification allows here"
 
@@ -32,14 +33,26 @@ def document_findings(root: DocumentNode, content: JsonObject, uses: Uses) -> It
     """ORC001 and ORC004, and ORC030 and ORC036 beside the tools."""
     document = root.document
     try:
-        for code, problem in _breaches(content, uses):
+        meant = referred_operations(root)
+        for code, problem in _breaches(spelled_out(content, meant), uses):
             yield Raised(code, document, problem)
+        for path, method in meant:
+            yield Raised(UNUSED, document, _referred(path, method))
         for problem in contract_rules.misplaced_keywords(root):
             yield Raised(contract_rules.known_keywords, document, problem)
         for problem in contract_rules.valid_document_values(root):
             yield Raised(contract_rules.valid_values, document, problem)
     except DocumentInvalid as fault:
         yield unreadable(fault)
+
+
+def _referred(path: str, method: str) -> Problem:
+    return Problem(
+        format_pointer(("paths", path, method)),
+        f"the operation {method.upper()} {path} is a reference, which other programs do not follow",
+        "write the operation there, or let the path be the reference",
+        cause="operations that are references",
+    )
 
 
 def _breaches(content: JsonObject, uses: Uses) -> Iterator[tuple[Code, Problem]]:

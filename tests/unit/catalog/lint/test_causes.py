@@ -82,3 +82,15 @@ def test_a_fault_of_a_schema_counts_the_tools_that_use_it(shop: dict[str, Any]) 
 
     assert (finding.code, finding.operations) == ("ORC025", 2)
     assert finding.pointer == "/components/schemas/Inner/pattern"
+
+
+def test_operations_that_are_references_are_followed_and_told_once(shop: dict[str, Any]) -> None:
+    """OpenAPI knows none, so the document is invalid; what is meant by it is clear."""
+    for place in (GET, CANCEL):
+        shop.setdefault("x-operations", {})[place[1]] = operation(shop, place)
+        shop["paths"][place[0]][place[1]] = {"$ref": f"#/x-operations/{place[1]}"}
+
+    (finding,) = lint({"shop": shop})
+
+    assert (finding.code, finding.severity, finding.operations) == ("ORC004", "warning", 2)
+    assert finding.message.endswith("do not follow (and 1 more operations)")
