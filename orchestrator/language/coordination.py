@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Final
 
@@ -29,6 +29,13 @@ _TOLD: Final = re.compile(r"\b(?:that|saying|says)\b|:\s", re.IGNORECASE)
 _BOTH: Final = re.compile(
     r"\b(?:both|each\s+of)\s+(?=(?:in\s+|to\s+|at\s+|on\s+|for\s+)?$)", re.IGNORECASE
 )
+_EACH_OF: Final = re.compile(r"\b(?:both|each|all)\s+of\s+(?=[A-Z])")
+_FOR_ALL: Final = re.compile(
+    rf",?\s+(?:both|each|all(?:\s+(?:of\s+them|{'|'.join(_LISTS.words('few'))}))?)"
+    rf"(?=\s+(?:{_WHERE}|that|saying|about)\b|\s*[,.;:!]|\s*$)",
+    re.IGNORECASE,
+)
+"""What stands behind a list says of all its members, and makes none of them several."""
 _BETWEEN: Final = re.compile(r"\bbetween\s*$", re.IGNORECASE)
 _BARE_DAY: Final = re.compile(r"\d{1,2}(?:st|nd|rd|th)?")
 _MONTH: Final = re.compile(r"(?<=[\dhtd])\s+(?:of\s+)?[^\W\d].*$")
@@ -80,6 +87,13 @@ def coordinated(text: str) -> Coordination | None:
     EUR and Bob 30 EUR"), and what goes on without a verb of its own ("and one in Porto"). Several
     lists in one clause are each joined with each.
     """
+    found = _coordinated(_EACH_OF.sub("", text))
+    if found is None:
+        return None
+    return replace(found, clauses=tuple(_FOR_ALL.sub("", one) for one in found.clauses))
+
+
+def _coordinated(text: str) -> Coordination | None:
     clause = read_clause(text)
     slots = _outside_of_what_is_told(clause)
     if tails := with_tails(clause, slots, first_of=lambda one: _several(one)[0]):
@@ -91,7 +105,7 @@ def coordinated(text: str) -> Coordination | None:
         return _of_plain_words(clause)
     before, after = _BOTH.sub("", text[: groups[0].start]), text[groups[-1].end :]
     parts = [f"{before}{_written(group, groups, text)}{after}" for group in groups[:_MOST]]
-    apart = [coordinated(part) for part in parts] if len(parts) < _MOST else []
+    apart = [_coordinated(part) for part in parts] if len(parts) < _MOST else []
     further = [more for more in apart if more is not None]
     kinds = frozenset(slot.kind for slot in groups[0].slots)
     if not further:

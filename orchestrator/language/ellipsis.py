@@ -44,26 +44,41 @@ def with_tails(
         first_of: makes of a request for several that for the first of them.
 
     Returns:
-        Nothing when it does not go on.
+        Nothing when it does not go on. Where several are counted and then told one by one ("two
+        rooms, one for me and one for Bo"), those alone.
     """
     text = clause.text
     marks = marks_of(clause, slots)
     if not marks:
         return ()
     base = text[: marks[0].start()]
+    is_shared_out = _is_shared_out(marks, slots)
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     tails = [text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)]
     told = _TOLD.search(tails[-1])
     matter = tails[-1][told.start() :] if told and not _TOLD.search(base) else ""
     tails[-1] = tails[-1].removesuffix(matter)
-    missing = _missing(base, tails[-1])
-    found = [_with(_with(base, missing), matter)]
+    first = _replaced(of_one(base), tails[0]) if is_shared_out else base
+    missing = _missing(first, tails[-1])
+    found = [] if is_shared_out else [_with(_with(base, missing), matter)]
     for mark, tail in zip(marks, tails, strict=True):
-        one = base if "same" in mark.group().lower() else of_one(base)
-        whole = _replaced(first_of(one), tail)
+        is_same = "same" in mark.group().lower()
+        one = base if is_same else of_one(base)
+        whole = _replaced(first_of(one), tail, is_same=is_same)
         whole = _with(_with(whole, missing if tail is not tails[-1] else ""), matter)
         found += [whole] * min(_number(mark["n"]), _MANY)
     return tuple(found)
+
+
+def _is_shared_out(marks: Sequence[re.Match[str]], slots: Sequence[Slot]) -> bool:
+    """Whether they are those that were counted before: "two rooms, one for me and one for Bo".
+
+    What is joined to what was counted by "and" comes on top of it.
+    """
+    own = (s for s in slots if s.kind == "quantity" and s.position < marks[0].start())
+    counted = [slot.value for slot in own if slot.hint]
+    paused = not marks[0].group().lstrip(" ,;.").lower().startswith("and")
+    return paused and sum(_number(mark["n"]) for mark in marks) in counted
 
 
 def continued(earlier: str, clause: str) -> str:
@@ -77,7 +92,7 @@ def continued(earlier: str, clause: str) -> str:
     verb = (match["verb"] or "").lower()
     before = read_clause(earlier)
     same = not verb or verb == "do" or action_of(verb) is before.action is not Action.UNKNOWN
-    return _replaced(of_one(earlier), match["tail"]) if same else ""
+    return _replaced(of_one(earlier), match["tail"], is_same=True) if same else ""
 
 
 def of_one(text: str) -> str:
@@ -114,13 +129,13 @@ def _number(word: str | None) -> int:
     return value if isinstance(value, int) else 1
 
 
-def _replaced(base: str, tail: str) -> str:
+def _replaced(base: str, tail: str, *, is_same: bool = False) -> str:
     """The request with what the tail says in the place of what it said of the same kind."""
     text = base
     rest, at = "", 0
     for slot in read_slots(tail, now=None):
         end = slot.position + len(slot.text)
-        own = _counterpart(slot, read_slots(text, now=None))
+        own = _counterpart(slot, read_slots(text, now=None), is_same=is_same)
         if own is None:
             rest += tail[at:end]
         else:
@@ -129,14 +144,21 @@ def _replaced(base: str, tail: str) -> str:
     return _with(text, rest + tail[at:] if not rest or tail[at:].strip(" .") else rest)
 
 
-def _counterpart(slot: Slot, own: Sequence[Slot]) -> Slot | None:
+def _counterpart(slot: Slot, own: Sequence[Slot], *, is_same: bool = False) -> Slot | None:
     """What the request says of the kind of a value, in the same place if it says several."""
     alike = [s for s in own if s.kind == slot.kind]
     if slot.kind == "quantity":
         return next((s for s in alike if s.hint == slot.hint), None)
     if not alike and slot.kind in _PARTY:
         alike = [s for s in own if s.kind in _PARTY]
+    if slot.hint == "for" and not is_same:
+        # Whom a further one is for does not take the place of where it is.
+        alike = [s for s in alike if not _is_where(s)]
     return next((s for s in alike if s.hint == slot.hint), next(iter(alike), None))
+
+
+def _is_where(slot: Slot) -> bool:
+    return slot.kind == "place" and slot.hint not in ("to", "for")
 
 
 def _missing(base: str, tail: str) -> str:

@@ -36,6 +36,34 @@ from orchestrator.language.ellipsis import continued
             ["Share a.pdf with ann@example.com", "Share a.pdf with bob@example.com"],
         ),
         (
+            "Email bob, ana and carl that lunch is ready",
+            [f"Email {who} that lunch is ready" for who in ("bob", "ana", "carl")],
+        ),
+        (
+            "Tell the general and random channels that we are live",
+            [f"Tell the {name} channel that we are live" for name in ("general", "random")],
+        ),
+        (
+            "pay the open and overdue invoices",
+            ["pay the open invoices", "pay the overdue invoices"],
+        ),
+        (
+            "Reserve a locker in each of Rome, Milan and Turin",
+            [f"Reserve a locker in {c}" for c in ("Rome", "Milan", "Turin")],
+        ),
+        (
+            "Book a locker in Rome and a locker in Milan, both for 2 December",
+            [f"Book a locker in {c} for 2 December" for c in ("Rome", "Milan")],
+        ),
+        (
+            "Book two lockers in Porto, one for me and one for Jana",
+            ["Book a locker in Porto for me", "Book a locker in Porto for Jana"],
+        ),
+        (
+            "Book three lockers, one in Rome and two in Faro at 20:00",
+            [f"Book a locker in {c} at 20:00" for c in ("Rome", "Faro", "Faro")],
+        ),
+        (
             "What is the weather in Oslo and Rome",
             [f"What is the weather in {c}" for c in ("Oslo", "Rome")],
         ),
@@ -144,3 +172,17 @@ def test_one_of_several_is_left_out_with_its_clause() -> None:
     goal = "Send a message to Ana and Bo, and reserve a table in Rome"
 
     assert goal_without(goal, "Send a message to Bo") == ("", ", and reserve a table in Rome")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "email bob and ask him to call",
+        "send flowers and cakes to my mother",
+        "upload terms and conditions",
+        "tell my team that bread and butter are out",
+    ],
+)
+def test_plain_words_are_no_list_of_receivers(text: str) -> None:
+    """Verbs, what is sent to somebody else, and what somebody is told."""
+    assert coordinated(text) is None
