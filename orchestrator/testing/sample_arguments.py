@@ -16,7 +16,7 @@ from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
-from orchestrator.testing.told_apart import tell_apart
+from orchestrator.testing.argument_identity import tell_apart
 
 _AHEAD = timedelta(days=30)
 """Made-up dates are this far ahead: what is booked is in the future."""
