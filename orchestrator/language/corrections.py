@@ -97,7 +97,7 @@ def corrected(text: str) -> Corrected:
 
     Examples:
         "Book Rome, no, Milan" is "Book Milan"; "for two, I mean three" is "for three"; "I no longer
-        need the car" is "cancel the car". What is quoted, and what somebody is told, stays as it is.
+        need the car" is "cancel the car". What is quoted, and what somebody is told, stays as is.
     """
     replaced: list[Replaced] = []
     unsure: list[str] = []

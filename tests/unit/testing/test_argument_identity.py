@@ -54,7 +54,7 @@ def catalog(reading: str) -> Catalog:
 def read_back(reading: str, made: Any) -> Any:
     """What stands where the cancel reads."""
     steps = reading.partition("#/")[2].split("/")
-    found = made["body"] if "body" in made else made
+    found = made.get("body", made)
     for step in steps:
         found = found[int(step)] if isinstance(found, list) else found[step]
     return found
