@@ -60,9 +60,20 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 
 
 def print_json(value: BaseModel | Sequence[BaseModel | dict[str, Any]] | dict[str, Any]) -> None:
-    """One JSON document on standard output."""
+    """One JSON document on standard output; a list by its elements, for it may be a long one."""
+    if not isinstance(value, Sequence) or not value:
+        typer.echo(_json_text(value))
+        return
+    begin = "[\n  "
+    for element in value:
+        typer.echo(begin + _json_text(element).replace("\n", "\n  "), nl=False)
+        begin = ",\n  "
+    typer.echo("\n]")
+
+
+def _json_text(value: object) -> str:
     document = TypeAdapter(Any).dump_python(value, mode="json")
-    typer.echo(visible_json(json.dumps(document, indent=2, ensure_ascii=False)))
+    return visible_json(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def present(

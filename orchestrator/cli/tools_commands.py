@@ -11,7 +11,7 @@ import typer
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.cli import render_tools, suggesting
 from orchestrator.cli.marked import tell_unmarked
-from orchestrator.cli.opened_catalog import open_catalog
+from orchestrator.cli.opened_catalog import open_catalog, reading
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress, run
 from orchestrator.cli.typed import read_inputs
@@ -62,7 +62,7 @@ def lint(
     from orchestrator.catalog.source import find_source_lines, read_sources
 
     check_ignored(ignored or ())
-    with progress.status("reading documents") as doing:
+    with reading() as doing:
         sources = read_sources(paths, overlays or ())
         doing.update("checking tools")
         findings = lint_documents(sources.documents, idle=sources.idle, ignored=ignored or ())

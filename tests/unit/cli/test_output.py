@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.table import Table
@@ -104,3 +105,13 @@ def test_a_traceback_and_a_log_without_a_handler_are_clean() -> None:
     assert ran.returncode == 1
     assert "\x1b" not in ran.stderr
     assert ran.stderr.count(CLEAN) == 2
+
+
+@pytest.mark.parametrize(
+    "value", [[], [{}], [{"a": "x\ny", "b": [1, {"c": []}]}, {"d": None}], {"a": [1, 2]}]
+)
+def test_a_list_is_written_as_one_document(value: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """An element at a time, in the same words."""
+    print_json(value)
+
+    assert capsys.readouterr().out == json.dumps(value, indent=2) + "\n"
