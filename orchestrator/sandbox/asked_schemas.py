@@ -15,8 +15,22 @@ _HOPS = 32
 @cache
 def asked(kind: Any) -> Any:
     """The same class of validators for what is sent."""
-    keywords = {"required": _required, "allOf": _all_of}
+    keywords: dict[str, Any] = {"required": _required, "allOf": _nullable(_all_of)}
+    for name in ("anyOf", "oneOf", "enum"):
+        keywords[name] = _nullable(kind.VALIDATORS[name])
     return validators.extend(kind, keywords)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+
+
+def _nullable(check: Any) -> Any:
+    """The check of what stands beside `nullable`, which null passes by."""
+
+    def checked(
+        validator: Any, wanted: Any, value: Any, schema: Mapping[str, Any]
+    ) -> Iterator[ValidationError]:
+        if value is not None or schema.get("nullable") is not True:
+            yield from check(validator, wanted, value, schema) or ()
+
+    return checked
 
 
 def _required(

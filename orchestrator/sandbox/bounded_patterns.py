@@ -14,6 +14,8 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from rstr import Rstr
 
+from orchestrator.sandbox.led_alternatives import led_keywords
+
 _LONGEST: Final = 10_000
 """Characters of a pattern; and of a text, where the pattern looks around or back."""
 _WORK: Final = 20_000_000
@@ -92,9 +94,12 @@ def _characters(first: int, last: int) -> list[str]:
 def bounded(kind: Any, document: Mapping[str, Any]) -> Any:
     """The same class of validators, with every pattern of the document matched in bounded time.
 
+    Discriminators lead alternatives, as openapi-core's own reading does for few documents.
+
     What is left unevaluated is not looked for where the document has patterns for names.
     """
     keywords: dict[str, Any] = {
+        **led_keywords(),
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "additionalProperties": _beside_patterns(kind.VALIDATORS["additionalProperties"]),

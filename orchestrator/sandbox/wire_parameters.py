@@ -91,7 +91,8 @@ def read_named(style: Style, query: RawQuery, claimed: Sequence[str], values: Wi
         between = _DELIMITERS.get(style.style, (",",))
         return _delimited(style, raw[-1], between, values, unquote_plus) if raw else ABSENT
     tree = tree_of(style.name, query.pairs)
-    return values.nested(style.schema, tree) if tree is not None else ABSENT
+    counted = style.style == "deepObject"
+    return ABSENT if tree is None else values.nested(style.schema, tree, counted=counted)
 
 
 def _exploded_object(

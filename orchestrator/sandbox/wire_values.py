@@ -95,10 +95,17 @@ class WireValues:
         """Of several readings the first that conforms, else the first."""
         return next((value for value in values if self._book.is_valid(schema, value)), values[0])
 
-    def nested(self, schema: Schema, tree: Tree | list[str], depth: int = 0) -> Any:
-        """The value of what brackets hold, by the alternative that it fits."""
+    def nested(
+        self, schema: Schema, tree: Tree | list[str], depth: int = 0, *, counted: bool = True
+    ) -> Any:
+        """The value of what brackets hold, by the alternative that it fits.
+
+        `counted` says that elements have brackets of their own: one text is then rather no list.
+        """
         variants = self._variants(schema) if depth < _DEEPEST else ({},)
         readings = [self._shaped(variant, tree, depth) for variant in variants]
+        if counted and isinstance(tree, list):
+            readings.sort(key=lambda value: isinstance(value, list))
         return self.first_fitting(schema, readings)
 
     def _shaped(self, schema: Schema, tree: Tree | list[str], depth: int) -> Any:

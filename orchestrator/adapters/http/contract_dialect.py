@@ -39,6 +39,10 @@ def contract_dialect(dialect: type[Validator], hidden: Hidden) -> type[Validator
     }
     if hidden == "writeOnly":
         ours |= {"readOnly": _nothing, "writeOnly": _noted(hidden)}
+    if "prefixItems" not in dialect.VALIDATORS:
+        # OpenAPI 3.0: later ones have no `nullable`.
+        for name in ("allOf", "anyOf", "oneOf", "enum"):
+            ours[name] = _nullable(ours.get(name) or dialect.VALIDATORS[name])
     extended: type[Validator] = extend(with_patterns(dialect), ours)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
 
@@ -67,6 +71,18 @@ def _led(plain: Keyword, hidden: Hidden) -> Keyword:
             )
         else:
             yield from plain(validator, branches, instance, schema) or ()
+
+    return checked
+
+
+def _nullable(check: Keyword) -> Keyword:
+    """Beside alternatives, `nullable` is meant to widen them, as in the inputs of the tool."""
+
+    def checked(
+        validator: Any, wanted: Any, instance: Any, schema: Any
+    ) -> Iterator[ValidationError]:
+        if instance is not None or schema.get("nullable") is not True:
+            yield from check(validator, wanted, instance, schema) or ()
 
     return checked
 

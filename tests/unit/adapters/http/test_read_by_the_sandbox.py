@@ -32,7 +32,9 @@ FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 class _Pair:
     """The product's and the sandbox's reading of one operation."""
 
-    def __init__(self, path: str, operation: dict[str, Any], schemas: dict[str, Any]) -> None:
+    def __init__(
+        self, path: str, operation: dict[str, Any], schemas: dict[str, Any], version: str = "3.1.0"
+    ) -> None:
         described: Any = {
             "operationId": "thing_do",
             "x-orchet-tool": True,
@@ -41,7 +43,7 @@ class _Pair:
             **operation,
         }
         document: Any = {
-            "openapi": "3.1.0",
+            "openapi": version,
             "info": {"title": "t", "version": "1"},
             "servers": [{"url": "https://api.example.com/v1"}],
             "paths": {path: {"post": described}},
@@ -239,3 +241,47 @@ def test_a_file_is_read_as_it_was_given() -> None:
     pair = _body(MULTIPART, "{}", json.dumps(schema))
 
     assert pair.read({"p": "data:;base64,iVD/"}) == {"p": "data:;base64,iVD/"}
+
+
+def test_one_text_in_brackets_is_rather_no_list() -> None:
+    """Where a list or a text may stand, an element of a list would have brackets of its own."""
+    either = {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"enum": ["", "auto"]}]}
+    schema = {"type": "object", "properties": {"p": {"properties": {"rates": either}}}}
+    pair = _body(FORM, '{"style": "deepObject", "explode": true}', json.dumps(schema))
+
+    values: tuple[JsonValue, ...] = ("", ["", "auto"], ["x"])
+    for value in values:
+        assert pair.read({"p": {"rates": value}}) == {"p": {"rates": value}}
+
+
+@pytest.mark.parametrize("kind", ["sent", "kept"])
+def test_alternatives_are_led_by_what_their_schemas_say(kind: str) -> None:
+    """The sandbox takes what the product sends, without a mapping and with names that differ."""
+    schemas: dict[str, Any] = {
+        name: {
+            "type": "object",
+            "required": [need],
+            "properties": {"kind": {"type": "string", "enum": [kinds]}, need: {"type": "string"}},
+        }
+        for name, kinds, need in (("First", "sent", "to"), ("Second", "kept", "where"))
+    }
+    choice = {
+        "oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in schemas],
+        "discriminator": {"propertyName": "kind"},
+    }
+    whole = {"type": "object", "properties": {"p": choice}}
+    body = {"requestBody": {"content": {"application/json": {"schema": whole}}}}
+    value: JsonObject = {"kind": kind, "to": "x", "where": "y"}
+
+    assert _Pair("/a", body, schemas).read({"p": value}) == {"p": value}
+
+
+@pytest.mark.parametrize(
+    "more", [{"allOf": [{"type": "object"}]}, {"type": "string", "enum": ["a"]}]
+)
+def test_null_is_sent_where_it_is_meant(more: dict[str, Any]) -> None:
+    """OpenAPI 3.0 leaves open what `nullable` means beside other keywords; all of us agree."""
+    whole = {"type": "object", "properties": {"p": {"nullable": True, **more}}}
+    body = {"requestBody": {"content": {"application/json": {"schema": whole}}}}
+
+    assert _Pair("/a", body, {}, "3.0.3").read({"p": None}) == {"p": None}
