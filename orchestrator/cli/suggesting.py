@@ -158,7 +158,7 @@ def _tell(
     before = f", {proposal.marked_before} marked before" if proposal.marked_before else ""
     shown.print(
         f"{proposal.operations} operations{before}: {proposal.marked} marked, "
-        f"{len(proposal.pairs)} rollback pairs, {proposal.questions} left as questions"
+        f"{proposal.questions} left as questions; rollback pairs: {len(proposal.pairs)}"
     )
     for left in proposal.left_out[:_MOST_SHOWN]:
         shown.print(f"left out: {left}", soft_wrap=True)

@@ -12,6 +12,8 @@ from orchestrator.language.words import name_words
 _LONGEST_SUMMARY = 120
 _FEWEST_WORDS = 5
 _MOST_NAMED = 6
+_TAG = re.compile(r"<[^<>]*>")
+"""Of HTML, which some write descriptions in."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n{2,}")
 _VERSION = re.compile(r"v?\d[\d.]*", re.IGNORECASE)
 
@@ -27,16 +29,17 @@ def missing_texts(
         texts["summary"] = summary
     if len(tool.description.split()) < _FEWEST_WORDS:
         texts["description"] = _described(tool, tool.description or summary)
-        checks.append("the document does not say what it is for: say when to use it")
+        checks.append("the description is made of names: say when to use it")
     elif not tool.summary:
-        checks.append("the summary is made of the description or the name: say it in your words")
+        checks.append("the summary is made of the description or the name")
     if groups and operation.node.at("tags") is None and (tag := _group_of(operation.path)):
         texts["tags"] = [tag]
     return texts, tuple(checks)
 
 
 def _first_sentence(text: str) -> str:
-    first = " ".join(_SENTENCE.split(text.strip(), maxsplit=1)[0].split())
+    plain = _TAG.sub("", text).strip()
+    first = " ".join(_SENTENCE.split(plain, maxsplit=1)[0].split())
     return first if 0 < len(first) <= _LONGEST_SUMMARY else ""
 
 

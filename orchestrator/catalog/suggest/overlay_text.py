@@ -31,7 +31,7 @@ def _head(proposal: Proposal) -> Iterator[str]:
     yield from _folded(f"Proposed for {proposal.file}: read it before you use it.", "# ")
     yield (
         f"# {proposal.operations} operations: {proposal.marked} marked as tools{before}, "
-        f"{proposal.questions} only asked about; {len(proposal.pairs)} rollback pairs."
+        f"{proposal.questions} only asked about; rollback pairs: {len(proposal.pairs)}."
     )
     yield from _EXPLAINED
     for remark in proposal.remarks:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
 from orchestrator.catalog.expressions import expressions_of
 from orchestrator.catalog.operations import TOOL_MARK
 from orchestrator.catalog.suggest.pairing import Pair, find_pairs
@@ -9,7 +10,7 @@ from orchestrator.catalog.suggest.probes import find_probe
 from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction, ProposedPair
 from orchestrator.catalog.suggest.reads import is_read, may_read, surely_reads
 from orchestrator.catalog.suggest.survey import Surveyed, asked_for, survey
-from orchestrator.catalog.tool import Tool, ToolCallTemplate
+from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -122,13 +123,12 @@ def _beside(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
 
 
 def _is_blind(pair: Pair, listed: Sequence[Surveyed]) -> bool:
-    """Whether the cancel needs what only the answer holds, and nothing tells it otherwise."""
-    maker, cancel = pair.maker.tool, pair.cancel.tool
-    if maker is None or cancel is None or maker.idempotency_header is not None:
-        return False
-    needed = {n: v for n, v in pair.args.items() if n in cancel.required_inputs}
-    read = expressions_of(ToolCallTemplate(tool=cancel.name, arguments=needed))
-    return any(e.message == "response" for e in read) and find_probe(pair, listed) is None
+    """Whether nothing can undo the call when its answer is lost."""
+    assert pair.maker.tool is not None and pair.cancel.tool is not None
+    cancel = ToolCallTemplate(tool=pair.cancel.name, arguments=pair.args)
+    is_found = find_probe(pair, listed) is not None
+    compensation = Compensation(cancel=cancel)
+    return not is_found and is_lost_with_its_answer(pair.maker.tool, compensation, pair.cancel.tool)
 
 
 def _shares(pair: Pair, tool: Tool) -> bool:

@@ -81,7 +81,7 @@ def test_the_overlay_is_all_of_standard_output(run: Run, desk: Path) -> None:
     (desk.parent / "ours.yaml").write_text(ran.stdout)
     listed = run("tools", "list", "--specs", "desk.json", "--overlay", "ours.yaml", "--json")
     assert ran.exit_code == 0
-    assert "1 rollback pairs" in ran.stdout
+    assert "rollback pairs: 1" in ran.stdout
     assert {tool["name"]: tool["effect"] for tool in listed.json} == {
         "create_ticket": "obligation",
         "delete_ticket": "cancel",

@@ -236,6 +236,18 @@ def test_missing_words_are_made_of_names_and_asked_about() -> None:
     assert any("say when to use it" in check for check in made.checks)
 
 
+def test_a_summary_is_the_first_sentence_without_markup() -> None:
+    """Of a description in HTML."""
+    document = shop()
+    found = document["paths"]["/orders"]["get"]
+    del found["summary"]
+    found["description"] = "<p>Finds an <b>order</b> that was placed. With\nits lines.</p>"
+
+    made = action(propose(document), "find_order").update
+
+    assert made["summary"] == "Finds an order that was placed."
+
+
 def test_deprecated_operations_are_passed_over() -> None:
     """Nobody begins with them."""
     document = shop()
