@@ -75,7 +75,8 @@ async def _dev(
     try:
         render_demo.addresses(console, stack)
         for memory in written.memories:
-            console.print(f"{memory.document} is served at {stack.sandbox_url}{memory.path}")
+            at = f"{stack.sandbox_url}{memory.path}"
+            console.print(f"{memory.document} is served at {at}", soft_wrap=True)
         await stop.wait()
     finally:
         await stack.stop()

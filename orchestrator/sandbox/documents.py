@@ -227,19 +227,18 @@ class Document:
         answers = self.book.properties(schema)
         cancel = self.operation(operation.cancels or "")
         cancelled_by = cancel.input_names if cancel else frozenset[str]()
-        own = [name for name in id_names(answers) if name not in operation.input_names]
+        ids = operation.own_ids(answers)
+        own = [name for name in ids if name not in operation.input_names]
         shared = [name for name in own if name in cancelled_by]
-        # Beside ids of others, its own is often called by no more than that.
-        plain = [name for name in own if name == UNNAMED]
-        top = next(iter([*shared, *plain, *own, *id_names(answers)]), None)
-        return (top,) if top else self._enveloped_id(answers)
+        top = next(iter([*shared, *own, *ids]), None)
+        return (top,) if top else self._enveloped_id(operation, answers)
 
     def wrapper(self, operation: ServedOperation) -> tuple[str, ...]:
         """The way to the thing that an answer is about; () when the answer is the thing itself."""
         path = self.resource_paths.get(operation.operation_id)
         if path is None:
             answers = self.book.properties(operation.answer_schema or {})
-            path = None if id_names(answers) else self._enveloped_id(answers)
+            path = None if operation.own_ids(answers) else self._enveloped_id(operation, answers)
         return path[:-1] if path else ()
 
     def thing_schema(self, operation: ServedOperation) -> Schema:
@@ -249,11 +248,13 @@ class Document:
             schema = self.book.resolve(self.book.properties(schema)[step])
         return schema
 
-    def _enveloped_id(self, answers: Mapping[str, Schema]) -> tuple[str, ...] | None:
+    def _enveloped_id(
+        self, operation: ServedOperation, answers: Mapping[str, Schema]
+    ) -> tuple[str, ...] | None:
         """The id in an answer that wraps what it is about: {"data": {"id": ...}}."""
         for outer, inner in answers.items():
-            if self.book.type_of(self.book.resolve(inner)) == "object":
-                names = id_names(self.book.properties(inner))
+            if self.book.is_object(inner):
+                names = operation.own_ids(self.book.properties(inner))
                 if names:
                     return outer, names[0]
         return None

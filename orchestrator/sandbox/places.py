@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -30,6 +30,8 @@ class ThingPlace(NamedTuple):
     position: Position
     parameter: str
     """The path parameter that names the one; "" for all of them."""
+    named_by: str = ""
+    """What paths to one of the kind call its id."""
 
     @property
     def label(self) -> str:
@@ -45,20 +47,35 @@ def bare_path(path: str) -> str:
 def places_of(paths: Iterable[str]) -> dict[str, ThingPlace]:
     """The place of each path that has one."""
     listed = list(paths)
-    kinds = {_things(_steps(path)[:-1]) for path in listed if _is_name(_steps(path)[-1:])}
+    ones = [steps for steps in map(_steps, listed) if _is_name(steps[-1:])]
+    kinds = {_things(steps[:-1]): steps[-1][1:-1] for steps in reversed(ones)}
     found = {path: _place(_steps(path), kinds) for path in listed}
     return {path: place for path, place in found.items() if place is not None}
 
 
-def _place(steps: list[str], kinds: set[str]) -> ThingPlace | None:
+def names_like(names: Iterable[str], parameter: str) -> list[str]:
+    """Those of the names that a path parameter ends with: `gid` of `task_gid`."""
+    return [name for name in names if name and _is_last_word(name, parameter)]
+
+
+def _is_last_word(name: str, parameter: str) -> bool:
+    start = len(parameter) - len(name)
+    if start < 0 or not parameter.lower().endswith(name.lower()):
+        return False
+    # A word of its own: after a mark, or where a capital begins one.
+    return start == 0 or parameter[start - 1] in "_-." or parameter[start].isupper()
+
+
+def _place(steps: list[str], kinds: Mapping[str, str]) -> ThingPlace | None:
     if _is_name(steps[-1:]):
-        return ThingPlace(_things(steps[:-1]), Position.ONE, steps[-1][1:-1])
+        return ThingPlace(_things(steps[:-1]), Position.ONE, steps[-1][1:-1], steps[-1][1:-1])
     if _things(steps) in kinds:
-        return ThingPlace(_things(steps), Position.ALL, "")
+        return ThingPlace(_things(steps), Position.ALL, "", kinds[_things(steps)])
     named = [at for at, step in enumerate(steps) if _is_name([step])]
     if not named:
         return None
-    return ThingPlace(_things(steps[: named[-1]]), Position.WITHIN, steps[named[-1]][1:-1])
+    parameter = steps[named[-1]][1:-1]
+    return ThingPlace(_things(steps[: named[-1]]), Position.WITHIN, parameter)
 
 
 def _steps(path: str) -> list[str]:

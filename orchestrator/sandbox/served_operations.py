@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from orchestrator.sandbox.places import Position, ThingPlace, bare_path
+from orchestrator.sandbox.places import Position, ThingPlace, bare_path, names_like
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
@@ -205,8 +205,23 @@ class ServedOperation:
 
     @cached_property
     def names_itself(self) -> bool:
-        """Whether the answer has an id of its own."""
-        return bool(id_names(self.book.properties(self.answer_schema or {})))
+        """Whether the answer has an id of its own, or what it wraps has one."""
+        answers = self.book.properties(self.answer_schema or {})
+        inner = (self.book.properties(s) for s in answers.values() if self.book.is_object(s))
+        return any(self.own_ids(names) for names in (answers, *inner))
+
+    def own_ids(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that may be the id of what this is about, the likeliest first.
+
+        What paths to such a thing call it comes first: beside ids of others, its own is often
+        called by no more than "id", or in a way of the provider's own.
+        """
+        listed = list(names)
+        ids = id_names(listed)
+        called = names_like(listed, self.place.named_by) if self.place is not None else []
+        # The longest says most: account_id before id.
+        first = [*sorted(called, key=len, reverse=True), *(n for n in ids if n == "id")]
+        return list(dict.fromkeys([*first, *ids]))
 
     @cached_property
     def list_name(self) -> str | None:

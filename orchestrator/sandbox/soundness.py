@@ -13,9 +13,11 @@ Steps = tuple[str, ...]
 _LITERAL = frozenset({"example", "examples", "enum", "const", "default"})
 """Keywords whose values are data: what looks like a reference in them is none."""
 _NAMED = frozenset(
-    {"properties", "patternProperties", "$defs", "definitions", "encoding", "headers", "links"}
+    {"properties", "patternProperties", "$defs", "definitions", "encoding", "headers"}
 )
 """Keywords whose members are named by the document: none of the names is a keyword."""
+_UNUSED = frozenset({"callbacks", "links"})
+"""What no call here ever meets."""
 _LISTS = ("allOf", "oneOf", "anyOf", "parameters", "enum")
 _OBJECTS = ("properties", "content", "headers", "patternProperties")
 _NUMBERS = ("minimum", "maximum", "multipleOf")
@@ -82,7 +84,7 @@ def _members(part: _Part) -> Iterator[_Part]:
     for name, value in part.node.items():
         if part.is_names:
             yield _Part(value, (*part.steps, name), is_names=False)
-        elif name not in _LITERAL and name != "callbacks" and not name.startswith("x-"):
+        elif name not in _LITERAL and name not in _UNUSED and not name.startswith("x-"):
             is_names = name in _NAMED and isinstance(value, Mapping)
             yield _Part(value, (*part.steps, name), is_names=is_names)
 

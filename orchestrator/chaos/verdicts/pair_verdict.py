@@ -148,6 +148,9 @@ def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
         return Flaw(why=f"the cancel was sent twice: {obligation.note}", mend=_REPEATABLE)
     if "was refused" in obligation.note or "attempts are spent" in obligation.note:
         return Flaw(why=obligation.note, mend=_NAMES_IT)
+    if _is_blind(trial, contract) and trial.made:
+        # Not even a good answer said so: a 202 only tells that the call was taken on.
+        return Flaw(why=f"{obligation.note}, though its answer came", mend=_SURVIVE)
     return Flaw(why=obligation.note, mend=_FILL)
 
 
