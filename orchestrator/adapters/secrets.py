@@ -40,6 +40,11 @@ def secret_for_scheme(document: str, scheme: str) -> SecretRef:
     return SecretRef(f"{document}_{scheme}")
 
 
+def variable_of(name: str) -> str:
+    """The environment variable that a secret is read from."""
+    return _PREFIX + re.sub(r"[^A-Z0-9]", "_", name.upper())
+
+
 class EnvironmentSecrets:
     """Secrets from environment variables.
 
@@ -56,7 +61,7 @@ class EnvironmentSecrets:
         Raises:
             SecretMissing: neither variable is set, or what it leads to is empty or unreadable.
         """
-        variable = _PREFIX + re.sub(r"[^A-Z0-9]", "_", name.upper())
+        variable = variable_of(name)
         value = self._environ.get(variable) or self._from_file(f"{variable}_FILE")
         if not value.strip():
             raise SecretMissing(name, f"{variable}, or {variable}_FILE to a file that holds it")

@@ -13,7 +13,7 @@ from orchestrator.cli.marked import tell_unmarked
 from orchestrator.cli.opened_catalog import tell_skipped
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import console, progress, run
-from orchestrator.settings import load_settings
+from orchestrator.settings import bundled_specs, load_settings
 
 app = typer.Typer(add_completion=False)
 
@@ -49,6 +49,7 @@ async def _dev(
 ) -> None:
     from orchestrator.catalog.catalog import load_documents
     from orchestrator.runtime.devserver import Ports, Stack
+    from orchestrator.runtime.sandbox_credentials import sandbox_credentials
     from orchestrator.runtime.sandboxed_documents import (
         note_sources,
         sources_of,
@@ -65,7 +66,8 @@ async def _dev(
     tell_skipped(documents)
     written = write_redirected(documents, state, port=ports.sandbox)
     render_sandbox.skipped(progress, written.memories)
-    stack = Stack(state, (written.folder,), ports)
+    credentials = sandbox_credentials(documents)
+    stack = Stack(state, (written.folder,), ports, credentials=credentials)
     note_sources(sources, state)
     stop = asyncio.Event()
     for signum in (signal.SIGINT, signal.SIGTERM):
@@ -73,10 +75,17 @@ async def _dev(
     with progress.status("starting Temporal, the sandbox and a worker"):
         await stack.__aenter__()
     try:
-        render_demo.addresses(console, stack)
+        render_demo.addresses(console, stack, example=_example(sources.specs))
         for memory in written.memories:
             at = f"{stack.sandbox_url}{memory.path}"
             console.print(f"{memory.document} is served at {at}", soft_wrap=True)
         await stop.wait()
     finally:
         await stack.stop()
+
+
+def _example(specs: tuple[Path, ...]) -> str:
+    """A goal to try; of documents that did not come along, none is known."""
+    if specs == (bundled_specs(),):
+        return "What is the weather in Oslo tomorrow?"
+    return "what is to be done, in plain words"

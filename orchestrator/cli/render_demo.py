@@ -64,7 +64,7 @@ def _effect(effect: JsonObject) -> str:
     return f"{effect.get('kind')} {effect.get('operation')} → {effect.get('status')}{amount}"
 
 
-def addresses(console: Console, stack: Stack) -> None:
+def addresses(console: Console, stack: Stack, *, example: str) -> None:
     """Where everything is, and what to type next."""
     console.print(f"Temporal UI   {stack.ui_url}")
     console.print(f"Temporal      {stack.address}")
@@ -73,6 +73,7 @@ def addresses(console: Console, stack: Stack) -> None:
     console.print()
     console.print("In another terminal:")
     console.print(f"  source {shlex.quote(str(stack.exports))}", soft_wrap=True)
-    console.print('  orchestrator mission start "What is the weather in Oslo tomorrow?" --wait')
+    console.print("  orchestrator tools list")
+    console.print(f'  orchestrator mission start "{example}" --wait', soft_wrap=True)
     console.print()
     console.print("Ctrl-C stops it all; the state is kept.")

@@ -43,7 +43,7 @@ SANDBOX_SECRETS: Mapping[str, str] = {
     "ORCHESTRATOR_SECRET_PAYMENTS_TOKEN": "sandbox",
     "ORCHESTRATOR_SECRET_EXPENSES_KEY": "sandbox",
 }
-"""The sandbox takes any credential; what the operator has set for a real provider comes first."""
+"""The credentials of the documents that come along; the sandbox takes any."""
 
 _NOT_INHERITED = ("ORCHESTRATOR_PROXY",)
 """A proxy would be told of every call, and decide where it goes."""
@@ -108,6 +108,8 @@ class Stack:
     overlays: tuple[Path, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     """More of the environment that the workers get."""
+    credentials: Mapping[str, str] = field(default_factory=lambda: SANDBOX_SECRETS)
+    """Variables of made-up ones, for the sandbox: what the operator has set comes first."""
     _processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
 
     @property
@@ -267,7 +269,7 @@ class Stack:
         with private_file(self.log(name)).open("ab") as log:
             self._processes[name] = await asyncio.create_subprocess_exec(
                 *command,
-                env={**SANDBOX_SECRETS, **_inherited(), **self.environment, **(variables or {})},
+                env={**self.credentials, **_inherited(), **self.environment, **(variables or {})},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -309,7 +311,7 @@ class Stack:
 
     def _write_exports(self) -> None:
         lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        lines += [f'export {k}="${{{k}:-{v}}}"' for k, v in SANDBOX_SECRETS.items()]
+        lines += [f'export {k}="${{{k}:-{v}}}"' for k, v in self.credentials.items()]
         lines += [f"unset {name}" for name in _NOT_INHERITED if name not in self.environment]
         replace_file(self.exports, ("\n".join(lines) + "\n").encode())
 

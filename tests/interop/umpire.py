@@ -36,9 +36,9 @@ class Umpire:
 
     def fault(self, schema: Any, value: Any, direction: Direction) -> str | None:
         """Why the value does not fit; None when it does, '' when that cannot be told."""
-        root = self._root(direction)
-        whole = {**root, "allOf": [self._read(schema, direction)]}
         try:
+            root = self._root(direction)
+            whole = {**root, "allOf": [self._read(schema, direction)]}
             validator = jsonschema_rs.Draft202012Validator(whole)
             found = next(iter(validator.iter_errors(value)), None)
         except (ValueError, jsonschema_rs.ReferencingError):
