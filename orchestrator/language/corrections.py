@@ -96,8 +96,9 @@ def corrected(text: str) -> Corrected:
     """The text with what it takes back left out; one that corrects nothing costs next to nothing.
 
     Examples:
-        "Book Rome, no, Milan" is "Book Milan"; "for two, I mean three" is "for three"; "I no longer
-        need the car" is "cancel the car". What is quoted, and what somebody is told, stays as it is.
+        "Book Rome, no, Milan" is "Book Milan"; "for two, I mean three" is "for three"; "I no
+        longer need the car" is "cancel the car". What is quoted, and what somebody is told, stays
+        as it is.
     """
     replaced: list[Replaced] = []
     unsure: list[str] = []
