@@ -25,6 +25,7 @@ from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepIn
 from orchestrator.planning.accounting.account import with_account
 from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_at_once
 from orchestrator.planning.finishing import doubt_about_finish
+from orchestrator.planning.left_of_all import left_of_all, question_about
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
@@ -209,6 +210,8 @@ def _standing(
 ) -> PlanStepOutput:
     """A decision that was checked, with what the leg's conditions come to where it ends the leg."""
     doubt = doubt_about_finish(context) if isinstance(decision, Finish) else None
+    if doubt is None and isinstance(decision, Finish):
+        decision = question_about(left_of_all(context), context) or decision
     decided = decided_by(decision, context, catalog) if doubt is None else ()
     return PlanStepOutput(decision=decision, refusal=doubt, usage=usage, decided=decided)
 

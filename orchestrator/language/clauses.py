@@ -46,6 +46,8 @@ _ASKING: Final = re.compile(
         |(?:i|we)(?:['\u2019]d|\s+would)?(?:\s+also)?\s+(?:want|need|like|wonder|am\s+\w+ing)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_QUESTION: Final = re.compile(r"\s*(?:what|when|where|who|which|why|how)\b", re.IGNORECASE)
+"""After one question another word that asks begins the next: "... and who wrote to me?"."""
 _FORBIDDING: Final = re.compile(r"(?:without|instead\s+of|rather\s+than)\s+\w+ing\b", re.I)
 _BE: Final = (
     r"(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need"
@@ -102,7 +104,11 @@ def clause_spans(text: str, *, verbs: Collection[str] = ()) -> tuple[tuple[int, 
         strong = match["strong"] is not None
         if match.group().strip() == "," and _goes_on_saying(text, starts[-1], match):
             continue
-        if not _begins_request(text[match.end() :], verbs, firm=strong or "then" in match.group()):
+        rest = text[match.end() :]
+        goes_on_asking = _QUESTION.match(rest) and _QUESTION.match(text, starts[-1])
+        if not goes_on_asking and not _begins_request(
+            rest, verbs, firm=strong or "then" in match.group()
+        ):
             continue
         if asked and _has_object(text[starts[-1] : match.start()]):
             ends.append(match.start())

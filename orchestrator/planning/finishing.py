@@ -1,5 +1,6 @@
 """Whether a planner may end a leg: what was ordered is to be done first, or left knowingly."""
 
+from orchestrator.planning.left_of_all import left_of_all
 from orchestrator.planning.models import FINISH, StepContext
 from orchestrator.saga.served import Effected, unserved
 
@@ -16,6 +17,11 @@ def doubt_about_finish(context: StepContext) -> str | None:
         str(seen.step): Effected.of(seen.tool, context.leg_id, seen.arguments) for seen in done
     }
     missing = [order.clause for order in unserved(context.orders, effects) if order.tools]
+    if not missing and (left := left_of_all(context)):
+        return (
+            f"all were ordered, and of what was found these are left: {'; '.join(left)}. Do them "
+            "too, or finish again: the user is asked then whether they are to be left"
+        )
     if not missing:
         return None
     return (

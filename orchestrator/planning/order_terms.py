@@ -12,11 +12,12 @@ from orchestrator.language.clauses import split_clauses
 from orchestrator.language.coordination import goal_without
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot, tells_apart
-from orchestrator.language.quantifiers import place_in
+from orchestrator.language.quantifiers import all_of, place_in, plural_nouns
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import name_stems, name_words, stem
 from orchestrator.planning.several import counted, requests_in
 
+_TO_ALL: Final = frozenset({Action.CANCEL, Action.UPDATE, Action.PAY})
 _MAX_COUNT: Final = 50
 """More of a thing than anybody orders one by one."""
 
@@ -44,6 +45,13 @@ def count_of(
         return 1
     requests = requests_in(clause.text, tool).requests
     return min(sum(_numbered(read_clause(one), tool, catalog) for one in requests), _MAX_COUNT)
+
+
+def is_of_all(clause: ClauseReading) -> bool:
+    """Whether a clause ends, changes or pays all there are: "both" and "two" are numbers."""
+    if clause.action not in _TO_ALL or place_in(clause.text) is not None:
+        return False
+    return all_of(clause) or (counted(clause) is None and bool(plural_nouns(clause)))
 
 
 def _numbered(clause: ClauseReading, tool: Tool, catalog: Catalog) -> int:

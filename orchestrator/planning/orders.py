@@ -30,7 +30,13 @@ from orchestrator.planning.order_deeds import (
     named,
     of_the_deed,
 )
-from orchestrator.planning.order_terms import count_of, is_of_another, names_in, takes_address
+from orchestrator.planning.order_terms import (
+    count_of,
+    is_of_all,
+    is_of_another,
+    names_in,
+    takes_address,
+)
 from orchestrator.planning.order_words import is_question, only_points, takes_up, telling_words
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.scorer import ScoreTable
@@ -122,6 +128,7 @@ class OrderReader:
                 renewed_by=self._renewals(asked),
                 points_back=again,
                 count=count_of(clause, asked.tools, tools, self._catalog),
+                is_all=is_of_all(clause),
                 names=names_in(asked.values) if self._takes_addresses(tools) else (),
                 of_another=is_of_another(clause, asked.values, goal),
             )

@@ -34,6 +34,9 @@ class Order(Record):
     count: int = Field(
         default=1, description="how many effects it takes: two, of a tool that makes one at a time"
     )
+    is_all: bool = Field(
+        default=False, description="it ends, changes or pays all there are, not a number of them"
+    )
     names: tuple[str, ...] = Field(
         default=(), description="whom it names by an address; each is in a call that serves it"
     )

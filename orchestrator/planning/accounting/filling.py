@@ -32,6 +32,9 @@ def filled(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> Map
         value = (one.kind, str(one.value))
         if value not in where:
             free = [(w, p) for w, p in known if _fits(one, p) and (one.kind, p.name) not in used]
+            if one.kind == "date" and any(kind == "date" for kind, _ in used):
+                # A second day ends nothing unless it is said to: "and the week after that too".
+                free = [(w, p) for w, p in free if p.side != "end" or _side(one) == "end"]
             best = min(free, key=lambda pair: _unlike(one, pair[1]), default=None)
             if best is None:
                 continue

@@ -9,6 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.language import lexicon
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import clause_spans
@@ -34,7 +35,9 @@ _CLAUSE_END: Final = re.compile(r"[,;.!?\n]|$")
 _CONDITIONAL: Final = _LISTS.word_set("conditional")
 _SO: Final = frozenset({"so", "not"})
 RELATIVE: Final = "relative"
-"""The hint of a time that is told by something else alone: "right after it"."""
+"""The hint of what is told by something else alone: "right after it", "as last time"."""
+_HABITS: Final = "|".join(line.replace(" ", r"\s+") for line in _LISTS.lines("habits"))
+_HABIT: Final = re.compile(rf"\b(?:{_HABITS})\b", re.IGNORECASE)
 _RELATION: Final = re.compile(
     r"(?:\bones?\s+(?:right\s+)?(?:after|before)\s+(?:it|that|this)\b"
     r"|(?<=\w\s)(?:(?:right|just|shortly|straight|directly|immediately|soon)\s+)?(?:after|before)"
@@ -155,10 +158,11 @@ class _Clause:
                 yield self._of("condition", match.start(), end)
 
     def _relations(self) -> Iterator[Said]:
-        """When something is to be, told by something else and by no value."""
-        for match in _RELATION.finditer(self.text, self.start, self.end):
-            if match.start() > self.start:
-                yield self._of("time", match.start(), match.end(), hint=RELATIVE)
+        """What is told by something else and by no value: when it is, how it always is."""
+        for pattern in (_RELATION, _HABIT):
+            for match in pattern.finditer(self.text, self.start, self.end):
+                if match.start() > self.start:
+                    yield self._of("time", match.start(), match.end(), hint=RELATIVE)
 
     def _values(self, reading: ClauseReading) -> Iterator[Said]:
         sends = reading.action is Action.SEND
@@ -166,7 +170,13 @@ class _Clause:
             kind = _KINDS.get(slot.kind, "thing")
             kind = "addressee" if sends and kind == "name" else kind
             end = slot.position + len(slot.text)
-            yield self._of(kind, slot.position, end, slot.value, slot.hint)
+            yield self._of(kind, slot.position, end, slot.value, self._hint(slot))
+
+    def _hint(self, slot: Slot) -> str:
+        """What introduces a value; of a day that ends something, that: "back on 3 May"."""
+        words = tokens(self.text[self.start : slot.position])[-2:]
+        ends = [word for word in words if word in lexicon.END_HINTS and word != "by"]
+        return ends[0] if slot.kind == "date" and ends else slot.hint
 
     def _quoted(self) -> Iterator[Said]:
         for slot in self._own():

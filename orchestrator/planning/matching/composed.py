@@ -22,7 +22,14 @@ from orchestrator.planning.rules.parameters import Kind, Parameter
 _PROSE: Final = frozenset({Kind.TEXT, Kind.TITLE})
 _INTRODUCING: Final = WordLists("matching").word_set("introducing") | lexicon.TEXT
 _JOINED: Final = r"(?:\b(?:and|with|plus|the)\b|,|;)\s+(?:(?:with|the|a|an|as|its|another|one)\s+)*"
-_ANOTHER: Final = re.compile(r"(?:\band|,|;)\s+(?:\S+\s+){1,5}(?:to|in|for)\s+$", re.IGNORECASE)
+_ORDERED: Final = re.compile(
+    r"(?:\band|\bthen|;)\s+(?:(?:then|also|please)\s+)*[a-z]+\s+(?:it|them)\b(?!\s+(?:is|was|are|were)\b)",
+    re.IGNORECASE,
+)
+"""What is done to a thing by one word alone: "and pin it"."""
+_ANOTHER: Final = re.compile(
+    r"(?:\band|,|;)\s+(?:(?:\S+\s+){1,5}(?:to|in|for)\s+|[a-z]+\s+)?$", re.IGNORECASE
+)
 _LONGEST_SHOWN: Final = 200
 
 
@@ -57,7 +64,8 @@ def _holds_more(value: str, parameter: Parameter, call: TakenCall) -> str:
         other := next((word for word in named if _begins(word, value)), "")
     ) and other not in before:
         return f"what may be the {other}"
-    return _addressee(value)
+    ordered = _ORDERED.search(value)
+    return f"what may be an order, {ordered.group()!r}" if ordered else _addressee(value)
 
 
 def _begins(word: str, text: str) -> bool:
