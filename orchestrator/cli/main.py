@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "chaos": "Rollback tests: missions on a real server with real workers, under planned trouble.",
     "pii": "Keep personal fields in the encrypted vault.",
     "worker": "One worker: runs missions, legs, rollbacks and their tool calls until SIGTERM.",
+    "proxy": "Pass requests to a model on with the few of their tools that fit.",
     "sandbox": "Serve OpenAPI documents as real HTTP services that remember everything they did.",
 }
 """Each is a module `NAME_commands` of this package with an `app`. Its help is listed without that:

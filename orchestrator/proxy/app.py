@@ -1,0 +1,279 @@
+"""The proxy as a Starlette app: requests to models go on with those tools that fit."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import httpx
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from orchestrator.proxy.pruners import warm_up
+from orchestrator.proxy.upstream import (
+    Headers,
+    Upstream,
+    answer_headers,
+    open_client,
+    request_of,
+    token_of,
+)
+from orchestrator.pruning.answer_reader import AnswerReader
+from orchestrator.pruning.apis import api_of
+from orchestrator.pruning.model_request import ModelApi
+from orchestrator.pruning.pruner import Mode, Pruned, Pruner, fallen_open, read_mode
+from orchestrator.routing.deadline import PROXY_LIMIT_S
+
+MOST_BYTES: Final = 20_000_000
+"""A request of more is passed on as it comes, unread."""
+_MUCH: Final = 1_000_000
+_METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
+_CLOSED: Final = 499
+"""The caller went away; nobody reads this status."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What one request to a model came to, once its answer has passed."""
+
+    pruned: Pruned
+    called: tuple[str, ...]
+    overhead_s: float
+
+
+@dataclass
+class Proxy:
+    """What the app serves with."""
+
+    upstream: Upstream
+    pruner: Pruner
+    mode: Mode = "prune"
+    token: str = ""
+    """What callers must present; empty: nothing."""
+    timeout_s: float = 600
+    seen: Callable[[Exchange], None] = lambda exchange: None
+    """Told of each answer that has passed."""
+    client: httpx.AsyncClient = field(init=False)
+
+
+def create_proxy(proxy: Proxy) -> Starlette:
+    """An app that passes every request on to the provider."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        warm_up(proxy.pruner)
+        async with open_client(proxy.timeout_s) as proxy.client:
+            yield
+
+    async def answer(request: Request) -> Response:
+        return await _answer(proxy, request)
+
+    routes = [Route("/{path:path}", answer, methods=_METHODS)]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+async def _answer(proxy: Proxy, request: Request) -> Response:
+    api = api_of(request.url.path) if request.method == "POST" else None
+    received = [(name, value) for name, value in request.headers.items()]
+    if proxy.token and not secrets.compare_digest(token_of(received), proxy.token):
+        return _refusal(api, 401, "authentication_error", "the proxy's token is wanted")
+    target = _target(request)
+    if not target.startswith("/"):
+        return _refusal(api, 400, "invalid_request_error", "a path is wanted, not an address")
+    if api is None:
+        return await _passed(proxy, request.method, target, received, _pieces(request))
+    try:
+        body = await _body(request)
+    except ClientDisconnect:
+        return Response(status_code=_CLOSED)
+    if not isinstance(body, bytes):
+        return await _passed(proxy, request.method, target, received, body)
+    mode = read_mode(request.headers.get("x-orqen-mode"), proxy.mode)
+    began = time.perf_counter()
+    if request.headers.get("content-encoding", "identity") == "identity":
+        pruned = await _pruned(proxy.pruner, api, body, mode)
+    else:
+        pruned = Pruned(body=body, mode=mode)
+    return await _forward(proxy, request, target, received, api, pruned, began)
+
+
+async def _pruned(pruner: Pruner, api: ModelApi, body: bytes, mode: Mode) -> Pruned:
+    """The request with the tools that fit; as it came if that fails or takes too long.
+
+    What takes longer than a routing, a list of tools that is new or a body of megabytes, is read
+    beside the loop, and what a list came to is kept whether its request waited for it or not.
+    """
+    request = None
+    try:
+        request = await _soon(partial(pruner.read, api, body), at_once=len(body) < _MUCH)
+        if request is None:
+            return Pruned(body=body, mode=mode)
+        chosen = partial(pruner.choose, request, mode)
+        return await _soon(chosen, at_once=pruner.is_ready(request))
+    except Exception as error:
+        return fallen_open(body, request, mode, error)
+
+
+async def _soon(work: Callable[[], _T], *, at_once: bool) -> _T:
+    """What work comes to, beside the loop unless it takes but a moment, within the limit."""
+    if at_once:
+        return work()
+    working = asyncio.get_running_loop().run_in_executor(None, work)
+    return await asyncio.wait_for(asyncio.shield(working), PROXY_LIMIT_S)
+
+
+async def _forward(
+    proxy: Proxy,
+    request: Request,
+    target: str,
+    received: Headers,
+    api: ModelApi,
+    pruned: Pruned,
+    began: float,
+) -> Response:
+    """The provider's answer to a request to a model."""
+    url = proxy.upstream.url(target)
+    headers = proxy.upstream.headers(received, reads_answer=True)
+    sent = request_of(proxy.client, request.method, url, headers, pruned.body)
+    overhead = time.perf_counter() - began
+    told = {**pruned.headers, "x-orqen-overhead-ms": f"{overhead * 1000:.1f}"}
+    answer = await _sent(proxy, request, sent, api, told)
+    if not isinstance(answer, httpx.Response):
+        return answer
+    coding = answer.headers.get("content-encoding", "identity")
+    reader = AnswerReader(api, is_stream=_is_stream(answer), coding=coding)
+
+    def over() -> None:
+        reader.finish()
+        proxy.pruner.learn(pruned, reader)
+        proxy.seen(Exchange(pruned, tuple(reader.called), overhead))
+
+    return _streamed(answer, told, reader=reader, over=over)
+
+
+async def _passed(
+    proxy: Proxy, method: str, target: str, received: Headers, content: AsyncIterator[bytes]
+) -> Response:
+    """The provider's answer to any other request, or to one that is too large to be read."""
+    headers = proxy.upstream.headers(received, reads_answer=False)
+    url = proxy.upstream.url(target)
+    sent = request_of(proxy.client, method, url, headers, content)
+    answer = await _sent(proxy, None, sent, None, {})
+    return _streamed(answer, {}) if isinstance(answer, httpx.Response) else answer
+
+
+async def _sent(
+    proxy: Proxy,
+    request: Request | None,
+    sent: httpx.Request,
+    api: ModelApi | None,
+    told: Mapping[str, str],
+) -> httpx.Response | Response:
+    """The provider's answer as it begins; an error in the provider's form where there is none."""
+    sending = asyncio.ensure_future(proxy.client.send(sent, stream=True))
+    leaving = asyncio.ensure_future(_left(request)) if request else None
+    waiting = {sending, leaving} if leaving else {sending}
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        if not sending.done():
+            return Response(status_code=_CLOSED)
+        return sending.result()
+    except httpx.TimeoutException:
+        text = f"the provider did not answer within {proxy.timeout_s:g} s"
+        return _refusal(api, 504, "upstream_timeout", text, told)
+    except httpx.HTTPError as error:
+        text = f"the provider cannot be reached: {type(error).__name__}"
+        return _refusal(api, 502, "upstream_unreachable", text, told)
+    finally:
+        for task in waiting:
+            if not task.done():
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+
+async def _left(request: Request) -> None:
+    """Return when the caller has gone away."""
+    while (await request.receive())["type"] != "http.disconnect":
+        continue
+
+
+def _streamed(
+    answer: httpx.Response,
+    told: Mapping[str, str],
+    *,
+    reader: AnswerReader | None = None,
+    over: Callable[[], None] = lambda: None,
+) -> Response:
+    """An answer byte for byte as it comes; the next piece is taken when this one has gone on."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        try:
+            async for piece in answer.aiter_raw():
+                yield piece
+                if reader:
+                    reader.feed(piece)
+        finally:
+            await answer.aclose()
+            over()
+
+    response = StreamingResponse(pieces(), status_code=answer.status_code)
+    kept = [*answer_headers(answer.headers.multi_items()), *told.items()]
+    response.raw_headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in kept]
+    return response
+
+
+async def _body(request: Request) -> bytes | AsyncIterator[bytes]:
+    """The whole body; where it is too large to be read, its pieces as they come."""
+    pieces = _pieces(request)
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > MOST_BYTES:
+        return pieces
+    read = bytearray()
+    async for piece in pieces:
+        read += piece
+        if len(read) > MOST_BYTES:
+            return _joined(bytes(read), pieces)
+    return bytes(read)
+
+
+async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in others:
+        yield piece
+
+
+async def _pieces(request: Request) -> AsyncIterator[bytes]:
+    async for piece in request.stream():
+        if piece:
+            yield piece
+
+
+def _target(request: Request) -> str:
+    """Path and query as they came."""
+    path = request.scope.get("raw_path") or request.url.path.encode()
+    query = request.scope.get("query_string", b"")
+    return (path.split(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")
+
+
+def _is_stream(answer: httpx.Response) -> bool:
+    kind: str = answer.headers.get("content-type", "")
+    return kind.startswith("text/event-stream")
+
+
+def _refusal(
+    api: ModelApi | None, status: int, kind: str, text: str, told: Mapping[str, str] | None = None
+) -> Response:
+    """An error of the proxy's own, in the form that the caller's client reads."""
+    content: Mapping[str, Any] = (
+        api.error(text, kind) if api else {"error": {"message": text, "type": kind}}
+    )
+    return JSONResponse(content, status_code=status, headers=dict(told or {}))

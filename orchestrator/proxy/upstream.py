@@ -1,0 +1,128 @@
+"""The model's provider: where requests go on to, with which headers, and what fails on the way."""
+
+from collections.abc import AsyncIterable, Iterable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from orchestrator.core.errors import UsageError
+
+Headers = list[tuple[str, str]]
+_VERSION: Final = "/v1"
+_HOP_BY_HOP: Final = frozenset(
+    {
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te"),
+        *("trailer", "transfer-encoding", "upgrade", "proxy-connection"),
+    }
+)
+_OURS: Final = "x-orqen-"
+_READABLE: Final = "gzip, deflate"
+"""Content codings that the answer reader undoes."""
+_CREDENTIALS: Final = ("authorization", "x-api-key", "api-key")
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A provider by the base URL that its own clients are given.
+
+    A `/v1` at its end is where the proxy's own `/v1` leads.
+    """
+
+    base: str
+    key: str = ""
+    """Sent in place of the caller's; empty: the caller's own is passed on."""
+
+    @classmethod
+    def at(cls, url: str, *, key: str = "") -> "Upstream":
+        """The provider at a base URL.
+
+        Raises:
+            UsageError: it is no http or https address, or holds a query or a password.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(f"{url!r} is no base URL; give one as https://api.example.com/v1")
+        if parts.query or parts.fragment or parts.username or parts.password:
+            raise UsageError("the base URL of a provider has no query, no fragment and no password")
+        return cls(url.rstrip("/").removesuffix(_VERSION), key)
+
+    def url(self, target: str) -> httpx.URL:
+        """Where a request goes on to.
+
+        Args:
+            target: its path and query as they came, beginning with a slash.
+        """
+        return httpx.URL(f"{self.base}{target}")
+
+    def headers(self, received: Iterable[tuple[str, str]], *, reads_answer: bool) -> Headers:
+        """The headers that a request goes on with.
+
+        Args:
+            received: the caller's.
+            reads_answer: whether the answer is read on its way: it then comes in no coding that
+                cannot be undone here.
+        """
+        kept = _end_to_end(received, without=("host", "content-length"))
+        if self.key:
+            style = {name for name, _ in kept if name in _CREDENTIALS} or {"authorization"}
+            kept = [pair for pair in kept if pair[0] not in _CREDENTIALS]
+            kept += [(n, f"Bearer {self.key}" if n == "authorization" else self.key) for n in style]
+        if reads_answer:
+            codings = [value for name, value in kept if name == "accept-encoding"]
+            kept = [pair for pair in kept if pair[0] != "accept-encoding"]
+            can_unpack = any("gzip" in value for value in codings)
+            kept.append(("accept-encoding", _READABLE if can_unpack else "identity"))
+        return kept
+
+
+def answer_headers(received: Iterable[tuple[str, str]]) -> Headers:
+    """The headers that an answer goes back with."""
+    return _end_to_end(received)
+
+
+def token_of(received: Iterable[tuple[str, str]]) -> str:
+    """The token that a caller presents, in whichever header its client puts it."""
+    found = {name.lower(): value for name, value in received}
+    for name in _CREDENTIALS:
+        if value := found.get(name):
+            return value.removeprefix("Bearer ").strip()
+    return ""
+
+
+def open_client(timeout_s: float) -> httpx.AsyncClient:
+    """A client for one provider: as many connections as there are conversations, no redirects.
+
+    Args:
+        timeout_s: how long a provider may stay silent; connecting may take ten seconds.
+    """
+    return httpx.AsyncClient(
+        timeout=httpx.Timeout(timeout_s, connect=min(10, timeout_s), pool=None),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=200),
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+def request_of(
+    client: httpx.AsyncClient,
+    method: str,
+    url: httpx.URL,
+    headers: Headers,
+    content: bytes | AsyncIterable[bytes],
+) -> httpx.Request:
+    """A request with these headers alone: none is added but its length and its host."""
+    request = client.build_request(method, url, headers=headers, content=content)
+    added = {"user-agent", "accept", "accept-encoding", "connection"} - {n for n, _ in headers}
+    for name in added:
+        request.headers.pop(name, None)
+    return request
+
+
+def _end_to_end(received: Iterable[tuple[str, str]], without: Iterable[str] = ()) -> Headers:
+    """Headers that concern more than one connection, their names in lower case."""
+    pairs = [(name.lower(), value) for name, value in received]
+    named = {one.strip().lower() for n, v in pairs if n == "connection" for one in v.split(",")}
+    dropped = _HOP_BY_HOP | named | set(without)
+    return [(n, v) for n, v in pairs if n not in dropped and not n.startswith(_OURS)]
