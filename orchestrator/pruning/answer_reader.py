@@ -14,7 +14,7 @@ _MOST_SAID: Final = 20_000
 _DATA: Final = b"data:"
 # "I do not have a tool for that", "there is no function which ...", "I lack the tools to ...".
 _LACKS: Final = re.compile(
-    r"\b(?:n[o']t|no|cannot|can't|lack|without|missing)\b[^.?!\n]{0,60}\b(?:tool|function)s?\b",
+    r"(?:n['\u2019]t|\b(?:not|no|cannot|lack|without|missing))\b[^.?!\n]{0,60}\b(?:tool|function)s?\b",
     re.IGNORECASE,
 )
 

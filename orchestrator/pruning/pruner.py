@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final, Literal, get_args
 
 from orchestrator.pruning.answer_reader import AnswerReader
-from orchestrator.pruning.conversation_memory import ConversationMemory
+from orchestrator.pruning.conversation_memory import ConversationMemory, Remembered
 from orchestrator.pruning.json_spans import Span, members, replaced
 from orchestrator.pruning.model_request import Conversation, ModelApi, OfferedTool, ToolChoice
 from orchestrator.pruning.tool_list import ToolEntry, ToolList, ToolLists, list_key
@@ -19,6 +19,8 @@ Routing = Literal["semantic", "nothing_fits", "fail_open", "passed_on"]
 """How the tools of a request were chosen; `passed_on`: there was nothing to choose."""
 _WIDENED: Final = 8
 """So many of the best go on after an answer that lacked a tool; after the second one all do."""
+
+_LACKING: Final = "a tool was missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +143,11 @@ class Pruner:
         self._memory.forwarded(key, answer.called)
 
     def _chosen(self, request: ReadRequest, tools: ToolList, mode: Mode) -> Pruned:
-        selection = tools.router.route(request.conversation.request, _context(request.conversation))
+        known = self._memory.of(request.conversation_key)
+        context = _context(request.conversation, known)
+        selection = tools.router.route(request.conversation.request, context)
         staying = [entry for entry in tools.entries if _stays(entry.tool, request)]
-        names = self._names(request, tools, selection, mode)
+        names = _names(tools, selection, known, mode)
         names |= {entry.tool.name for entry in staying if entry.tool.name}
         kept = [e for e in tools.entries if e.tool.function is None or e.tool.name in names]
         if mode != "shadow":
@@ -155,20 +159,18 @@ class Pruner:
             reason=selection.reason,
         )
 
-    def _names(
-        self, request: ReadRequest, tools: ToolList, selection: Selection, mode: Mode
-    ) -> set[str]:
-        """Names of the caller's tools that fit, and of those that the conversation keeps."""
-        known = self._memory.of(request.conversation_key)
-        everything = {e.tool.name for e in tools.entries if e.tool.function is not None}
-        if selection.band == "fail_open" or known.misses > 1:
-            return everything
-        names = set(selection.tools)
-        if known.misses:
-            names.update(islice(selection.scores, _WIDENED))
-        if known.misses or mode in ("sticky", "defer"):
-            names |= known.forwarded & everything
-        return names or everything
+
+def _names(tools: ToolList, selection: Selection, known: Remembered, mode: Mode) -> set[str]:
+    """Names of the caller's tools that fit, and of those that the conversation keeps."""
+    everything = {e.tool.name for e in tools.entries if e.tool.function is not None}
+    if selection.band == "fail_open" or known.misses > 1:
+        return everything
+    names = set(selection.tools)
+    if known.misses:
+        names.update(islice(selection.scores, _WIDENED))
+    if known.misses or mode in ("sticky", "defer"):
+        names |= known.forwarded & everything
+    return names or everything
 
 
 def fallen_open(body: bytes, request: ReadRequest | None, mode: Mode, error: Exception) -> Pruned:
@@ -187,9 +189,10 @@ def fallen_open(body: bytes, request: ReadRequest | None, mode: Mode, error: Exc
     )
 
 
-def _context(conversation: Conversation) -> RouteContext:
+def _context(conversation: Conversation, known: Remembered) -> RouteContext:
     goal = conversation.goal if conversation.goal != conversation.request else ""
-    return RouteContext(goal=goal, earlier=conversation.called, last_error=conversation.last_error)
+    error = conversation.last_error or (_LACKING if known.misses else None)
+    return RouteContext(goal=goal, earlier=conversation.called, last_error=error)
 
 
 def _stays(tool: OfferedTool, request: ReadRequest) -> bool:

@@ -1,0 +1,307 @@
+"""Which tools of a request go on, in each mode, and what stays as it came."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.pruning.answer_reader import AnswerReader
+from orchestrator.pruning.apis import api_named
+from orchestrator.pruning.conversation_memory import ConversationMemory
+from orchestrator.pruning.pruner import Mode, Pruned, Pruner
+from orchestrator.pruning.tool_list import ToolLists
+from orchestrator.routing.function_routers import FunctionRouters
+from orchestrator.routing.router import Router
+from tests.unit.routing.function_catalogs import ASSISTANT
+
+CHAT, RESPONSES, MESSAGES = map(api_named, ("chat", "responses", "messages"))
+FUNCTIONS = [entry.get("function", entry) for entry in ASSISTANT]
+
+
+def _chat_tool(function: Mapping[str, Any]) -> dict[str, Any]:
+    schema = function.get("parameters", function.get("inputSchema"))
+    told = {k: v for k, v in function.items() if k in ("name", "description")}
+    return {"type": "function", "function": {**told, "parameters": schema}}
+
+
+CHAT_TOOLS = [_chat_tool(function) for function in FUNCTIONS]
+NAMED_TOOLS = [{"type": "function", **tool["function"]} for tool in CHAT_TOOLS]
+CLAUDE_TOOLS = [
+    {
+        "name": tool["function"]["name"],
+        "description": tool["function"]["description"],
+        "input_schema": tool["function"]["parameters"],
+    }
+    for tool in CHAT_TOOLS
+]
+
+
+@pytest.fixture
+def pruner() -> Pruner:
+    """One without vectors and without a clock: each routing takes what it takes."""
+    return Pruner(ToolLists(FunctionRouters(Router)), ConversationMemory(b"secret"))
+
+
+def chat(text: str, tools: list[Any] | None = None, **more: Any) -> bytes:
+    """A request of one turn."""
+    turns = [{"role": "user", "content": text}]
+    return json.dumps({"messages": turns, "tools": tools or CHAT_TOOLS, **more}).encode()
+
+
+def names(pruned: Pruned, member: str = "tools") -> list[str]:
+    """Names of the tools that are sent, in their order."""
+    tools = json.loads(pruned.body)[member]
+    return [tool.get("function", tool).get("name", tool.get("type")) for tool in tools]
+
+
+def test_the_seeds_example_sends_one_tool_of_51(pruner: Pruner) -> None:
+    """With its headers."""
+    pruned = pruner.prune(CHAT, chat("weather in London"))
+
+    assert names(pruned) == ["open_meteo_weather"]
+    assert pruned.headers == {
+        "x-orqen-tools-input": "51",
+        "x-orqen-tools-output": "1",
+        "x-orqen-prune-ratio": "1/51",
+        "x-orqen-routing": "semantic",
+        "x-orqen-mode": "prune",
+        "x-orqen-band": "crisp",
+    }
+
+
+@pytest.mark.parametrize(
+    ("api", "tools", "turns"),
+    [(RESPONSES, NAMED_TOOLS, "input"), (MESSAGES, CLAUDE_TOOLS, "messages")],
+)
+def test_the_other_apis_do_as_well(pruner: Pruner, api: Any, tools: Any, turns: str) -> None:
+    """In their own forms."""
+    body = {turns: [{"role": "user", "content": "weather in London"}], "tools": tools}
+
+    assert names(pruner.prune(api, json.dumps(body).encode())) == ["open_meteo_weather"]
+
+
+def test_nothing_but_the_tools_changes(pruner: Pruner) -> None:
+    """To the letter, and the order of the tools is the caller's."""
+    before, after = '{ "model":"m",\n"temperature": 1.0e0 ,"tools":', ',"messages":%s,"n":1}'
+    turns = json.dumps([{"role": "user", "content": "send a mail to Bob about \u00fcber"}])
+    body = f"{before}{json.dumps(CHAT_TOOLS, indent=1)}{after % turns}"
+
+    pruned = pruner.prune(CHAT, body.encode())
+
+    text = pruned.body.decode()
+    assert text.startswith(before)
+    assert text.endswith(after % turns)
+    sent = names(pruned)
+    assert 3 <= len(sent) < 8
+    assert "send_email" in sent
+    assert sent == [f["name"] for f in FUNCTIONS if f["name"] in sent]
+
+
+def test_what_a_request_needs_stays(pruner: Pruner) -> None:
+    """Tools that were called, named or marked, and the provider's own."""
+    tools = [
+        *CHAT_TOOLS[:20],
+        {"type": "function", "function": {"name": "always"}, "x-orchet-load-policy": "core"},
+        {"type": "web_search"},
+    ]
+    turns = [
+        {"role": "user", "content": "weather in London"},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "delete_file"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "done"},
+    ]
+    chosen = {"type": "function", "function": {"name": "calculator"}}
+    tools.append(_chat_tool({"name": "calculator", "description": "Sums.", "parameters": {}}))
+    body = {"messages": turns, "tools": tools, "tool_choice": chosen}
+
+    pruned = pruner.prune(CHAT, json.dumps(body).encode())
+
+    sent = names(pruned)
+    assert {"always", "web_search", "delete_file", "calculator"} <= set(sent)
+    assert len(sent) < 10
+    assert b"x-orchet-load-policy" not in pruned.body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"no json",
+        b'{"messages": [], "tools": []}',
+        b'{"messages": []}',
+        b'{"tools": 5}',
+        b'{"tools": [1], "tools": [2]}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"messages":' + b"[" * 100_000,
+        chat("weather", tool_choice="none"),
+    ],
+)
+def test_what_holds_no_choice_is_passed_on_as_it_came(pruner: Pruner, body: bytes) -> None:
+    """Whatever it is."""
+    pruned = pruner.prune(CHAT, body)
+
+    assert pruned.body == body
+    assert pruned.routing == "passed_on"
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        [*CHAT_TOOLS, CHAT_TOOLS[0]],
+        [_chat_tool({"name": "a", "description": "", "parameters": {"type": "array"}})],
+    ],
+)
+def test_tools_that_cannot_be_read_all_go_on(pruner: Pruner, tools: list[Any]) -> None:
+    """The provider says what is wrong with them."""
+    pruned = pruner.prune(CHAT, chat("weather in London", tools))
+
+    assert names(pruned) == [tool["function"]["name"] for tool in tools]
+    assert pruned.headers["x-orqen-routing"] == "fail_open"
+
+
+def test_a_router_that_fails_lets_everything_pass() -> None:
+    """51 of 51."""
+
+    def broken(catalog: Catalog) -> Router:
+        raise RuntimeError("out of order")
+
+    pruner = Pruner(ToolLists(FunctionRouters(broken)), ConversationMemory(b"secret"))
+
+    pruned = pruner.prune(CHAT, chat("weather in London"))
+
+    assert pruned.body == chat("weather in London")
+    assert pruned.headers["x-orqen-prune-ratio"] == "51/51"
+    assert pruned.headers["x-orqen-routing"] == "fail_open"
+
+
+def test_examples_help_and_are_not_sent(pruner: Pruner) -> None:
+    """They are the router's alone."""
+    told = {"name": "zx81", "parameters": {}, "x-orqen-examples": ["what will the sky be like"]}
+    tools = [*CHAT_TOOLS, {"type": "function", "function": told}]
+
+    pruned = pruner.prune(CHAT, chat("what will the sky be like over Bergen", tools))
+
+    assert "zx81" in names(pruned)
+    assert b"x-orqen-examples" not in pruned.body
+    nothing = pruner.prune(CHAT, chat("hello", tools, tool_choice="none"))
+    assert nothing.forwarded == 52
+    assert b"x-orqen-examples" not in nothing.body
+
+
+def test_a_sticky_conversation_only_grows(pruner: Pruner) -> None:
+    """Its prompt's beginning stays as it is for longer."""
+    first = {"role": "user", "content": "weather in London"}
+    then = {"role": "user", "content": "list files in /tmp"}
+    body = json.dumps({"messages": [first, then], "tools": CHAT_TOOLS}).encode()
+    pruner.prune(CHAT, chat("weather in London"), "sticky")
+
+    assert {"open_meteo_weather", "list_files"} <= set(names(pruner.prune(CHAT, body, "sticky")))
+    assert "open_meteo_weather" not in names(pruner.prune(CHAT, body, "prune"))
+    other = pruner.prune(CHAT, chat("list files in /tmp"), "sticky")
+    assert "open_meteo_weather" not in names(other)
+
+
+@pytest.mark.parametrize(
+    ("api", "tools", "turns", "search"),
+    [
+        (RESPONSES, NAMED_TOOLS, "input", {"type": "tool_search"}),
+        (
+            MESSAGES,
+            CLAUDE_TOOLS,
+            "messages",
+            {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+        ),
+    ],
+)
+def test_deferring_sends_all_tools_marked(
+    pruner: Pruner, api: Any, tools: Any, turns: str, search: Any
+) -> None:
+    """In the provider's own form, with the tool that finds them."""
+    body = {turns: [{"role": "user", "content": "weather in London"}], "tools": tools}
+
+    pruned = pruner.prune(api, json.dumps(body).encode(), "defer")
+
+    *sent, last = json.loads(pruned.body)["tools"]
+    assert last == search
+    assert [tool["name"] for tool in sent] == [tool["name"] for tool in tools]
+    assert [t["name"] for t in sent if not t.get("defer_loading")] == ["open_meteo_weather"]
+    assert pruned.headers["x-orqen-prune-ratio"] == "1/51"
+
+
+def test_a_shadow_sends_all_and_tells_what_it_would_have_done(pruner: Pruner) -> None:
+    """So that nothing is risked."""
+    pruned = pruner.prune(CHAT, chat("weather in London"), "shadow")
+
+    assert pruned.body == chat("weather in London")
+    assert pruned.names == {"open_meteo_weather"}
+    assert pruned.headers["x-orqen-prune-ratio"] == "51/51"
+    assert pruned.headers["x-orqen-band"] == "crisp"
+
+
+def test_the_end_of_a_cached_prompt_stays_marked(pruner: Pruner) -> None:
+    """On the last tool that is sent, where the one that bore the mark is not."""
+    tools = [*CLAUDE_TOOLS[:-1], {**CLAUDE_TOOLS[-1], "cache_control": {"type": "ephemeral"}}]
+    turn = {"role": "user", "content": "weather in London"}
+
+    pruned = pruner.prune(MESSAGES, json.dumps({"messages": [turn], "tools": tools}).encode())
+
+    (sent,) = json.loads(pruned.body)["tools"]
+    assert sent["cache_control"] == {"type": "ephemeral"}
+
+
+def answered(api: Any, document: Mapping[str, Any]) -> AnswerReader:
+    """An answer that has passed."""
+    reader = AnswerReader(api, is_stream=False)
+    reader.feed(json.dumps(document).encode())
+    reader.finish()
+    return reader
+
+
+@pytest.mark.parametrize("mode", ["prune", "sticky"])
+def test_an_answer_that_lacks_a_tool_widens_the_next_request(pruner: Pruner, mode: Mode) -> None:
+    """Then to all."""
+    body = chat("weather in London")
+    said = {"choices": [{"message": {"content": "I don't have a tool for that."}}]}
+    widths = []
+    for _ in range(3):
+        pruned = pruner.prune(CHAT, body, mode)
+        widths.append(pruned.forwarded)
+        pruner.learn(pruned, answered(CHAT, said))
+
+    assert widths[0] == 1
+    assert 1 < widths[1] < 20
+    assert widths[2] == 51
+
+
+def test_a_tool_that_was_called_though_it_was_left_out_comes_with_the_next(pruner: Pruner) -> None:
+    """Models know tools from earlier turns."""
+    body = chat("weather in London")
+    call = {"choices": [{"message": {"tool_calls": [{"function": {"name": "play_music"}}]}}]}
+    pruner.learn(pruner.prune(CHAT, body), answered(CHAT, call))
+
+    assert "play_music" in names(pruner.prune(CHAT, body))
+
+
+def test_a_conversation_is_known_by_the_answer_that_it_goes_on_from(pruner: Pruner) -> None:
+    """Where the provider keeps its turns."""
+
+    def asked(text: str, **more: Any) -> bytes:
+        return json.dumps({"input": text, "tools": NAMED_TOOLS, **more}).encode()
+
+    first = pruner.prune(RESPONSES, asked("weather in London"), "sticky")
+    answer = {"object": "response", "id": "r1", "output": []}
+    pruner.learn(first, answered(RESPONSES, answer))
+
+    then = asked("list files in /tmp", previous_response_id="r1")
+    assert "open_meteo_weather" in names(pruner.prune(RESPONSES, then, "sticky"))
+
+
+def test_old_functions_are_pruned_as_tools_are(pruner: Pruner) -> None:
+    """As clients wrote them before `tools`."""
+    functions = [tool["function"] for tool in CHAT_TOOLS]
+    turn = {"role": "user", "content": "weather in London"}
+    body = json.dumps({"messages": [turn], "functions": functions}).encode()
+
+    assert names(pruner.prune(CHAT, body), "functions") == ["open_meteo_weather"]
