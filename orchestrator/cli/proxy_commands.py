@@ -31,6 +31,9 @@ def proxy(
             f"{TOKEN_VARIABLE}.",
         ),
     ] = None,
+    limit_ms: Annotated[
+        int, typer.Option(help="How long choosing tools may take; longer, and all go on.")
+    ] = 50,
     timeout: Annotated[
         float, typer.Option(help="How long the provider may stay silent, in seconds.")
     ] = 600,
@@ -44,21 +47,21 @@ def proxy(
     from orchestrator.proxy.server import serve
     from orchestrator.proxy.upstream import Upstream
     from orchestrator.pruning.pruner import MODES, read_mode
-    from orchestrator.routing.deadline import PROXY_LIMIT_S
     from orchestrator.runtime.vectors import embedder_of, similarity_of
 
     if mode not in MODES:
         raise UsageError(f"no mode is called {mode!r}; name one of {', '.join(MODES)}")
-    settings = load_settings()
+    settings, limit_s = load_settings(), limit_ms / 1000
     similarity = similarity_of(
-        embedder_of(settings.embedder, settings), settings, timeout_s=PROXY_LIMIT_S
+        embedder_of(settings.embedder, settings), settings, timeout_s=limit_s
     )
     key, token = _credentials(key_env)
     passing = Proxy(
         upstream=Upstream.at(upstream, key=key),
-        pruner=make_pruner(similarity, load_routing_profile(settings.routing_profile)),
+        pruner=make_pruner(similarity, load_routing_profile(settings.routing_profile), limit_s),
         mode=read_mode(mode, "prune"),
         token=token,
+        limit_s=limit_s,
         timeout_s=timeout,
     )
     host, port = _address(listen)

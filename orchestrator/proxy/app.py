@@ -58,7 +58,10 @@ class Proxy:
     mode: Mode = "prune"
     token: str = ""
     """What callers must present; empty: nothing."""
+    limit_s: float = PROXY_LIMIT_S
+    """How long choosing may take; longer, and all tools go on."""
     timeout_s: float = 600
+    """How long the provider may stay silent."""
     seen: Callable[[Exchange], None] = lambda exchange: None
     """Told of each answer that has passed."""
     client: httpx.AsyncClient = field(init=False)
@@ -99,35 +102,36 @@ async def _answer(proxy: Proxy, request: Request) -> Response:
     mode = read_mode(request.headers.get("x-orqen-mode"), proxy.mode)
     began = time.perf_counter()
     if request.headers.get("content-encoding", "identity") == "identity":
-        pruned = await _pruned(proxy.pruner, api, body, mode)
+        pruned = await _pruned(proxy, api, body, mode)
     else:
         pruned = Pruned(body=body, mode=mode)
     return await _forward(proxy, request, target, received, api, pruned, began)
 
 
-async def _pruned(pruner: Pruner, api: ModelApi, body: bytes, mode: Mode) -> Pruned:
+async def _pruned(proxy: Proxy, api: ModelApi, body: bytes, mode: Mode) -> Pruned:
     """The request with the tools that fit; as it came if that fails or takes too long.
 
     What takes longer than a routing, a list of tools that is new or a body of megabytes, is read
     beside the loop, and what a list came to is kept whether its request waited for it or not.
     """
-    request = None
+    request, pruner = None, proxy.pruner
     try:
-        request = await _soon(partial(pruner.read, api, body), at_once=len(body) < _MUCH)
+        reading = partial(pruner.read, api, body)
+        request = await _soon(reading, proxy.limit_s, at_once=len(body) < _MUCH)
         if request is None:
             return Pruned(body=body, mode=mode)
         chosen = partial(pruner.choose, request, mode)
-        return await _soon(chosen, at_once=pruner.is_ready(request))
+        return await _soon(chosen, proxy.limit_s, at_once=pruner.is_ready(request))
     except Exception as error:
         return fallen_open(body, request, mode, error)
 
 
-async def _soon(work: Callable[[], _T], *, at_once: bool) -> _T:
+async def _soon(work: Callable[[], _T], limit_s: float, *, at_once: bool) -> _T:
     """What work comes to, beside the loop unless it takes but a moment, within the limit."""
     if at_once:
         return work()
     working = asyncio.get_running_loop().run_in_executor(None, work)
-    return await asyncio.wait_for(asyncio.shield(working), PROXY_LIMIT_S)
+    return await asyncio.wait_for(asyncio.shield(working), limit_s)
 
 
 async def _forward(

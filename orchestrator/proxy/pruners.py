@@ -15,6 +15,7 @@ from orchestrator.pruning.conversation_memory import ConversationMemory
 from orchestrator.pruning.pruner import Pruner
 from orchestrator.pruning.tool_list import ToolLists
 from orchestrator.routing.cards.card_cache import CardCache
+from orchestrator.routing.deadline import PROXY_LIMIT_S
 from orchestrator.routing.function_routers import FunctionRouters
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
@@ -33,18 +34,27 @@ class PrunedTools:
 def make_pruner(
     similarity: Callable[[Catalog], CardSimilarity] | None = None,
     profile: RoutingProfile | None = None,
+    limit_s: float = PROXY_LIMIT_S,
 ) -> Pruner:
     """A pruner that keeps what it has read.
 
     Args:
         similarity: what gives vectors to a list of tools; None: words alone decide.
         profile: feature weights and thresholds; the fitted defaults when None.
+        limit_s: how long a routing may take; longer, and all tools go on.
     """
     cards = CardCache()
 
     def router(catalog: Catalog) -> Router:
         seen = similarity(catalog) if similarity else None
-        return Router(catalog, profile=profile, clock=time.monotonic, similarity=seen, cards=cards)
+        return Router(
+            catalog,
+            profile=profile,
+            clock=time.monotonic,
+            timeout_s=limit_s,
+            similarity=seen,
+            cards=cards,
+        )
 
     return Pruner(ToolLists(FunctionRouters(router)), ConversationMemory(secrets.token_bytes(32)))
 

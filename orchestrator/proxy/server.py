@@ -2,8 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 
 import uvicorn
 
@@ -26,40 +26,63 @@ def serve(proxy: Proxy, host: str, port: int, *, ready: Callable[[str], None]) -
         OSError: the port is taken.
     """
     listener = listen(host, port)
-
-    async def run() -> None:
-        server = _Server(config_of(proxy), lambda: ready(address_of(listener)))
-        await server.serve(sockets=[listener])
-
+    server = _Server(proxy, lambda: ready(address_of(listener)), is_guest=False)
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once done
-        asyncio.run(run())
+        asyncio.run(server.serve(sockets=[listener]))
+
+
+@asynccontextmanager
+async def running_proxy(
+    proxy: Proxy, *, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[str]:
+    """Serve in this event loop until the block ends; gives the base URL.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    listener, ready = listen(host, port), asyncio.Event()
+    server = _Server(proxy, ready.set, is_guest=True)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    starting = asyncio.create_task(ready.wait())
+    try:
+        await asyncio.wait({serving, starting}, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            await serving
+        yield address_of(listener)
+    finally:
+        starting.cancel()
+        server.should_exit = True
+        await serving
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it takes requests."""
+    """A server that says when it takes requests, and leaves signals to whom it is a guest of."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, proxy: Proxy, ready: Callable[[], object], *, is_guest: bool) -> None:
+        # No log of requests, whose paths and headers are the callers'.
+        config = uvicorn.Config(
+            create_proxy(proxy),
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=_GRACE_S,
+        )
         super().__init__(config)
         self._ready = ready
+        self._is_guest = is_guest
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with nullcontext() if self._is_guest else super().capture_signals():
+            yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._ready()
-
-
-def config_of(proxy: Proxy) -> uvicorn.Config:
-    """How the proxy is served: no log of requests, whose paths and headers are the callers'."""
-    return uvicorn.Config(
-        create_proxy(proxy),
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        timeout_graceful_shutdown=_GRACE_S,
-    )
 
 
 def listen(host: str, port: int) -> socket.socket:

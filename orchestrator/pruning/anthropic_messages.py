@@ -25,6 +25,7 @@ class Messages:
 
     name = "messages"
     path = "/messages"
+    turns_member = "messages"
     can_defer = True
 
     def tools_member(self, body: Mapping[str, Any]) -> str:

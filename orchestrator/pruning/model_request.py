@@ -54,6 +54,8 @@ class ModelApi(Protocol):
     name: str
     path: str
     """What the paths of its requests end in."""
+    turns_member: str
+    """The name of the member that holds the turns."""
     can_defer: bool
     """Whether tools may be sent as such that the model has to search for."""
 

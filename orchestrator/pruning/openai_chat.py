@@ -25,6 +25,7 @@ class ChatCompletions:
 
     name = "chat"
     path = "/chat/completions"
+    turns_member = "messages"
     can_defer = False
 
     def tools_member(self, body: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ class Responses:
 
     name = "responses"
     path = "/responses"
+    turns_member = "input"
     can_defer = True
 
     def tools_member(self, body: Mapping[str, Any]) -> str:

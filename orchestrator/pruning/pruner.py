@@ -1,14 +1,14 @@
 """The pruner: which of a request's tools go on to the model, and the request with those alone."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal, get_args
 
 from orchestrator.pruning.answer_reader import AnswerReader
-from orchestrator.pruning.conversation_memory import ConversationMemory, Remembered
-from orchestrator.pruning.json_spans import Span, members, replaced
+from orchestrator.pruning.conversation_memory import ConversationMemory, Place, Remembered
+from orchestrator.pruning.json_spans import Member, Span, elements, members, replaced
 from orchestrator.pruning.model_request import Conversation, ModelApi, OfferedTool, ToolChoice
 from orchestrator.pruning.tool_list import ToolEntry, ToolList, ToolLists, list_key
 from orchestrator.routing.selection import RouteContext, Selection
@@ -33,7 +33,7 @@ class ReadRequest:
     choice: ToolChoice
     conversation: Conversation
     list_key: bytes
-    conversation_key: bytes
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Pruned:
     left_out: frozenset[str] = frozenset()
     """The others."""
     selection: Selection | None = None
-    conversation_key: bytes = b""
+    place: Place | None = None
 
     @property
     def headers(self) -> dict[str, str]:
@@ -101,7 +101,7 @@ class Pruner:
             choice=api.choice(said),
             conversation=conversation,
             list_key=list_key(api, text[array.start : array.end]),
-            conversation_key=self._memory.key(api, conversation),
+            place=self._place(api, text, found, conversation),
         )
 
     def is_ready(self, request: ReadRequest) -> bool:
@@ -132,18 +132,28 @@ class Pruner:
 
     def learn(self, pruned: Pruned, answer: AnswerReader) -> None:
         """Remember what an answer tells for the next request of its conversation."""
-        key = pruned.conversation_key
-        if not key or pruned.mode == "shadow":
+        if pruned.place is None or pruned.mode == "shadow":
             return
-        self._memory.answered(key, answer.ids)
-        missed = pruned.left_out.intersection(answer.called)
+        missed = not pruned.left_out.isdisjoint(answer.called) or (
+            bool(pruned.left_out) and answer.lacks_a_tool
+        )
         # What was deferred is found by the model itself.
-        if pruned.mode != "defer" and (missed or (pruned.left_out and answer.lacks_a_tool)):
-            self._memory.missed(key, missed)
-        self._memory.forwarded(key, answer.called)
+        is_miss = missed and pruned.mode != "defer"
+        self._memory.answered(pruned.place, answer.ids, answer.called, is_miss=is_miss)
+
+    def _place(
+        self, api: ModelApi, text: str, found: Sequence[Member], conversation: Conversation
+    ) -> Place:
+        turns = [one.span for one in found if one.name == api.turns_member]
+        texts = [
+            text[turn.start : turn.end]
+            for span in turns
+            for turn in (elements(text, span) if isinstance(span.value, list) else [span])
+        ]
+        return self._memory.place(api.name, texts, conversation.follows)
 
     def _chosen(self, request: ReadRequest, tools: ToolList, mode: Mode) -> Pruned:
-        known = self._memory.of(request.conversation_key)
+        known = self._memory.of(request.place)
         context = _context(request.conversation, known)
         selection = tools.router.route(request.conversation.request, context)
         staying = [entry for entry in tools.entries if _stays(entry.tool, request)]
@@ -151,7 +161,7 @@ class Pruner:
         names |= {entry.tool.name for entry in staying if entry.tool.name}
         kept = [e for e in tools.entries if e.tool.function is None or e.tool.name in names]
         if mode != "shadow":
-            self._memory.forwarded(request.conversation_key, names)
+            self._memory.forwarded(request.place, names)
         return replace(
             _sent(request, tools, mode, kept),
             selection=selection,
@@ -185,7 +195,7 @@ def fallen_open(body: bytes, request: ReadRequest | None, mode: Mode, error: Exc
         routing="fail_open",
         reason="reading its tools took too long" if late else type(error).__name__,
         kept=tuple(range(offered)),
-        conversation_key=request.conversation_key if request else b"",
+        place=request.place if request else None,
     )
 
 
@@ -229,7 +239,7 @@ def _sent(request: ReadRequest, tools: ToolList, mode: Mode, kept: Collection[To
         kept=tuple(index for index, entry in enumerate(tools.entries) if id(entry) in loaded),
         names=frozenset(names),
         left_out=frozenset(offered - names),
-        conversation_key=request.conversation_key,
+        place=request.place,
     )
 
 

@@ -259,29 +259,37 @@ def answered(api: Any, document: Mapping[str, Any]) -> AnswerReader:
     return reader
 
 
+def grown(*answers: Mapping[str, Any]) -> bytes:
+    """A conversation in which the model answered, and was asked again."""
+    turns = [{"role": "user", "content": "weather in London"}]
+    for answer in answers:
+        turns += [answer["choices"][0]["message"], {"role": "user", "content": "weather, please"}]
+    return json.dumps({"messages": turns, "tools": CHAT_TOOLS}).encode()
+
+
 @pytest.mark.parametrize("mode", ["prune", "sticky"])
 def test_an_answer_that_lacks_a_tool_widens_the_next_request(pruner: Pruner, mode: Mode) -> None:
-    """Then to all."""
-    body = chat("weather in London")
-    said = {"choices": [{"message": {"content": "I don't have a tool for that."}}]}
+    """Then to all; other conversations that begin alike are as they were."""
+    said = {"choices": [{"message": {"role": "assistant", "content": "I don't have a tool."}}]}
     widths = []
-    for _ in range(3):
-        pruned = pruner.prune(CHAT, body, mode)
+    for turns in range(3):
+        pruned = pruner.prune(CHAT, grown(*[said] * turns), mode)
         widths.append(pruned.forwarded)
         pruner.learn(pruned, answered(CHAT, said))
 
-    assert widths[0] == 1
-    assert 1 < widths[1] < 20
+    assert widths[0] < 3
+    assert widths[0] < widths[1] < 20
     assert widths[2] == 51
+    assert pruner.prune(CHAT, grown(), mode).forwarded == widths[0]
 
 
 def test_a_tool_that_was_called_though_it_was_left_out_comes_with_the_next(pruner: Pruner) -> None:
     """Models know tools from earlier turns."""
-    body = chat("weather in London")
     call = {"choices": [{"message": {"tool_calls": [{"function": {"name": "play_music"}}]}}]}
-    pruner.learn(pruner.prune(CHAT, body), answered(CHAT, call))
+    said = {"choices": [{"message": {"role": "assistant", "content": "Hm."}}]}
+    pruner.learn(pruner.prune(CHAT, grown()), answered(CHAT, call))
 
-    assert "play_music" in names(pruner.prune(CHAT, body))
+    assert "play_music" in names(pruner.prune(CHAT, grown(said)))
 
 
 def test_a_conversation_is_known_by_the_answer_that_it_goes_on_from(pruner: Pruner) -> None:
