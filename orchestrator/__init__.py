@@ -13,6 +13,8 @@ The public names, each imported from its module when it is first used:
                 AgentProfile that has work; a StepContext with its Selection becomes a StepDecision,
                 which is CallTool, DiscoverTools, AskUser, Finish or GiveUp; PlannerParts is what
                 the factory of one is given
+    pruning     prune leaves those tools of a model's request that fit it; PruningTransport and
+                AsyncPruningTransport do so inside of an httpx client
     embedders   Embedder is the protocol: texts become vectors, for the Router
 """
 
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
     from orchestrator.planning.models import StepContext as StepContext
     from orchestrator.planning.models import StepDecision as StepDecision
     from orchestrator.planning.planner import Planner as Planner
+    from orchestrator.proxy.pruners import prune as prune
+    from orchestrator.proxy.pruning_transport import AsyncPruningTransport as AsyncPruningTransport
+    from orchestrator.proxy.pruning_transport import PruningTransport as PruningTransport
     from orchestrator.routing.router import Router as Router
     from orchestrator.routing.scoring.embedding import Embedder as Embedder
     from orchestrator.routing.selection import Selection as Selection
@@ -69,6 +74,8 @@ _HOMES = {
         *("LegPlan", "MissionPlan", "StepContext", "StepDecision"),
     ),
     "planning.planner": ("Planner",),
+    "proxy.pruners": ("prune",),
+    "proxy.pruning_transport": ("AsyncPruningTransport", "PruningTransport"),
     "routing.router": ("Router",),
     "routing.scoring.embedding": ("Embedder",),
     "routing.selection": ("Selection",),

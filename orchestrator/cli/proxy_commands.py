@@ -42,11 +42,14 @@ def proxy(
 
     Example: orchestrator proxy --upstream https://api.openai.com/v1
     """
-    from orchestrator.proxy.app import Proxy
+    from orchestrator.adapters.storage.route_traces import RouteTraces, read_records
+    from orchestrator.proxy.proxy_app import Proxy
     from orchestrator.proxy.pruners import make_pruner
+    from orchestrator.proxy.recording import ExchangeRecorder
     from orchestrator.proxy.server import serve
     from orchestrator.proxy.upstream import Upstream
     from orchestrator.pruning.pruner import MODES, read_mode
+    from orchestrator.routing.learning.usage import usage_of
     from orchestrator.runtime.vectors import embedder_of, similarity_of
 
     if mode not in MODES:
@@ -56,6 +59,8 @@ def proxy(
         embedder_of(settings.embedder, settings), settings, timeout_s=limit_s
     )
     key, token = _credentials(key_env)
+    path = settings.state_dir / "proxy-traces.db"
+    recorder = ExchangeRecorder(RouteTraces(path))
     passing = Proxy(
         upstream=Upstream.at(upstream, key=key),
         pruner=make_pruner(similarity, load_routing_profile(settings.routing_profile), limit_s),
@@ -63,12 +68,16 @@ def proxy(
         token=token,
         limit_s=limit_s,
         timeout_s=timeout,
+        seen=recorder,
+        usage=lambda: usage_of(read_records(path) if path.is_file() else []),
     )
     host, port = _address(listen)
     try:
         serve(passing, host, port, ready=lambda url: progress.print(f"proxy answers at {url}/v1"))
     except OSError as error:
         raise UsageError(f"cannot listen on {listen}: {error.strerror}") from error
+    finally:
+        recorder.close()
 
 
 def _credentials(key_env: str | None) -> tuple[str, str]:

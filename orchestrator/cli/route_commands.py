@@ -169,6 +169,21 @@ def calibrate_profile(
     present(report, partial(render_routes.calibration, out=out), as_json=as_json)
 
 
+@app.command("report")
+def report_usage(
+    traces: Annotated[Path, typer.Argument(help="A proxy's proxy-traces.db.")],
+    as_json: AsJson = False,
+) -> None:
+    """What passed a proxy: tools forwarded, calls that found theirs, tokens saved, overhead.
+
+    Example: orchestrator route report ~/.orchestrator/proxy-traces.db
+    """
+    from orchestrator.adapters.storage.route_traces import read_records
+    from orchestrator.routing.learning.usage import usage_of
+
+    present(usage_of(read_records(traces)), render_routes.evaluation, as_json=as_json)
+
+
 def patient_similarity(
     named: str | None, settings: Settings
 ) -> "Callable[[Catalog], CardSimilarity] | None":

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext, suppres
 
 import uvicorn
 
-from orchestrator.proxy.app import Proxy, create_proxy
+from orchestrator.proxy.proxy_app import Proxy, create_proxy
 
 _GRACE_S = 10
 """How long answers that pass may take to end once the proxy is told to stop."""

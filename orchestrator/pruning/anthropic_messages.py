@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.pruning.failures import failure_in
+from orchestrator.pruning.tool_failures import failure_in
 from orchestrator.pruning.model_request import (
     Conversation,
     OfferedTool,

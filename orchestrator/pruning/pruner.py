@@ -52,6 +52,8 @@ class Pruned:
     """The tools of the caller that the model is told of, deferred ones not among them."""
     left_out: frozenset[str] = frozenset()
     """The others."""
+    saved_characters: int = 0
+    """Of the tools that the model is not told of."""
     selection: Selection | None = None
     place: Place | None = None
 
@@ -239,6 +241,7 @@ def _sent(request: ReadRequest, tools: ToolList, mode: Mode, kept: Collection[To
         kept=tuple(index for index, entry in enumerate(tools.entries) if id(entry) in loaded),
         names=frozenset(names),
         left_out=frozenset(offered - names),
+        saved_characters=sum(len(e.text) for e in tools.entries if id(e) not in loaded),
         place=request.place,
     )
 

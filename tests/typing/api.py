@@ -6,12 +6,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import assert_type
 
+import httpx
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator import (
     AgentProfile,
     AskUser,
+    AsyncPruningTransport,
     CallTool,
     Catalog,
     ConfirmationCard,
@@ -32,6 +34,7 @@ from orchestrator import (
     OrchestratorError,
     Planner,
     PlannerParts,
+    PruningTransport,
     Router,
     Selection,
     Settings,
@@ -40,11 +43,19 @@ from orchestrator import (
     StepDecision,
     Tool,
     decision_claims,
+    prune,
     run_worker,
     sign_decision,
 )
 from orchestrator.confirmation.models import Amend, Approve
 from orchestrator.core.record import JsonObject
+
+
+def pruning(tools: list[dict[str, object]], turns: list[dict[str, object]]) -> httpx.Client:
+    pruned = prune(tools, turns)
+    assert_type(pruned.headers, dict[str, str])
+    httpx.AsyncClient(transport=AsyncPruningTransport(mode="sticky"))
+    return httpx.Client(transport=PruningTransport())
 
 
 async def missions() -> None:

@@ -54,6 +54,16 @@ class RouteRecord(Record):
     called: tuple[tuple[str, ...], ...] = Field(
         default=(), description="the tools called in the end; one of each group was enough"
     )
+    mode: str = Field(default="", description="of the proxy; empty where none was in between")
+    offered: int = Field(default=0, description="tools of a proxied request; 0 without a proxy")
+    forwarded: int = Field(default=0, description="those of them that the model was told of")
+    stayed: tuple[str, ...] = Field(
+        default=(), description="forwarded, though not chosen: called before, named or marked"
+    )
+    tokens_saved: int = Field(
+        default=0, description="of what was left out, a quarter of its characters"
+    )
+    overhead_ms: float | None = Field(default=None, description="what the proxy added to a call")
 
     def covered_by(self, tools: tuple[str, ...]) -> bool:
         """Whether these tools, or all of them after a fail-open, hold what was called."""

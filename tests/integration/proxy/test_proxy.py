@@ -11,7 +11,7 @@ import httpx
 import openai
 import pytest
 
-from orchestrator.proxy.app import Exchange, Proxy
+from orchestrator.proxy.proxy_app import Exchange, Proxy
 from orchestrator.proxy.server import running_proxy
 from orchestrator.proxy.upstream import Upstream
 from orchestrator.pruning.pruner import Pruner
@@ -342,7 +342,7 @@ async def test_an_address_in_place_of_a_path_leads_nowhere(proxy: str, model: Mo
 
 def test_a_transport_prunes_inside_a_client(pruner: Pruner) -> None:
     """Without a proxy."""
-    from orchestrator.proxy.transport import PruningTransport
+    from orchestrator.proxy.pruning_transport import PruningTransport
 
     sent: list[Any] = []
 

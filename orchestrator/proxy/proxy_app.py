@@ -12,10 +12,11 @@ from typing import Any, Final, TypeVar
 import httpx
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from orchestrator.proxy.pruners import warm_up
+from orchestrator.proxy.report_page import report_page
 from orchestrator.proxy.upstream import (
     Headers,
     Upstream,
@@ -29,11 +30,13 @@ from orchestrator.pruning.apis import api_of
 from orchestrator.pruning.model_request import ModelApi
 from orchestrator.pruning.pruner import Mode, Pruned, Pruner, fallen_open, read_mode
 from orchestrator.routing.deadline import PROXY_LIMIT_S
+from orchestrator.routing.learning.usage import Usage
 
 MOST_BYTES: Final = 20_000_000
 """A request of more is passed on as it comes, unread."""
 _MUCH: Final = 1_000_000
 _METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _CLOSED: Final = 499
 """The caller went away; nobody reads this status."""
 
@@ -64,6 +67,8 @@ class Proxy:
     """How long the provider may stay silent."""
     seen: Callable[[Exchange], None] = lambda exchange: None
     """Told of each answer that has passed."""
+    usage: Callable[[], Usage] = Usage
+    """The figures of what has passed so far."""
     client: httpx.AsyncClient = field(init=False)
 
 
@@ -79,7 +84,17 @@ def create_proxy(proxy: Proxy) -> Starlette:
     async def answer(request: Request) -> Response:
         return await _answer(proxy, request)
 
-    routes = [Route("/{path:path}", answer, methods=_METHODS)]
+    def figures(request: Request) -> Response:
+        usage = proxy.usage()
+        if request.url.path.endswith(".json"):
+            return JSONResponse(usage.model_dump(mode="json"))
+        return HTMLResponse(report_page(usage), headers={"content-security-policy": _POLICY})
+
+    routes = [
+        Route("/_orqen", figures),
+        Route("/_orqen/usage.json", figures),
+        Route("/{path:path}", answer, methods=_METHODS),
+    ]
     return Starlette(routes=routes, lifespan=lifespan)
 
 
