@@ -42,6 +42,8 @@ class ModelServer:
     received: list[Received] = field(default_factory=list)
     sent: list[bytes] = field(default_factory=list)
     """The events of streams, as they were sent."""
+    ends_with: str = ""
+    """What it says once a tool has answered; empty: it calls on."""
     address: str = ""
     """Where it listens."""
     cut: int = 0
@@ -72,7 +74,8 @@ class ModelServer:
             return JSONResponse({"target": target, "length": len(found.body)})
         body = json.loads(found.body)
         name = self.calls or next(iter(found.tools), "nothing")
-        whole, events = kind(name)
+        has_answer = self.ends_with and b'"role":"tool"' in found.body.replace(b" ", b"")
+        whole, events = _text(self.ends_with) if has_answer else kind(name)
         headers = {"x-request-id": "req_1", "anthropic-organization-id": "org_1"}
         if body.get("stream"):
             return StreamingResponse(
@@ -110,6 +113,13 @@ def _chat(name: str) -> tuple[Mapping[str, Any], list[Event]]:
     deltas = [{"role": "assistant", "tool_calls": [called]}, {}, {}]
     choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
     return whole, [("", {**chunk, "choices": choice}) for choice in choices]
+
+
+def _text(said: str) -> tuple[Mapping[str, Any], list[Event]]:
+    message = {"role": "assistant", "content": said}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    head = {"id": "x", "created": 1, "model": "m"}
+    return {**head, "object": "chat.completion", "choices": [choice]}, []
 
 
 def _response(name: str) -> tuple[Mapping[str, Any], list[Event]]:

@@ -56,12 +56,14 @@ CASES: dict[str, tuple[str, ...]] = {
     "pii new-key": (_WORST,),
     "pii purge": (_WORST,),
     "pii set": ("traveler_name", "--value", "x"),
+    "proxy": ("--upstream", "https://api.example.com/v1", _WORST),
     "rollback list": (),
     "rollback resolve": (_WORST, "retry"),
     "rollback show": (_WORST,),
     "rollback sweep": (),
     "route calibrate": ("traces.jsonl", "--out", "profile.json"),
     "route eval": (".",),
+    "route report": ("traces.jsonl",),
     "route text": ("order the worst article", "--explain", "--specs", "worst.yaml"),
     "sandbox": (_WORST,),
     "tools call": ("worst_read", "--specs", "worst.yaml"),
@@ -78,6 +80,8 @@ _SILENT = {
     "confirm keygen",
     "pii set",
     "route calibrate ",
+    "route report ",
+    "route report --json",
     "tools discover --json",
 }
 """What shows no text of others."""
