@@ -1,13 +1,17 @@
 """`orchestrator proxy`: the pruner in front of any model."""
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orchestrator.cli.output import progress
 from orchestrator.core.errors import UsageError
 from orchestrator.settings import load_routing_profile, load_settings
+
+if TYPE_CHECKING:
+    from orchestrator.proxy.proxy_app import Proxy
+    from orchestrator.proxy.recording import ExchangeRecorder
 
 app = typer.Typer(add_completion=False)
 TOKEN_VARIABLE = "ORCHESTRATOR_PROXY_TOKEN"
@@ -42,11 +46,26 @@ def proxy(
 
     Example: orchestrator proxy --upstream https://api.openai.com/v1
     """
+    from orchestrator.proxy.server import serve
+
+    host, port = _address(listen)
+    passing, recorder = _proxy(upstream, mode, key_env, limit_ms / 1000, timeout)
+    try:
+        serve(passing, host, port, ready=lambda url: progress.print(f"proxy answers at {url}/v1"))
+    except OSError as error:
+        raise UsageError(f"cannot listen on {listen}: {error.strerror}") from error
+    finally:
+        recorder.close()
+
+
+def _proxy(
+    upstream: str, mode: str, key_env: str | None, limit_s: float, timeout_s: float
+) -> "tuple[Proxy, ExchangeRecorder]":
+    """What is served, and what writes down what passes."""
     from orchestrator.adapters.storage.route_traces import RouteTraces, read_records
     from orchestrator.proxy.proxy_app import Proxy
     from orchestrator.proxy.pruners import make_pruner
     from orchestrator.proxy.recording import ExchangeRecorder
-    from orchestrator.proxy.server import serve
     from orchestrator.proxy.upstream import Upstream
     from orchestrator.pruning.pruner import MODES, read_mode
     from orchestrator.routing.learning.usage import usage_of
@@ -54,30 +73,24 @@ def proxy(
 
     if mode not in MODES:
         raise UsageError(f"no mode is called {mode!r}; name one of {', '.join(MODES)}")
-    settings, limit_s = load_settings(), limit_ms / 1000
-    similarity = similarity_of(
-        embedder_of(settings.embedder, settings), settings, timeout_s=limit_s
-    )
+    settings = load_settings()
+    embedder = embedder_of(settings.embedder, settings)
+    similarity = similarity_of(embedder, settings, timeout_s=limit_s)
+    profile = load_routing_profile(settings.routing_profile)
     key, token = _credentials(key_env)
     path = settings.state_dir / "proxy-traces.db"
     recorder = ExchangeRecorder(RouteTraces(path))
     passing = Proxy(
         upstream=Upstream.at(upstream, key=key),
-        pruner=make_pruner(similarity, load_routing_profile(settings.routing_profile), limit_s),
+        pruner=make_pruner(similarity, profile, limit_s),
         mode=read_mode(mode, "prune"),
         token=token,
         limit_s=limit_s,
-        timeout_s=timeout,
+        timeout_s=timeout_s,
         seen=recorder,
         usage=lambda: usage_of(read_records(path) if path.is_file() else []),
     )
-    host, port = _address(listen)
-    try:
-        serve(passing, host, port, ready=lambda url: progress.print(f"proxy answers at {url}/v1"))
-    except OSError as error:
-        raise UsageError(f"cannot listen on {listen}: {error.strerror}") from error
-    finally:
-        recorder.close()
+    return passing, recorder
 
 
 def _credentials(key_env: str | None) -> tuple[str, str]:

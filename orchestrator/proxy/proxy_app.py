@@ -30,7 +30,7 @@ from orchestrator.pruning.apis import api_of
 from orchestrator.pruning.model_request import ModelApi
 from orchestrator.pruning.pruner import Mode, Pruned, Pruner, fallen_open, read_mode
 from orchestrator.routing.deadline import PROXY_LIMIT_S
-from orchestrator.routing.learning.usage import Usage
+from orchestrator.routing.learning.usage import ProxyUsage
 
 MOST_BYTES: Final = 20_000_000
 """A request of more is passed on as it comes, unread."""
@@ -67,7 +67,7 @@ class Proxy:
     """How long the provider may stay silent."""
     seen: Callable[[Exchange], None] = lambda exchange: None
     """Told of each answer that has passed."""
-    usage: Callable[[], Usage] = Usage
+    usage: Callable[[], ProxyUsage] = ProxyUsage
     """The figures of what has passed so far."""
     client: httpx.AsyncClient = field(init=False)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Final
 
-from orchestrator.routing.learning.usage import Usage
+from orchestrator.routing.learning.usage import ProxyUsage
 
 _BAR: Final = 22
 _WIDTH: Final = 420
@@ -20,7 +20,7 @@ svg text { font: 13px system-ui, sans-serif; fill: #1b2330; } rect { fill: #2f6f
 """
 
 
-def report_page(usage: Usage) -> str:
+def report_page(usage: ProxyUsage) -> str:
     """The page as HTML: no script, and nothing from elsewhere."""
     figures = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in _figures(usage))
     grouped = f"<dl>{figures}</dl>".replace("<dt>", "<div><dt>").replace("</dd>", "</dd></div>")
@@ -41,7 +41,7 @@ def report_page(usage: Usage) -> str:
     )
 
 
-def _figures(usage: Usage) -> list[tuple[str, str]]:
+def _figures(usage: ProxyUsage) -> list[tuple[str, str]]:
     return [
         ("requests", f"{usage.requests:,}"),
         ("tools offered", f"{usage.mean_offered:.1f}"),

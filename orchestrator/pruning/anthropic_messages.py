@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.pruning.tool_failures import failure_in
 from orchestrator.pruning.model_request import (
     Conversation,
     OfferedTool,
@@ -15,6 +14,7 @@ from orchestrator.pruning.model_request import (
     offered,
     text_of,
 )
+from orchestrator.pruning.tool_failures import failure_in
 
 _OWN_KINDS = (None, "custom")
 _SEARCH = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}

@@ -22,7 +22,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TurnPlace:
     """Where a request stands in its conversation."""
 
     key: bytes
@@ -49,7 +49,7 @@ class ConversationMemory:
         self._answers: OrderedDict[bytes, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
-    def place(self, start: str, turns: Iterable[str], follows: str = "") -> Place:
+    def place(self, start: str, turns: Iterable[str], follows: str = "") -> TurnPlace:
         """Where a request stands.
 
         Args:
@@ -67,21 +67,21 @@ class ConversationMemory:
             running.update(hashlib.sha256(_bytes(turn)).digest())
             keys.append(running.digest())
         keys = keys or [running.digest()]
-        return Place(key=keys[-1], before=tuple(reversed(keys[:-1])))
+        return TurnPlace(key=keys[-1], before=tuple(reversed(keys[:-1])))
 
-    def of(self, place: Place) -> Remembered:
+    def of(self, place: TurnPlace) -> Remembered:
         """What is known of the conversation up to a request."""
         with self._lock:
             known = (self._kept[key] for key in place.before if key in self._kept)
             return next(known, _NOTHING)
 
-    def forwarded(self, place: Place, names: Collection[str]) -> None:
+    def forwarded(self, place: TurnPlace, names: Collection[str]) -> None:
         """Remember that a conversation had these tools by then."""
         known = self.of(place)
         self._keep(place.key, Remembered(known.forwarded | set(names), known.misses))
 
     def answered(
-        self, place: Place, answers: Sequence[str], called: Collection[str], *, is_miss: bool
+        self, place: TurnPlace, answers: Sequence[str], called: Collection[str], *, is_miss: bool
     ) -> None:
         """Remember what the answer to a request tells.
 

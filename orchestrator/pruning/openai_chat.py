@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from orchestrator.pruning.tool_failures import failure_in
 from orchestrator.pruning.model_request import (
     Conversation,
     OfferedTool,
@@ -16,6 +15,7 @@ from orchestrator.pruning.model_request import (
     offered,
     text_of,
 )
+from orchestrator.pruning.tool_failures import failure_in
 
 _KINDS = ("function", "custom")
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final, Literal, get_args
 
 from orchestrator.pruning.answer_reader import AnswerReader
-from orchestrator.pruning.conversation_memory import ConversationMemory, Place, Remembered
+from orchestrator.pruning.conversation_memory import ConversationMemory, Remembered, TurnPlace
 from orchestrator.pruning.json_spans import Member, Span, elements, members, replaced
 from orchestrator.pruning.model_request import Conversation, ModelApi, OfferedTool, ToolChoice
 from orchestrator.pruning.tool_list import ToolEntry, ToolList, ToolLists, list_key
@@ -33,7 +33,7 @@ class ReadRequest:
     choice: ToolChoice
     conversation: Conversation
     list_key: bytes
-    place: Place
+    place: TurnPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Pruned:
     saved_characters: int = 0
     """Of the tools that the model is not told of."""
     selection: Selection | None = None
-    place: Place | None = None
+    place: TurnPlace | None = None
 
     @property
     def headers(self) -> dict[str, str]:
@@ -145,7 +145,7 @@ class Pruner:
 
     def _place(
         self, api: ModelApi, text: str, found: Sequence[Member], conversation: Conversation
-    ) -> Place:
+    ) -> TurnPlace:
         turns = [one.span for one in found if one.name == api.turns_member]
         texts = [
             text[turn.start : turn.end]

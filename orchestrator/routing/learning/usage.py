@@ -10,7 +10,7 @@ from orchestrator.core.record import Record
 from orchestrator.routing.learning.trace import RouteRecord
 
 
-class Usage(Record):
+class ProxyUsage(Record):
     """Figures over the records of a proxy."""
 
     requests: int = 0
@@ -33,15 +33,15 @@ class Usage(Record):
     )
 
 
-def usage_of(records: Sequence[RouteRecord]) -> Usage:
+def usage_of(records: Sequence[RouteRecord]) -> ProxyUsage:
     """The figures of those records that a proxy made; others are of missions."""
     own = [record for record in records if record.offered]
     if not own:
-        return Usage()
+        return ProxyUsage()
     called = [(name, record) for record in own for group in record.called for name in group]
     overheads = sorted(r.overhead_ms for r in own if r.overhead_ms is not None)
     widths = Counter(record.forwarded for record in own)
-    return Usage(
+    return ProxyUsage(
         requests=len(own),
         calls=len(called),
         recall=_share([r.band == "fail_open" or n in _had(r) for n, r in called]),

@@ -10,7 +10,7 @@ from orchestrator.planning.left_of_all import LEAVE, left_of_all, question_about
 from orchestrator.planning.models import AgentProfile, Observation, StepContext
 from orchestrator.saga.served import Order
 
-BILLS = {
+BILLS: Any = {
     "bills": [
         {"bill_id": "b-1", "name": "Acme", "state": "open"},
         {"bill_id": "b-2", "name": "Globex", "state": "open"},

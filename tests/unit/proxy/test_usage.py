@@ -7,7 +7,7 @@ from orchestrator.proxy.proxy_app import Exchange
 from orchestrator.proxy.recording import record_of_exchange
 from orchestrator.proxy.report_page import report_page
 from orchestrator.pruning.pruner import Pruned
-from orchestrator.routing.learning.usage import Usage, usage_of
+from orchestrator.routing.learning.usage import ProxyUsage, usage_of
 from orchestrator.routing.selection import Selection
 
 WEATHER = Selection(
@@ -61,7 +61,7 @@ def test_usage_counts_what_was_called_and_had_been_forwarded() -> None:
     assert usage.fail_open == 0
     assert usage.overhead_p99_ms == 2
     assert usage.widths == {2: 3}
-    assert usage_of([]) == Usage()
+    assert usage_of([]) == ProxyUsage()
 
 
 class _Texts(HTMLParser):
@@ -79,7 +79,7 @@ class _Texts(HTMLParser):
 
 def test_the_page_shows_figures_and_charts_without_a_script() -> None:
     """And nothing is fetched from elsewhere."""
-    usage = Usage(requests=1_234, recall=0.98, widths={1: 3, 4: 1}, bands={"<b>": 4})
+    usage = ProxyUsage(requests=1_234, recall=0.98, widths={1: 3, 4: 1}, bands={"<b>": 4})
     page = _Texts()
     page.feed(report_page(usage))
 
@@ -87,5 +87,5 @@ def test_the_page_shows_figures_and_charts_without_a_script() -> None:
     assert page.tags.count("rect") == 3
     assert not {"script", "link", "img", "b"} & set(page.tags)
     empty = _Texts()
-    empty.feed(report_page(Usage()))
+    empty.feed(report_page(ProxyUsage()))
     assert "No request with tools has passed yet." in empty.texts
