@@ -72,10 +72,18 @@ class SchemaNames:
     def _note(self, found: _Found, schema: JsonObject, path: _Path, base: str) -> str:
         """Note the names of a schema, and return the URI that holds inside of it."""
         if isinstance(said := schema.get("$id"), str):
-            base = urldefrag(urljoin(base, said)).url
+            base = _joined(base, said)
             found.resources.setdefault(base, path)
             found.bases[path] = base
         for keyword in ("$anchor", "$dynamicAnchor"):
             if isinstance(name := schema.get(keyword), str):
                 found.anchors.setdefault((base, name), path)
+        return base
+
+
+def _joined(base: str, said: str) -> str:
+    """The URI that is said within another; what is none changes nothing."""
+    try:
+        return urldefrag(urljoin(base, said)).url
+    except ValueError:
         return base

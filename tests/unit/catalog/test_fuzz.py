@@ -20,13 +20,13 @@ _KEYWORDS = (
     "patternProperties pattern nullable discriminator readOnly writeOnly minimum exclusiveMinimum "
     "minProperties dependentRequired name in schema content style explode parameters requestBody "
     "responses servers url variables default security tags operationId summary description "
-    "x-orchet-tool x-orchet-cancels x-orchet-cancel-for x-orchet-compensation-args "
+    "$id $anchor x-orchet-tool x-orchet-cancels x-orchet-cancel-for x-orchet-compensation-args "
     "x-orchet-compensation-probe x-orchet-compensation-timeout x-orchet-pii-required"
 )
 _TEXTS = (
     "#/components/schemas/Line #/components/schemas/Order #/paths #/ #/a/b other.yaml# https://x "
     "$request.body#/a $response.body $url ( ^a+$ string object array null query path cookie body "
-    "shop_place_order shop_cancel_order shop_find_order application/json {} /a/{b} http://[ P1D "
+    "#x shop_place_order shop_cancel_order shop_find_order application/json {} /a/{b} http://[ P1D "
     "application/x-www-form-urlencoded 3.0.3 3.1.0"
 )
 _WORDS = st.sampled_from([*_KEYWORDS.split(), *_TEXTS.split(), ""])
