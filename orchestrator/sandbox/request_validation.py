@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -33,6 +34,7 @@ from orchestrator.sandbox.wire_parameters import (
 )
 from orchestrator.sandbox.wire_values import WireValues
 
+_SLASH = re.compile("%2f", re.IGNORECASE)
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
 """OpenAPI: parameters of these names are ignored."""
 
@@ -170,16 +172,29 @@ def _speaks(media_type: str, types: set[str]) -> bool:
     return is_structured or essence.endswith("/x-www-form-urlencoded") or is_text
 
 
+def sent_path(scope: Mapping[str, Any]) -> str:
+    """What follows the document's prefix, decoded but for its encoded slashes: they divide nothing.
+
+    Args:
+        scope: of the request, by ASGI.
+    """
+    prefix = len(scope.get("root_path", ""))
+    raw = (scope.get("raw_path") or b"").decode("latin-1").partition("?")[0]
+    kept = "%2F".join(unquote(part) for part in _SLASH.split(raw))
+    whole = kept if kept.replace("%2F", "/") == scope["path"] else scope["path"]
+    return whole[prefix:] or "/"
+
+
 def _path_texts(operation: ServedOperation, request: Request, path: str) -> dict[str, str]:
     """What stands for each parameter of the path, percent-encoded as it came where that is known.
 
     A delimiter inside of an element is told from one between elements by its encoding alone.
     """
-    decoded = operation.path_values(path) or []
+    decoded = [text.replace("%2F", "/") for text in operation.path_values(path) or []]
     raw = request.scope.get("raw_path") or b""
     whole = raw.decode("latin-1").partition("?")[0]
     encoded = operation.path_values(whole[len(request.scope.get("root_path", "")) :]) or []
-    if [unquote(text) for text in encoded] != decoded:
+    if [unquote(text).replace("%2F", "/") for text in encoded] != decoded:
         encoded = [quote(text, safe="") for text in decoded]
     return dict(zip(operation.path_names, encoded, strict=True))
 

@@ -20,7 +20,7 @@ from orchestrator.sandbox.faults import FaultPlan, FaultRule, InjectedFault
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.provider_call import Call, ProviderAnswer, timestamp
-from orchestrator.sandbox.request_validation import RequestValidator
+from orchestrator.sandbox.request_validation import RequestValidator, sent_path
 from orchestrator.sandbox.sent_answers import answer_response
 from orchestrator.sandbox.served_operations import ServedOperation
 from orchestrator.sandbox.spoilt_answers import break_off, broken_success, drop, gateway_page
@@ -77,7 +77,7 @@ class Service:
         """Answer one request, or close its connection."""
         request = Request(scope, receive)
         body = await request.body()
-        path = scope["path"][len(scope.get("root_path", "")) :] or "/"
+        path = sent_path(scope)
         found = self._meant(request, path, body)
         if found is None:
             await self._not_found(request.method, path).to_response()(scope, receive, send)
