@@ -9,11 +9,17 @@ from orchestrator.catalog.lint.prose import Prose, folded
 from orchestrator.core import currencies
 
 _NOT_PROSE = re.compile(
-    r"```.*?```|``.*?``|`[^`\n]*`|<code>.*?</code>|<[^>\n]*>|\]\([^)\s]*\)|\{[^}\n]*\}"
-    r"|\"[^\"\n]*\"|\b\w+://\S+|\S+@\S+|\b\d[\d.,]*\s?[A-Za-z]+",
+    r"```.{0,2000}?```|``.{0,500}?``|`[^`\n]{0,200}`|<code>.{0,500}?</code>|<[^<>\n]{0,300}>"
+    r"|\]\([^()\s]{0,300}\)|\{[^{}\n]{0,100}\}|\"[^\"\n]{0,200}\"|\b\w{1,20}://\S+"
+    r"|\S{1,80}@\S{1,80}|\b\d[\d.,]{0,20}\s?[A-Za-z]+",
     re.DOTALL,
 )
-"""Code, tags, addresses, units, and what is quoted: a text that shows a name does not speak it."""
+"""Code, tags, addresses, units, and what is quoted: a text that shows a name does not speak it.
+
+Each of it is bounded: what begins often and never ends would take the square of its length.
+"""
+_LONGEST = 20_000
+"""Characters: who reads a text on a card has put it down by then."""
 _TOKEN = re.compile(r"(?<![\w./:@#$&=-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*(?![\w=]|[./:@]\w)")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ABBREVIATION = re.compile(r"([A-Z]{2,5})s?")
@@ -37,7 +43,7 @@ def jargon_in(text: str, prose: Prose) -> Iterator[Jargon]:
     tells of `offer_id` tells what to do with it.
     """
     seen: set[str] = set()
-    for word in _TOKEN.findall(_NOT_PROSE.sub(" ", text)):
+    for word in _TOKEN.findall(_NOT_PROSE.sub(" ", text[:_LONGEST])):
         if word not in seen and not is_common(word) and word not in prose.subjects:
             seen.add(word)
             if word in prose.fields:

@@ -10,7 +10,7 @@ _TEXTS = ("title", "summary", "description")
 _SMALL = frozenset({"a", "an", "and", "by", "de", "for", "in", "of", "on", "or", "the", "to"})
 """Words that an abbreviation may pass over."""
 _WORD = re.compile(r"[^\W\d_]+")
-_NAMES = re.compile(r"[A-Z][a-z]\w*(?:[ \n/-]+(?:(?:of|and|for|in|on|the|to) )*[A-Z][a-z]\w*)+")
+_NAMES = re.compile(r"\b[A-Z][a-z]\w*(?:[ \n/-]+(?:(?:of|and|for|in|on|the|to) )*[A-Z][a-z]\w*)+")
 _IN_BRACKETS = re.compile(r"\(\W{0,2}([A-Z][A-Za-z]{1,6}?)s?\W{0,2}\)")
 _BEFORE_WORDS = re.compile(r"\b([A-Z]{2,7})s?\W{0,3}[(\u2014:=-]")
 _NEAR = 90

@@ -13,6 +13,8 @@ from orchestrator.json_schema.pointer import format_pointer
 KEY = "x-orchet-lint-ignore"
 IGNORED = Code("ORC065", "note", "A suppression has a reason and suppresses something")
 _Path = tuple[str, ...]
+_DATA = frozenset({"const", "default", "enum", "example", "examples"})
+"""What is there is a provider's data, and says nothing to a linter."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +111,15 @@ def _written(root: JsonObject) -> Iterator[tuple[_Path, JsonValue]]:
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, dict):
-            if KEY in value:
+            # Under `properties` keys are names of fields, whatever they look like.
+            names_fields = path[-1:] == ("properties",)
+            if KEY in value and not names_fields:
                 yield path, value[KEY]
-            waiting += [((*path, k), v) for k, v in value.items() if isinstance(v, dict | list)]
+            waiting += [
+                ((*path, key), inner)
+                for key, inner in value.items()
+                if isinstance(inner, dict | list) and (names_fields or key not in _DATA)
+            ]
         elif isinstance(value, list):
             inner = (v for v in enumerate(value) if isinstance(v[1], dict | list))
             waiting += [((*path, str(index)), item) for index, item in inner]

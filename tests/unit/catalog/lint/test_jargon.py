@@ -62,3 +62,15 @@ def test_what_only_insiders_know_is_found(text: str, words: list[str]) -> None:
 def test_a_document_of_any_shape_can_be_read(root: dict[str, Any]) -> None:
     """What is malformed says nothing."""
     assert [found.word for found in jargon_in("Finds the PNR.", Prose(root))] == ["PNR"]
+
+
+@pytest.mark.parametrize(
+    "piece", ["<", "`", "``a", "{", '"', "Aa", "a@", "1.", "](", "<code>", "(A", "ABC (", "Aa of "]
+)
+def test_what_begins_often_and_never_ends_takes_no_square_of_time(piece: str) -> None:
+    """A text of a document may be as long as a document."""
+    text = f"Finds the PNR. {piece * 50_000}"
+
+    found = [jargon.word for jargon in jargon_in(text, Prose({"info": {"description": text}}))]
+
+    assert found[0] == "PNR"

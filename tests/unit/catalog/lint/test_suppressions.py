@@ -177,3 +177,12 @@ def test_only_codes_can_be_ignored() -> None:
     check_ignored(["ORC015", "ORC024"])
     with pytest.raises(UsageError, match="no code 'ORC999'"):
         check_ignored(["ORC999"])
+
+
+def test_data_and_fields_of_that_name_are_no_suppressions(shop: dict[str, Any]) -> None:
+    """A provider may have a field that is called so, or show one in an example."""
+    answer = operation(shop, GET)["responses"]["200"]["content"]["application/json"]
+    answer["schema"]["properties"][KEY] = {"type": "string"}
+    answer["example"] = {KEY: ignore("ORC012")}
+
+    assert lint({"shop": shop}) == []
