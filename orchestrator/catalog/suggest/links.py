@@ -15,7 +15,7 @@ _PLACES: Final = frozenset({"path", "query", "header", "cookie"})
 
 
 @dataclass(frozen=True)
-class AnswerLink:
+class UndoingLink:
     """A link from the answer of a call to what takes back what the call made."""
 
     maker: Surveyed
@@ -23,7 +23,7 @@ class AnswerLink:
     args: JsonObject
 
 
-def undoing_links(listed: Sequence[Surveyed]) -> Iterator[AnswerLink]:
+def undoing_links(listed: Sequence[Surveyed]) -> Iterator[UndoingLink]:
     """The links of POSTs to what deletes or cancels, that give all that it requires."""
     known = {one.operation.operation_id: one for one in listed if one.tool is not None}
     for maker in listed:
@@ -35,7 +35,7 @@ def undoing_links(listed: Sequence[Surveyed]) -> Iterator[AnswerLink]:
                 cancel = known.get(named.text()) if named is not None else None
                 args = _args(link, cancel) if cancel is not None else None
                 if cancel is not None and args is not None and _undoes(cancel):
-                    yield AnswerLink(maker, cancel, args)
+                    yield UndoingLink(maker, cancel, args)
         except DocumentInvalid:
             # What is malformed links nothing, and the linter has its own words on it.
             continue

@@ -181,6 +181,15 @@ def test_a_search_is_a_read_only_where_path_words_and_answer_agree(
     assert action(propose(document), name).is_question
 
 
+def test_a_search_whose_description_speaks_of_a_change_is_asked_about() -> None:
+    """It filters a report, and leaves the filtered one behind."""
+    document = shop()
+    search = document["paths"]["/orders/search"]["post"]
+    search["description"] = "Search orders. The search creates a saved list of what it found."
+
+    assert action(propose(document), "search_orders").is_question
+
+
 def test_what_the_document_marks_stays_as_it_is() -> None:
     """Marked or ruled out: nothing is said of it again, and no pair is made with it."""
     document = shop()
@@ -266,6 +275,18 @@ def test_a_tool_that_lint_calls_an_error_becomes_a_question_with_the_reason() ->
     assert proposal.pairs == ()
     assert any("ORC034" in check for check in action(proposal, "cancel_order").checks)
     assert any("cancel_order" in check for check in action(proposal, "place_order").checks)
+
+
+def test_a_document_without_a_server_is_told_at_the_head() -> None:
+    """It is no single tool's fault: an overlay adds one for all."""
+    document = shop()
+    del document["servers"]
+
+    proposal = propose(document)
+
+    assert len(proposal.pairs) == 1
+    assert proposal.marked == propose(shop()).marked
+    assert any("ORC035" in remark for remark in proposal.remarks)
 
 
 HOSTILE = "Ends: the #comment\n  - target: $.info\x1b[2J\u2028 'quoted' \"twice\" {a: b}"
