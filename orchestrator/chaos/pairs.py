@@ -21,6 +21,7 @@ from orchestrator.chaos.scenarios.pair_cases import PairCase, faults_of
 from orchestrator.chaos.transient_errors import retry_transient
 from orchestrator.chaos.verdicts.pair_verdict import (
     Trial,
+    asked,
     flaws_of_contract,
     flaws_of_trial,
     no_arguments,
@@ -186,8 +187,10 @@ class _Trials:
         async with self._thinking:
             began = time.monotonic()
             mission = await retry_transient(lambda: self._start(attempt))
-            if attempt.tool.needs_confirmation:
-                await self._approve(mission)
+            question = await self._approve(mission) if attempt.tool.needs_confirmation else None
+        if question is not None:
+            await mission.cancel()
+            return _check(attempt.tool, attempt.case.value, [asked(attempt.tool, question)])
         result, prompts = await _ended(mission)
         effects = await sandbox.ledger(attempt.mission_id)
         left_behind = await find_leftovers(sandbox, attempt.mission_id)
@@ -200,7 +203,7 @@ class _Trials:
             made=kinds.count("create"),
             cancelled=kinds.count("cancel"),
             prompts=prompts,
-            cancel=self._installation.catalog.tool(_cancel_name(attempt.tool) or ""),
+            cancel=self._cancel(attempt.tool),
         )
         return _check(
             attempt.tool,
@@ -221,8 +224,8 @@ class _Trials:
             policy=attempt.case.policy,
         )
 
-    async def _approve(self, mission: MissionHandle) -> None:
-        """Say yes to its call, unless it ends before it asks."""
+    async def _approve(self, mission: MissionHandle) -> str | None:
+        """Say yes to its call, unless it ends before; what it asks instead, if it does."""
         leg = names.leg_workflow_id(mission.mission_id, LEG)
         client = self._installation.mission_client
         for _ in range(_LOOKS):
@@ -232,10 +235,13 @@ class _Trials:
                 # A server that is slow to say so may have taken it the first time.
                 with contextlib.suppress(ConfirmationError):
                     await retry_transient(partial(mission.approve, card, approver=APPROVER))
-                return
+                return None
+            if waiting is not None and waiting.question is not None:
+                return waiting.question.question
             if not await retry_transient(lambda: client.connection.is_running(mission.mission_id)):
-                return
+                return None
             await asyncio.sleep(_LOOK_S)
+        return None
 
 
 class _Served:

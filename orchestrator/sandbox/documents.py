@@ -180,7 +180,15 @@ class Document:
         offered = [name for operation in self.operations for name in self.offered_ids(operation)]
         # What the caller's own vault fills in was never ours to give.
         private = {n for o in self.operations for n in o.raw.get("x-orchet-pii-required", [])}
-        return frozenset([*self.resource_ids.values(), *offered]) - private
+        return frozenset([*self.reference_names, *offered]) - private
+
+    @cached_property
+    def reference_names(self) -> tuple[str, ...]:
+        """Properties by which any call may name what this document makes.
+
+        What a thing is called by in its own path alone may be said of anything: a name, a key.
+        """
+        return tuple(dict.fromkeys(id_names(self.resource_ids.values())))
 
     def cancel_inputs(self, operation: ServedOperation) -> dict[str, str]:
         """Inputs of a create's cancel that take the id of what it made, and the id's property."""

@@ -97,7 +97,8 @@ def _moment(scene: Scene, name: str) -> datetime:
     if name.startswith("expire"):
         # Whole days: the same search within a day gives the very same offers.
         return scene.now.replace(hour=23, minute=59, second=0) + timedelta(days=1)
-    if name.endswith("_at") and not name.startswith(("depart", "arriv", "start", "end", "send")):
+    is_past = name.endswith("_at") and not scene.is_request
+    if is_past and not name.startswith(("depart", "arriv", "start", "end", "send")):
         return scene.now
     later = timedelta(days=1) if name.startswith(("end", "valid_until")) else timedelta()
     return scene.day.replace(hour=scene.rng.randint(7, 18), minute=0, second=0) + later

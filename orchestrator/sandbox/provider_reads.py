@@ -103,7 +103,9 @@ class ProviderReads:
         except RequestRefused:
             return []
         found = self._kept(call, named) if sent is None else [sent]
-        return self._matching(call, [resource.facts for resource in found])
+        can_say = bool(self._compose.state(call.operation.item_schema or {}, is_cancelled=True))
+        told = [r.facts for r in found if can_say or not r.facts.get(OVER)]
+        return self._matching(call, told)
 
     def _kept(self, call: Call, named: str) -> list[Resource]:
         """What was made of the kind that is listed, under the same parents."""
@@ -113,9 +115,7 @@ class ProviderReads:
             return self._store.resources(named)
         made = [r for maker in makers for r in self._store.resources_of(maker.operation_id)]
         parents = {n: call.arguments.get(n) for n in call.operation.path_names}
-        can_say = bool(self._compose.state(call.operation.item_schema or {}, is_cancelled=True))
-        standing = [r for r in made if can_say or not r.facts.get(OVER)]
-        return [r for r in standing if _is_under(parents, r.facts)]
+        return [r for r in made if _is_under(parents, r.facts)]
 
     def _standing(self, call: Call, names: list[str]) -> list[JsonObject]:
         things = [thing for name in names for thing in self._playbook.standing.get(name, ())]

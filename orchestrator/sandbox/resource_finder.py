@@ -157,7 +157,7 @@ class ResourceFinder:
         Raises:
             RequestRefused: nothing has this id.
         """
-        ids = {name: name for name in self._document.resource_ids.values()}
+        ids = {name: name for name in self._document.reference_names}
         return self._by_id(call, ids, is_stocked=self._is_stocked)
 
     def _by_id(

@@ -89,6 +89,14 @@ def not_served(tool: Tool, reason: str) -> Flaw:
     )
 
 
+def asked(tool: Tool, question: str) -> Flaw:
+    """That the made-up call was held back to ask a person something."""
+    return Flaw(
+        why=f"{tool.name} was not called: it was asked instead: {question}",
+        mend=_NOT_JUDGED,
+    )
+
+
 def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
     """What is wrong with the outcome of a trial; nothing when all of it was taken back."""
     if trial.result is None:

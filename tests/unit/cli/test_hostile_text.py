@@ -28,6 +28,7 @@ Run = Callable[..., Ran]
 Make = Callable[[Any], Any]
 
 _SCRIPTED = "--json"
+_SERVICES = ("sandbox",)
 _WORST = "the hostile text"
 _DIGEST = ("--digest", "0" * 64)
 
@@ -228,7 +229,8 @@ def test_no_command_prints_what_is_hidden(
     assert not re.search(r"^(│ )?Price 1 EUR", printed, re.MULTILINE)
     assert ("[boldred]x[/boldred]" in unfolded) is ("[link=https:" in unfolded)
     assert ("Price1EUR" in unfolded) is ("[boldred]x[/boldred]" in unfolded)
-    if is_script:
+    # A service prints its JSON once it answers; this one never comes to it.
+    if is_script and name not in _SERVICES:
         json.loads(ran.stdout)
 
 

@@ -166,3 +166,22 @@ async def test_an_answer_has_the_type_that_is_declared(
     assert got.text.startswith(begins)
     if "json" in kind:
         assert SchemaBook(documents["desk"]).is_valid(schema, got.json())
+
+
+async def test_a_name_by_which_one_kind_is_found_is_free_for_others(open_app: Opener) -> None:
+    """Queues are found by their name; that says nothing of the name of a ticket."""
+    queue = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
+    said = {"content": {"application/json": {"schema": queue}}}
+    name = {**KEY, "name": "name"}
+    one = {"200": {"description": "one", **said}}
+    paths = {
+        "/queues": {"post": {"requestBody": said, "responses": {"201": one["200"]}}},
+        "/queues/{name}": {"parameters": [name], "get": {"responses": one}},
+        "/people": {"post": {"requestBody": said, "responses": one}},
+    }
+    async with open_app(documents={"desk": desk(**paths)}) as http:
+        made = await http.post("/desk/queues", json={"name": "late"})
+        found = await http.get("/desk/queues/late")
+        other = await http.post("/desk/people", json={"name": "Ada"})
+
+    assert [made.status_code, found.status_code, other.status_code] == [201, 200, 200]
