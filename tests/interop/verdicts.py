@@ -109,7 +109,7 @@ def _of_violation(call: Call, violation: Violation, umpire: Umpire) -> Verdict:
         return Verdict("prism", "it does not take the credential")
     if violation.place.startswith("request.body") or violation.place in ("request", "request.body"):
         return _of_body(call, umpire)
-    name = (violation.place.split(".") + ["", ""])[2]
+    name = [*violation.place.split("."), "", ""][2]
     if _is_nested(call.arguments.get(name)):
         return Verdict("document", "its parameter nests values, which OpenAPI says no form of")
     return Verdict("ours", f"parameter: {violation.message}")
