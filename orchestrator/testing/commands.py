@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -23,9 +24,12 @@ class Ran:
 
 
 async def run_apart(
-    *arguments: str, environment: Mapping[str, str], timeout_s: float = 60.0
+    *arguments: str,
+    environment: Mapping[str, str],
+    timeout_s: float = 60.0,
+    folder: Path | None = None,
 ) -> Ran:
-    """Run `orchestrator ...` to its end, with this environment and no other.
+    """Run `orchestrator ...` to its end, with this environment and no other, in that folder.
 
     Raises:
         TimeoutError: it had not ended in time; it is killed.
@@ -33,6 +37,7 @@ async def run_apart(
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "orchestrator", *arguments),
         env=dict(environment),
+        cwd=folder,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

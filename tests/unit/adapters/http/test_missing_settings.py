@@ -1,0 +1,66 @@
+"""What is missing before a stranger's document can be called is one sentence with its setting."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import EgressRefused
+from orchestrator.testing import MemoryPii, MemorySecrets
+
+HELPDESK = Path(__file__).parents[4] / "docs" / "examples" / "helpdesk.yaml"
+
+
+def _catalog(**changes: Any) -> Catalog:
+    """The quickstart's document with one tool, and something of it changed."""
+    document = yaml.safe_load(HELPDESK.read_text(encoding="utf-8"))
+    document["paths"]["/customers"]["get"]["x-orchet-tool"] = True
+    return Catalog.from_documents({"helpdesk": {**document, **changes}})
+
+
+async def _missing(catalog: Catalog, **settings: Any) -> tuple[str, ...]:
+    given: dict[str, Any] = {"secrets": MemorySecrets({"helpdesk_token": "t"}), **settings}
+    async with ToolClient(pii=MemoryPii(), **given) as client:
+        return await client.obstacles(catalog, catalog.tool("listCustomers"))
+
+
+async def test_a_credential() -> None:
+    """Named by document and scheme, and where it is set."""
+    catalog = _catalog(servers=[{"url": "http://127.0.0.1:4010"}])
+
+    (sentence,) = await _missing(
+        catalog, secrets=EnvironmentSecrets({}), allowed_private_hosts=["127.0.0.1"]
+    )
+
+    assert "ORCHESTRATOR_SECRET_HELPDESK_TOKEN" in sentence
+
+
+async def test_a_host_of_this_machine() -> None:
+    """Loopback is called only where it is allowed."""
+    catalog = _catalog(servers=[{"url": "http://127.0.0.1:4010"}])
+
+    (sentence,) = await _missing(catalog)
+
+    assert "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS" in sentence
+    assert await _missing(catalog, allowed_private_hosts=["127.0.0.1"]) == ()
+
+
+async def test_a_server_variable() -> None:
+    """One that has no default."""
+    catalog = _catalog(servers=[{"url": "https://{account}.example.com", "variables": {}}])
+
+    (sentence,) = await _missing(catalog)
+
+    assert "'account'" in sentence
+    assert "ORCHESTRATOR_SERVER_VARIABLES" in sentence
+
+
+@pytest.mark.parametrize("servers", [[], [{"url": "/"}], [{"url": "/api/v2"}]])
+async def test_an_address(servers: list[dict[str, str]]) -> None:
+    """A document that names none, or one that is relative to where it was found."""
+    with pytest.raises(EgressRefused, match="names no host; say where the server is by an overlay"):
+        await _missing(_catalog(servers=servers))
