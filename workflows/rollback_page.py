@@ -90,7 +90,9 @@ def _standing(page: RollbackPage) -> str:
         rest = f"; {live - parked} still to be taken back" if live > parked else ""
         return f"{parked} could not be taken back: an operator decides{rest}"
     if page.status is RollbackStatus.ROLLED_BACK:
-        return "nothing is left that an operator or a provider has to see to"
+        over = "nothing is left that an operator or a provider has to see to"
+        alone = "; what is not the mission's own was left alone, see below"
+        return over + (alone if page.report.notes else "")
     return f"{live - parked} to be taken back, {parked} parked"
 
 

@@ -239,14 +239,13 @@ def preview(console: Console, shown: RollbackPreview) -> None:
 def rollback(console: Console, report: RollbackReport) -> None:
     """A rollback's ledger, and what to do with what is parked."""
     console.rule(f"rollback of {report.mission_id}")
+    console.print(f"status: {report.standing}")
     if str(report.order):
         console.print(f"why: {report.order}")
     console.print(_ledger(report.ledger.obligations))
     render_parked.resolutions(console, report.ledger.obligations)
     for obligation in parked_of(report):
         render_parked.parked(console, obligation)
-    for note in report.notes:
-        console.print(f"left alone: {note}")
 
 
 def sweep(console: Console, report: SweepReport) -> None:

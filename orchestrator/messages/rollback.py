@@ -101,6 +101,12 @@ class RollbackReport(Record):
         # An operator had one tried again.
         return RollbackStatus.ROLLING_BACK if self.ledger.live() else RollbackStatus.ROLLED_BACK
 
+    @property
+    def standing(self) -> str:
+        """Its status in words: of what was left alone it took nothing back, and says so."""
+        said = self.status.value.replace("_", " ")
+        return f"{said}; left alone: {'; '.join(self.notes)}" if self.notes else said
+
     def why_not_parked(self, obligation_id: str) -> str:
         """What became of an obligation: an operator may decide twice, or after another one."""
         for known in self.ledger.obligations:

@@ -9,6 +9,7 @@ from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import Replaced, corrected
+from orchestrator.language.intent import Slot, tells_apart
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
@@ -211,10 +212,26 @@ class _Account:
         best = self._router.without_deadline().rank(clause.text, now=self._now)[:1]
         ordered = {name for order in self._plan.orders for name in order.tools}
         if ordered & {*best}:
-            return False
+            return self._is_of_another(clause, best)
         own = self._finder.of_tools(best).grounds
         things = (s for s in things_said(" ".join(clause.objects), now=self._now) if s.stems)
         return not any(unexplained(said, own) for said in things)
+
+    def _is_of_another(self, clause: ClauseReading, tools: Sequence[str]) -> bool:
+        """Whether each order for the same names another one: "don't pay Acme, pay Globex"."""
+        own = [slot for slot in find_slots(clause.text, now=self._now) if tells_apart(slot)]
+        alike = [order.clause for order in self._plan.orders if {*order.tools} & {*tools}]
+        return bool(own) and all(
+            any(_is_another(slot, other) for other in find_slots(text, now=self._now))
+            for slot in own
+            for text in alike
+        )
+
+
+def _is_another(one: Slot, other: Slot) -> bool:
+    """Whether a value is of the same kind, and not the same."""
+    same_kind = one.kind == other.kind or {one.kind, other.kind} <= {"name", "place"}
+    return same_kind and one.text.casefold() != other.text.casefold()
 
 
 def _is_said_anew(leg: LegPlan, clause: ClauseReading) -> bool:

@@ -117,7 +117,7 @@ def _telling(text: str, slots: Iterable[Slot], period: Period | None) -> list[st
         if slot.kind in MEASURES or slot.kind in _CALLED:
             # Of "three open" rentals, three is how many, and open is which.
             kept = slot.hint if slot.kind == "quantity" and slot.hint in slot.text else ""
-            spoken = spoken.replace(slot.text, f" {kept} ")
+            spoken = re.sub(rf"{re.escape(slot.text)}(?:['\u2019]s\b)?", f" {kept} ", spoken)
     said = set(tokens(period.said)) if period is not None else set()
     dull = STOP_WORDS | said | lexicon.PREFERENCES | lexicon.MOST_HINTS | lexicon.LEAST_HINTS
     verbs = {w for w in tokens(spoken) if is_verb(w) and w not in NOUN_LIKE_VERBS}

@@ -146,7 +146,9 @@ def thing_title(utterance: Utterance, tool: Tool) -> str:
         text = f"{text[: first + led.start() if led else start].rstrip()} {text[end:].lstrip(' ,')}"
     own = "|".join(map(re.escape, sorted(generic_words(tool))))
     text = re.sub(rf"\s+(?:in|to|on|into)\s+(?:my|the|our)\s+(?:{own})\b", "", text, flags=re.I)
-    has_verb = utterance.reading.verb == (*tokens(without_lead(text))[:1], "")[0]
+    reading = utterance.reading
+    begins = reading.verb == (*tokens(without_lead(text))[:1], "")[0]
+    has_verb = begins and reading.action is not Action.UNKNOWN
     return clause_title(text if has_verb else f"add {text}") or clause_title(utterance.text)
 
 

@@ -1,6 +1,7 @@
 """What a wish comes to: not the search that is nearest to it, but what makes the thing ours."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
@@ -8,13 +9,25 @@ from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.deeds import is_vague, same_deed
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, IntentFrame
 from orchestrator.language.wishes import WishedThing, wish_of
-from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
 from orchestrator.planning.order_deeds import makes, named
+from orchestrator.planning.order_words import is_question
 from orchestrator.planning.rules.answers import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.routing.selection import Selection
+
+_KINDS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    Kind.DATE: ("date",),
+    Kind.TIME: ("time",),
+    Kind.DATETIME: ("date", "time"),
+    Kind.COUNT: ("quantity",),
+}
+_STATED: Final = frozenset({"date", "time", "quantity"})
+_TELLING: Final = frozenset({"time", "quantity"})
+"""Kinds of values by which nobody looks for a thing whose search takes none."""
 
 
 def wished_for(nearest: Tool, selection: Selection, catalog: Catalog, goal: str = "") -> Tool:
@@ -31,13 +44,40 @@ def wished_for(nearest: Tool, selection: Selection, catalog: Catalog, goal: str 
     if (shown := _shown_by_example(nearest, selection.frame, catalog)) is not None:
         return shown
     if wish is None:
-        return nearest
+        return _stated(nearest, selection.frame, catalog) or nearest
     able = [t for t in catalog.tools.values() if t.domain == nearest.domain and makes(t)]
     granting = [tool for tool in able if tool.is_side_effect and _grants(tool, wish, nearest)]
     chosen = [tool for tool in granting if tool.name in selection.tools] or granting
     if len(chosen) != 1 or _is_ordered_later(chosen[0], goal):
         return nearest
     return chosen[0]
+
+
+def _stated(nearest: Tool, frame: IntentFrame, catalog: Catalog) -> Tool | None:
+    """What makes the thing that a clause without a verb states: "lunch with Sam at 12:30".
+
+    Nobody looks for things by an hour that no search takes, nor by how many packs of it they want;
+    the one tool that takes all that is stated is meant.
+    """
+    text = next(iter(frame.clauses), "")
+    stated = {slot.kind for slot in frame.slots if slot.kind in _STATED}
+    clause = read_clause(text)
+    if frame.action is not Action.UNKNOWN or is_question(clause) or not stated & _TELLING:
+        return None
+    first = next((word for word in tokens(text) if word not in STOP_WORDS), "")
+    if stated <= _takes(nearest) or (singular(first) != first and first in tokens(nearest.name)):
+        return None  # "events at 15:00" are looked for
+    domain = (t for t in catalog.tools.values() if t.domain == nearest.domain)
+    able = [t for t in domain if t.is_side_effect and makes(t) and stated <= _takes(t)]
+    said = {*content_stems(text)}
+    scores = [len(said & {*content_stems(tool.summary)}) for tool in able]
+    best = [t for t, score in zip(able, scores, strict=True) if score == max(scores)]
+    return best[0] if len(best) == 1 else None
+
+
+def _takes(tool: Tool) -> set[str]:
+    """The kinds of values that the inputs of a tool take."""
+    return {kind for p in tool_parameters(tool) for kind in _KINDS.get(p.kind, ())}
 
 
 def _search_for(tool: Tool, catalog: Catalog) -> Tool | None:

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.intent import Slot
+from orchestrator.language.intent import Action, Slot
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -119,7 +119,8 @@ class Inquiry:
     def _objects(self) -> list[str]:
         """What a verb acts on that looks for things: "find a dentist appointment"."""
         reading = self.said.reading
-        if not is_verb(reading.verb) or reading.verb in QUESTION_WORDS | _AUXILIARIES:
+        looks = reading.action in (Action.READ, Action.SEARCH) and is_verb(reading.verb)
+        if not looks or reading.verb in QUESTION_WORDS | _AUXILIARIES:
             return []
         things = takewhile(lambda word: word.lower() not in _WHEN, reading.objects)
         return [" ".join(things)]
