@@ -3,8 +3,17 @@
 from orchestrator.catalog.function_effects import read_description, read_name
 from orchestrator.catalog.suggest.survey import Surveyed
 from orchestrator.catalog.tool import Effect
-from orchestrator.language.intent import Action
-from orchestrator.language.words import WARY_VERBS, action_of, name_words
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
+from orchestrator.language.words import (
+    NOUN_LIKE_VERBS,
+    WARY_VERBS,
+    action_of,
+    action_of_stem,
+    is_verb,
+    name_words,
+    stem,
+    tokens,
+)
 
 _READING = (Action.READ, Action.SEARCH)
 _OTHER_ANSWERS = ("201", "202")
@@ -19,7 +28,24 @@ def surely_reads(one: Surveyed) -> bool:
         return False
     words = name_words(one.shape.last)
     ends_in_verb = action_of(words[-1]) in _READING and words[-1] not in WARY_VERBS
-    return ends_in_verb and len(words) == 1 and _reads_by_words(one) and _answers_only(one)
+    is_plain = ends_in_verb and len(words) == 1 and not _speaks_of_change(one)
+    return is_plain and _reads_by_words(one) and _answers_only(one)
+
+
+def _speaks_of_change(one: Surveyed) -> bool:
+    """Whether its description says anywhere that something is done: "creates a filtered report".
+
+    A word of the path is its thing, an upload, and no deed.
+    """
+    said = one.tool.description if one.tool is not None else ""
+    things = {*tokens(one.operation.path)}
+    told = [word for word in tokens(said) if word.endswith("s") and word not in things]
+    return any(
+        action_of_stem(stem(word)) in SIDE_EFFECT_ACTIONS
+        and (is_verb(word[:-1]) or is_verb(word[:-2]))
+        and word[:-1] not in NOUN_LIKE_VERBS
+        for word in told
+    )
 
 
 def may_read(one: Surveyed) -> bool:

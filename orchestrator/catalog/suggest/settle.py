@@ -69,6 +69,6 @@ def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
     for code, count in counts.most_common(_MOST_REMARKS):
         first = next(finding for finding in errors if finding.code == code)
         yield (
-            f"look at first: {code}, {count} times, such as {first.pointer or 'the document'}: "
-            f"{first.message}: {first.mend}"
+            f"look at first: {code} at {first.pointer or 'the document'}: {first.message}: "
+            f"{first.mend}" + (f" ({count - 1} more of {code})" if count > 1 else "")
         )

@@ -181,6 +181,15 @@ def test_a_search_is_a_read_only_where_path_words_and_answer_agree(
     assert action(propose(document), name).is_question
 
 
+def test_a_search_whose_description_speaks_of_a_change_is_asked_about() -> None:
+    """It filters a report, and leaves the filtered one behind."""
+    document = shop()
+    search = document["paths"]["/orders/search"]["post"]
+    search["description"] = "Search orders. The search creates a saved list of what it found."
+
+    assert action(propose(document), "search_orders").is_question
+
+
 def test_what_the_document_marks_stays_as_it_is() -> None:
     """Marked or ruled out: nothing is said of it again, and no pair is made with it."""
     document = shop()
