@@ -150,6 +150,11 @@ def _plain_enough(maker: Surveyed) -> Fit:
 def _notes(maker: Surveyed, filled: Filled, removal: Removal) -> Iterator[str]:
     if "202" in maker.statuses:
         yield "it may be answered 202, accepted: does the answer name a thing that is there?"
+    if "202" in removal.by.statuses:
+        yield (
+            f"{removal.by.name} may be answered 202, accepted; if that is done, add to it "
+            "x-orchet-success-when: $statusCode == 202"
+        )
     sent = maker.tool.input_schema if maker.tool is not None else None
     if filled.found is not None and find_id(removal.item.parameters[-1], removal.item, sent):
         yield "the id is sent as well: a thing that was there before would be removed, too"

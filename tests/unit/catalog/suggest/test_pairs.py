@@ -344,6 +344,18 @@ def test_a_body_that_is_a_list_pairs_nothing() -> None:
     assert pairs(desk(many, sent=many, read=thing(TICKET))) == {}
 
 
+def test_a_cancel_that_is_only_accepted_is_asked_about() -> None:
+    """A rollback waits for what nothing tells; the pair itself is sure."""
+    paths = desk(thing(TICKET))
+    paths["/tickets/{ticket_id}"]["delete"]["responses"] = answer(None, "202")
+
+    proposal = proposed(paths)
+
+    (made,) = (a for a in proposal.actions if a.tool == "open_ticket")
+    assert not made.is_question
+    assert any("$statusCode == 202" in check for check in made.checks)
+
+
 def test_a_cancel_belongs_to_one_tool() -> None:
     """Two ways to open a ticket: the second is asked about, for a contract names one."""
     paths = desk(thing(TICKET))
