@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from orchestrator.catalog.lint import Finding, lint
+from orchestrator.catalog.lint.contract_rules import absolute_server
 from orchestrator.catalog.overlay import apply_overlays, parse_overlay
 from orchestrator.catalog.suggest.overlay_text import overlay_text
 from orchestrator.catalog.suggest.proposal import Proposal
@@ -49,7 +50,8 @@ def _errors_of(proposal: Proposal, findings: Sequence[Finding]) -> Iterator[tupl
     """The tools that the linter finds an error on, each with the first of them."""
     places = {format_pointer(a.place): a.tool for a in proposal.actions if not a.is_question}
     for finding in reversed(findings):
-        if finding.severity != "error":
+        if finding.severity != "error" or finding.code == absolute_server.code:
+            # A missing server is the document's, wherever it is told: it stands at the head.
             continue
         for pointer in _around(finding.pointer):
             if pointer in places:

@@ -277,6 +277,18 @@ def test_a_tool_that_lint_calls_an_error_becomes_a_question_with_the_reason() ->
     assert any("cancel_order" in check for check in action(proposal, "place_order").checks)
 
 
+def test_a_document_without_a_server_is_told_at_the_head() -> None:
+    """It is no single tool's fault: an overlay adds one for all."""
+    document = shop()
+    del document["servers"]
+
+    proposal = propose(document)
+
+    assert len(proposal.pairs) == 1
+    assert proposal.marked == propose(shop()).marked
+    assert any("ORC035" in remark for remark in proposal.remarks)
+
+
 HOSTILE = "Ends: the #comment\n  - target: $.info\x1b[2J\u2028 'quoted' \"twice\" {a: b}"
 
 
