@@ -64,9 +64,10 @@ def what_it_means(text: str) -> Came:
 def asks_first(plan: MissionPlan) -> bool:
     """Whether a plan is asked about before it begins: a doubt may change a consequence.
 
-    Who only wants to be told something is asked only where nothing of it could be read.
+    Who only wants to be told something is asked only where nothing of it could be read, or where it
+    does not say that it is no more than that.
     """
-    if any(doubt.kind == "language" for doubt in plan.doubts):
+    if any(doubt.kind in ("language", "deed") for doubt in plan.doubts):
         return True
     return bool(plan.doubts) and _orders(plan)
 
@@ -75,6 +76,8 @@ def why_asked(plan: MissionPlan) -> str:
     """What an answer about a plan is needed for."""
     if any(doubt.kind == "language" for doubt in plan.doubts):
         return "its goal could not be read with certainty"
+    if any(doubt.kind == "deed" for doubt in plan.doubts):
+        return "it does not say whether anything is to be done"
     return "part of its goal is in doubt, and it would change something"
 
 

@@ -43,7 +43,7 @@ class Mention(Record):
     )
 
 
-DoubtKind = Literal["not_understood", "not_matched", "impossible", "condition", "language"]
+DoubtKind = Literal["not_understood", "not_matched", "impossible", "condition", "language", "deed"]
 
 
 class Doubt(Record):

@@ -15,6 +15,7 @@ from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import STOP_WORDS, content_stems, stem
 from orchestrator.planning.accounting.asides import Aside, decided_by, waits
 from orchestrator.planning.accounting.clause_account import ClauseAccount
+from orchestrator.planning.accounting.deeds_unsaid import doubt_about_deed
 from orchestrator.planning.accounting.drafts import drafted
 from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplained
 from orchestrator.planning.accounting.kinds import doubt_about_kinds
@@ -57,6 +58,8 @@ def with_account(
     whole = [doubt.about.casefold() for doubt in plan.doubts]
     told = {k: v for k, v in told.items() if not any(k.casefold() in about for about in whole)}
     told |= {doubt.about: doubt for doubt in reversed(plan.doubts)}
+    if not plan.orders:
+        told |= {doubt.about: doubt for doubt in account.doubts_about_deeds()}
     return plan.model_copy(
         update={
             "mentions": tuple(dict.fromkeys((*mentions, *_besides(plan, mentions)))),
@@ -116,6 +119,18 @@ class _Account:
             said = things_said(order.clause, now=self._now)
             doubt = doubt_about_kinds(clause, said, targets, self._catalog)
             if doubt is not None:
+                yield doubt
+
+    def doubts_about_deeds(self) -> Iterator[Doubt]:
+        """What does not say whether it is to be done, where nothing else is."""
+        for clause in self._clauses() if self._router is not None else ():
+            legs = [leg for leg in self._legs_of(clause) if not leg.only_looks]
+            looking = [tool for leg in legs for tool in self._paths[leg.leg_id].targets]
+            said = things_said(clause.text, now=self._now)
+            doubt = self._router and doubt_about_deed(
+                clause, said, looking, self._catalog, self._router.without_deadline()
+            )
+            if doubt:
                 yield doubt
 
     def asides(self) -> Iterator[Aside]:

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from orchestrator.core.record import JsonObject
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.left_of_all import LEAVE, left_of_all, question_about
 from orchestrator.planning.models import AgentProfile, Observation, StepContext
 from orchestrator.saga.served import Order
 
-BILLS: Any = {
+BILLS: JsonObject = {
     "bills": [
         {"bill_id": "b-1", "name": "Acme", "state": "open"},
         {"bill_id": "b-2", "name": "Globex", "state": "open"},

@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.clause_reading import read_clause
+from orchestrator.messages.plan_answers import asks_first
 from orchestrator.planning.accounting.account import with_account
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import things_said
@@ -163,6 +164,28 @@ def test_an_order_of_one_kind_of_thing_is_not(
 ) -> None:
     """Its words, or the thing's own id, tell of what it is."""
     assert not [doubt for doubt in planned(goal).doubts if "does not say of what" in doubt.why]
+
+
+@pytest.mark.parametrize(
+    ("goal", "is_asked"),
+    [
+        ("Table for two in Rome tomorrow at 8pm", True),
+        ("hotel in Rome from 10 to 12 December, two people", True),
+        ("Lunch with Sam tomorrow at 12:30", True),
+        ("weather in Oslo tomorrow", False),
+        ("flights from Berlin to Rome on 9 December", False),
+        ("my next meeting", False),
+        ("what tables are free in Rome tomorrow at 8pm?", False),
+    ],
+)
+def test_what_names_a_thing_to_be_made_and_no_deed_is_asked_about(
+    goal: str, is_asked: bool, planned: Callable[[str], MissionPlan]
+) -> None:
+    """It may be meant to be looked up only; it is not done, and not told as done either."""
+    plan = planned(goal)
+
+    assert [doubt.kind for doubt in plan.doubts] == (["deed"] if is_asked else [])
+    assert asks_first(plan) is is_asked
 
 
 def test_a_tool_that_does_another_deed_is_asked_about(shipped: Catalog) -> None:

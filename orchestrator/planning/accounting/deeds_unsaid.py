@@ -1,0 +1,67 @@
+"""Requests that do not say whether something is to be done: "Table for two in Rome at 8 pm"."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.language import lexicon
+from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.inflection import singular
+from orchestrator.language.intent import Action
+from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.planning.accounting.grounds import of_tools, takes
+from orchestrator.planning.accounting.things_said import Said
+from orchestrator.planning.models import Doubt
+from orchestrator.planning.order_deeds import makes
+from orchestrator.planning.order_words import is_question
+from orchestrator.routing.router import Router
+
+_WHY: Final = "it does not say whether that is to be looked up or done; it would only be looked up"
+_MADE: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
+_WHEN: Final = frozenset({"date", "time"})
+
+
+def doubt_about_deed(
+    clause: ClauseReading,
+    said: Sequence[Said],
+    looking: Sequence[Tool],
+    catalog: Catalog,
+    router: Router,
+) -> Doubt | None:
+    """The doubt about a request that names a thing as one that is to be made, and no verb.
+
+    Its values say when, and a tool of the domain that looks it up makes such things: out of what
+    that finds, or taking a time that nothing which only looks takes.
+    """
+    words = tokens(clause.text)
+    is_plain = clause.action is Action.UNKNOWN and not is_question(clause) and not clause.is_negated
+    if not is_plain or not words or _is_known(words) or not any(s.kind in _WHEN for s in said):
+        return None
+    domains = {tool.domain for tool in looking}
+    making = [t for t in catalog.tools.values() if t.domain in domains and t.effect in _MADE]
+    offers = [t for t in making if {tool.name for tool in looking} & {*router.feeders(t.name)}]
+    own = of_tools(looking)
+    untaken = [s for s in said if s.kind == "time" and not any(takes(s, p) for _, p in own.inputs)]
+    timed = [
+        t
+        for t in making
+        if makes(t) and untaken and any(takes(untaken[0], p) for _, p in of_tools([t]).inputs)
+    ]
+    if timed or any(_is_called(tool, words) for tool in offers):
+        return Doubt(kind="deed", about=clause.text, why=_WHY)
+    return None
+
+
+def _is_known(words: Sequence[str]) -> bool:
+    """Whether it is of one that is there, or of several: "my next meeting", "flights to Rome"."""
+    first = words[0]
+    return first in lexicon.DEFINITE | lexicon.PREFERENCES or singular(first) != first
+
+
+def _is_called(tool: Tool, words: Collection[str]) -> bool:
+    """Whether the first word says what the tool makes, by a word of its own or for it."""
+    own = {*content_stems(f"{tool.name} {tool.domain} {tool.summary}")}
+    first = stem(next(iter(words)))
+    return not own.isdisjoint((first, *synonyms_of(first)))
