@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import shlex
@@ -12,17 +11,11 @@ import signal
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from orchestrator.client.connection import connect_temporal
-from orchestrator.client.mission_client import MissionClient
-from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.devserver import Ports, ourselves
-from orchestrator.sandbox import FaultRule, SandboxClient
-from orchestrator.settings import Settings
-from orchestrator.testing import run_to_end
 from orchestrator.testing.commands import run_apart
 
 ROOT: Final = Path(__file__).parents[2]
@@ -37,12 +30,6 @@ def _typed(section: str) -> list[list[str]]:
     return [words[1:] for words in lines if words[:1] == ["orchestrator"]]
 
 
-def _goal(section: str) -> str:
-    """What its `mission start` is given."""
-    (goal,) = [words[2] for words in _typed(section) if words[:2] == ["mission", "start"]]
-    return goal
-
-
 @dataclass(frozen=True)
 class Newcomer:
     """A folder with the proposed overlay, and the installation that `dev` runs on it."""
@@ -50,11 +37,6 @@ class Newcomer:
     folder: Path
     ports: Ports
     printed: str
-
-    async def client(self) -> MissionClient:
-        """A client of it."""
-        temporal = await connect_temporal(f"127.0.0.1:{self.ports.temporal}")
-        return MissionClient(temporal, Settings(state_dir=self.folder / "state"))
 
 
 def _environment() -> dict[str, str]:
@@ -88,57 +70,6 @@ async def newcomer(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ne
     finally:
         process.send_signal(signal.SIGINT)
         await process.communicate()
-
-
-async def _run(newcomer: Newcomer, goal: str) -> tuple[str, Any]:
-    client = await newcomer.client()
-    mission = await client.start(MissionRequest(goal=goal))
-    result = await run_to_end(mission)
-    return mission.mission_id, result
-
-
-async def test_the_proposed_pairs_can_be_undone(newcomer: Newcomer) -> None:
-    """Section 2 holds for both, without a word of the proposal changed."""
-    (command,) = _typed("2")
-    ran = await run_apart(
-        *command,
-        "--seed=1",
-        "--json",
-        environment=_environment(),
-        folder=newcomer.folder,
-        timeout_s=250,
-    )
-
-    report = json.loads(ran.stdout)
-    assert {check["tool"] for check in report["checks"]} == {"createTicket", "scheduleCallback"}
-    assert [c["flaws"] for c in report["checks"] if not c["ok"]] == []
-
-
-async def test_a_mission_succeeds(newcomer: Newcomer) -> None:
-    """Section 3: the ticket is created, with what the goal says and a made-up credential."""
-    mission_id, result = await _run(newcomer, _goal("3"))
-    async with SandboxClient(f"http://127.0.0.1:{newcomer.ports.sandbox}") as sandbox:
-        requests = await sandbox.requests(mission_id)
-
-    assert result.status is MissionStatus.SUCCEEDED, result.error
-    (request,) = [one for one in requests if one["operation"] == "createTicket"]
-    assert {one["operation"] for one in requests} <= {"createTicket", "listCustomers"}
-    assert request["arguments"]["customer_id"] == "cus_7f31"
-    assert request["arguments"]["subject"] == "Invoice 2041 is wrong"
-
-
-async def test_a_mission_rolls_back(newcomer: Newcomer) -> None:
-    """Section 4: the callback is refused, and the ticket is deleted again."""
-    (rules,) = re.findall(r"-d '(\[.*?\])'", PAGE)
-    async with SandboxClient(f"http://127.0.0.1:{newcomer.ports.sandbox}") as sandbox:
-        await sandbox.set_faults([FaultRule(**rule) for rule in json.loads(rules)])
-        mission_id, result = await _run(newcomer, _goal("4"))
-        left = await sandbox.live(mission_id)
-        effects = await sandbox.ledger(mission_id)
-
-    assert result.status is MissionStatus.ROLLED_BACK, result.error
-    assert left == []
-    assert [effect["kind"] for effect in effects] == ["create", "cancel"]
 
 
 def test_dev_says_what_to_type_next(newcomer: Newcomer) -> None:

@@ -6,11 +6,13 @@ made-up arguments at Prism, an independent mock server that validates what it is
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.interop import bringing
+from tests.interop.report import read_back, table
 from tests.interop.trial import try_documents
 
 
@@ -27,7 +29,14 @@ def main(arguments: Sequence[str]) -> int:
     run.add_argument("--cache", type=Path, default=Path("build/interop"), help="where Prism is put")
     run.add_argument("--out", type=Path, help="folder for every call, and the table as Markdown")
     run.add_argument("--most", type=int, help="operations of a document that are called")
+    again = commands.add_parser("table", help="the table of earlier runs, from what they kept")
+    again.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)
+    if options.command == "table":
+        kept = sorted(options.folder.glob("*.json"))
+        found = [read_back(json.loads(file.read_text(encoding="utf-8"))) for file in kept]
+        sys.stdout.write(table(found) + "\n")
+        return 0
     if options.command == "run":
         return try_documents(options)
     missed = bringing.bring(options.folder, options.mirrors, bringing.named())

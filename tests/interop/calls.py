@@ -11,7 +11,7 @@ from orchestrator.adapters.http.placement import place_arguments
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import ArgumentsInvalid, OrchestratorError
+from orchestrator.core.errors import ArgumentsInvalid, OrchestratorError, TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.testing.memory import MemoryPii
 from orchestrator.testing.sample_arguments import make_arguments
@@ -37,6 +37,8 @@ class Call:
     """The body that the arguments stand for."""
     not_sent: str = ""
     """Why nothing was sent."""
+    unanswered: str = ""
+    """Why no answer came to what was sent."""
     no_arguments: bool = False
     """Whether that is because none could be made up."""
     sent: str = ""
@@ -114,6 +116,8 @@ class Caller:
                 idempotency_key="interop-key",
                 timeout_s=_TIMEOUT_S,
             )
+        except TransportFailed as error:
+            call.unanswered = str(error)
         except OrchestratorError as error:
             call.not_sent = str(error)
         except Exception as error:

@@ -19,6 +19,8 @@ _PACKAGE: Final = Path(__file__).parent / "prism_package"
 _LISTENING: Final = "Prism is listening"
 _VIOLATIONS: Final = "sl-violations"
 _TOO_MANY: Final = "Too many violations! "
+_FIRST_IS_REQUEST: Final = '"location":["request"'
+_FIRST: Final = 80
 _LOOK_S: Final = 0.2
 _OWN_PROBLEMS: Final = "stoplight.io/prism/errors"
 _REFUSALS: Final = frozenset({"UNPROCESSABLE_ENTITY", "UNAUTHORIZED"})
@@ -134,7 +136,9 @@ def _problem(response: httpx.Response) -> tuple[str, list[Violation]]:
 
 def _in_header(written: str) -> list[Violation]:
     if written.startswith(_TOO_MANY):
-        return [Violation("request", "many", written[:300])]
+        # Those of the request come first.
+        place = "request" if _FIRST_IS_REQUEST in written[:_FIRST] else "response"
+        return [Violation(place, "many", written[:300])]
     return _violations(json.loads(written))
 
 

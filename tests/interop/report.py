@@ -1,8 +1,9 @@
 """What a trial came to, counted, and how it is shown."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from orchestrator.catalog.skipped import SkippedOperation
 from tests.interop.calls import Call
@@ -12,6 +13,7 @@ from tests.interop.umpire import Umpire
 from tests.interop.verdicts import Verdict, of_answer, of_request
 
 _SHOWN = 6
+_NESTED = frozenset({"entry", "skipped", "disagreements"})
 _SIDES = ("ours", "document", "prism")
 
 
@@ -95,6 +97,17 @@ def _grouped(about: str, verdicts: Iterable[tuple[Call, Verdict | None]]) -> Ite
         yield Disagreement(about, verdict.side, verdict.why, len(operations), names)
 
 
+def read_back(summary: Mapping[str, Any]) -> Outcome:
+    """An outcome of an earlier run, as `asdict` wrote it."""
+    kept = {key: value for key, value in summary.items() if key not in _NESTED}
+    return Outcome(
+        Listed(**summary["entry"]),
+        skipped=[SkippedOperation(**one) for one in summary["skipped"]],
+        disagreements=[Disagreement(**one) for one in summary["disagreements"]],
+        **kept,
+    )
+
+
 def written(outcome: Outcome) -> str:
     """Everything about one document, for reading."""
     return "\n".join(_lines(outcome))
@@ -134,7 +147,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
     """The documents side by side, in Markdown."""
     head = (
         "| document | operations | compiled | errors | warnings | calls | Prism can judge "
-        "| accepted | answers | as described | whose: ours / document's / Prism's |\n"
+        "| accepted | answers | judged alike | whose: ours / document's / Prism's |\n"
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"
     )
     return "\n".join([head, *(_row(outcome) for outcome in outcomes), _total(outcomes)])

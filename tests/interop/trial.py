@@ -99,5 +99,6 @@ def _keep(folder: Path, outcome: Outcome, calls: list[Call]) -> None:
     lines: list[Any] = [asdict(call) for call in calls]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / f"{name}.calls.jsonl").write_text(text, encoding="utf-8")
-    summary = json.dumps(asdict(outcome), indent=2)
+    nested = {"skipped": [one.model_dump() for one in outcome.skipped]}
+    summary = json.dumps({**asdict(outcome), **nested}, indent=2)
     (folder / f"{name}.json").write_text(summary + "\n", encoding="utf-8")

@@ -47,7 +47,7 @@ def of_request(call: Call, umpire: Umpire) -> Verdict | None:
             return Verdict("ours", "no arguments could be made up")
         return Verdict("ours", "our own client refused the arguments that we made up")
     if judgement is None:
-        return None
+        return Verdict("prism", "it makes no answer in time")
     held = [v for v in judgement.request if not _is_for_the_client(v)]
     if held:
         return _of_violation(call, held[0], umpire)
