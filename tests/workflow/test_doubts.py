@@ -15,7 +15,7 @@ from orchestrator.testing import FakeWorld, fake_leg, states_of
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
 
-GOAL = "buy seat AB-12 on the train"
+GOAL = "buy a ticket for seat AB-12"
 SOLD_OUT = ToolOutcome(kind="rejected", status=409, reason="sold out")
 
 
