@@ -123,6 +123,10 @@ class SchemaBook:
         """Whether the first that the schema allows is an object."""
         return self.type_of(self.variants(schema)[0]) == "object"
 
+    def is_compound(self, schema: Schema) -> bool:
+        """Whether the first that the schema allows has parts."""
+        return self.type_of(self.variants(schema)[0]) in ("object", "array")
+
     def is_valid(self, schema: Schema, value: Any) -> bool:
         """True when the value conforms, formats included."""
         key = id(schema)
