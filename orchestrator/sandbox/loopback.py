@@ -79,16 +79,17 @@ def _without_token_endpoints(components: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _path(book: SchemaBook, item: Any) -> Any:
-    """A path without servers; one that is a reference is written out, for its target has them."""
     if not isinstance(item, Mapping):
         return item
-    # What leads nowhere cannot be called either: whoever reads it says so.
-    with suppress(LookupError):
-        item = {**book.follow(item), **{k: v for k, v in item.items() if k != "$ref"}}
-    return {name: _without_servers(part) for name, part in item.items() if name != "servers"}
+    plain = _without_servers(book, item)
+    return {name: _without_servers(book, part) for name, part in plain.items()}
 
 
-def _without_servers(part: Any) -> Any:
+def _without_servers(book: SchemaBook, part: Any) -> Any:
+    """A path or an operation; one that is a reference is written out, for its target has them."""
     if not isinstance(part, Mapping):
         return part
+    # What leads nowhere cannot be called either: whoever reads it says so.
+    with suppress(LookupError):
+        part = {**book.follow(part), **{k: v for k, v in part.items() if k != "$ref"}}
     return {key: value for key, value in part.items() if key != "servers"}

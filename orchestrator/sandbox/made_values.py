@@ -6,7 +6,7 @@ import base64
 import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,8 @@ _LONGEST = 5_000_000
 _LONG = 1_000
 _CODE = string.ascii_lowercase + string.digits
 _PLAIN_WORDS = ("green", "north", "harbour", "garden", "river", "stone", "central", "morning")
+_EXAMPLE_NETS = ("192.0.2", "198.51.100", "203.0.113")
+_SOME_DAY = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def strings(
@@ -53,9 +55,8 @@ def examples(schema: Schema) -> list[Any]:
 
 
 def identifiers(schema: Schema, rng: Random, name: str) -> Iterator[str]:
-    """Texts that can name a thing, in the style of the schema's example."""
-    if schema.get("format") == "uuid":
-        yield str(UUID(int=rng.getrandbits(128), version=4))
+    """Texts that can name a thing: of its format, else in the style of the schema's example."""
+    yield from _formatted(str(schema.get("format")), Scene(rng, _SOME_DAY, _SOME_DAY), name)
     if "pattern" in schema:
         yield from texts_matching(schema["pattern"], rng, attempts=ATTEMPTS)
     styles = (re.match(r"([A-Za-z]+[_-])", str(example)) for example in examples(schema))
@@ -84,11 +85,11 @@ def _formatted(kind: str, scene: Scene, name: str) -> Iterator[str]:
         case "byte":
             yield base64.b64encode(" ".join(rng.sample(_PLAIN_WORDS, 2)).encode()).decode()
         case "ipv4":
-            yield f"192.0.2.{rng.randint(1, 254)}"
+            yield f"{rng.choice(_EXAMPLE_NETS)}.{rng.randint(1, 254)}"
         case "ipv6":
             yield f"2001:db8::{rng.randint(1, 0xFFFF):x}"
         case "hostname":
-            yield f"{rng.choice(_PLAIN_WORDS)}.example.com"
+            yield f"{'-'.join(rng.sample(_PLAIN_WORDS, 2))}.example.com"
         case "duration":
             yield f"PT{rng.randint(1, 9) * 15}M"
 

@@ -210,13 +210,15 @@ class ServedOperation:
         inner = (self.book.properties(s) for s in answers.values() if self.book.is_object(s))
         return any(self.own_ids(names) for names in (answers, *inner))
 
-    def own_ids(self, names: Iterable[str]) -> list[str]:
-        """Those of the names that may be the id of what this is about, the likeliest first.
+    def own_ids(self, answers: Mapping[str, Schema]) -> list[str]:
+        """Those of the properties that may be the id of what this is about, the likeliest first.
 
         What paths to such a thing call it comes first: beside ids of others, its own is often
-        called by no more than "id", or in a way of the provider's own.
+        called by no more than "id", or in a way of the provider's own. No id has parts: what is
+        called like the path's parameter and has some is the thing itself.
         """
-        listed = list(names)
+        parted = {n for n, schema in answers.items() if self.book.is_compound(schema)}
+        listed = [name for name in answers if name not in parted]
         ids = id_names(listed)
         called = names_like(listed, self.place.named_by) if self.place is not None else []
         # The longest says most: account_id before id.

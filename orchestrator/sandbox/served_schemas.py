@@ -123,6 +123,10 @@ class SchemaBook:
         """Whether the first that the schema allows is an object."""
         return self.type_of(self.variants(schema)[0]) == "object"
 
+    def is_compound(self, schema: Schema) -> bool:
+        """Whether the first that the schema allows has parts."""
+        return self.type_of(self.variants(schema)[0]) in ("object", "array")
+
     def is_valid(self, schema: Schema, value: Any) -> bool:
         """True when the value conforms, formats included."""
         key = id(schema)
@@ -145,21 +149,30 @@ class SchemaBook:
         return made
 
     def _lookup(self, reference: str) -> Mapping[str, Any]:
-        if not reference.startswith("#/"):
-            raise LookupError(f"reference {reference!r} leaves the document; inline what it names")
-        node: Any = self._document
-        for part in reference[2:].split("/"):
-            name = unescaped(unquote(part))
-            if isinstance(node, list) and name.isdecimal() and int(name) < len(node):
-                node = node[int(name)]
-            elif isinstance(node, Mapping) and name in node:
-                node = node[name]
-            else:
-                raise LookupError(f"reference {reference!r} finds nothing")
-        if not isinstance(node, Mapping):
-            raise LookupError(f"reference {reference!r} finds no object")
-        found: Mapping[str, Any] = node
-        return found
+        return referred(self._document, reference)
+
+
+def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
+    """The object that a reference within a document names.
+
+    Raises:
+        LookupError: the reference leaves the document, or finds no object.
+    """
+    if not reference.startswith("#/"):
+        raise LookupError(f"reference {reference!r} leaves the document; inline what it names")
+    node: Any = document
+    for part in reference[2:].split("/"):
+        name = unescaped(unquote(part))
+        if isinstance(node, list) and name.isdecimal() and int(name) < len(node):
+            node = node[int(name)]
+        elif isinstance(node, Mapping) and name in node:
+            node = node[name]
+        else:
+            raise LookupError(f"reference {reference!r} finds nothing")
+    if not isinstance(node, Mapping):
+        raise LookupError(f"reference {reference!r} finds no object")
+    found: Mapping[str, Any] = node
+    return found
 
 
 def _discriminated(discriminator: Any, branch: Any) -> Schema:

@@ -51,6 +51,22 @@ def test_no_server_of_any_level_is_left() -> None:
     assert json.dumps(given) == before
 
 
+def test_no_server_is_left_behind_a_reference() -> None:
+    """Where each operation is written elsewhere, and names the servers there."""
+    given = document()
+    given["x-parts"] = given["paths"]
+    given["paths"] = {
+        "/find": {"get": {"$ref": "#/x-parts/~1find/get", "x-orchet-price": False}},
+        "/look": {"$ref": "#/x-parts/~1find"},
+    }
+
+    (turned,) = redirected({"real": given}, "http://127.0.0.1:8700").values()
+
+    assert "real.example" not in json.dumps(turned["paths"])
+    assert turned["paths"]["/find"]["get"]["operationId"] == "find"
+    assert turned["paths"]["/find"]["get"]["x-orchet-price"] is False
+
+
 def test_the_sandbox_may_move_to_another_port() -> None:
     """What a mission has pinned follows it there, by the server variables."""
     (turned,) = redirected(

@@ -115,6 +115,53 @@ async def test_a_thing_is_made_listed_read_changed_and_ended(open_app: Opener) -
     assert [ended.status_code, gone.status_code, never.status_code] == [204, 404, 404]
 
 
+async def test_properties_that_are_taken_from_elsewhere_are_read(open_app: Opener) -> None:
+    """As documents of many files write them: twice in one schema, and in a circle."""
+    parts = {
+        "named": {"name": {"type": "string", "minLength": 1}},
+        "sized": {"size": {"type": "integer"}, "inner": {"properties": {"$ref": "#/x-p/sized"}}},
+        "lost": {"type": "object", "properties": {"$ref": "#/x-p/nowhere"}},
+    }
+    both = [{"properties": {"$ref": f"#/x-p/{name}"}} for name in ("named", "sized")]
+    boxes = {"type": "object", "required": ["name", "size"], "allOf": both}
+    told = {"200": {"content": {"application/json": {"schema": boxes}}}}
+    lost = {"200": {"content": {"application/json": {"schema": {"$ref": "#/x-p/lost"}}}}}
+    paths = {"/box": {"get": {"responses": told}}, "/lost": {"get": {"responses": lost}}}
+    document = {**desk(**paths), "x-p": parts}
+
+    async with open_app(documents={"desk": document}) as http:
+        found = (await http.get("/desk/box")).json()
+
+    assert isinstance(found["name"], str)
+    assert isinstance(found["size"], int)
+    assert [o.operation for o in read_document("desk", document).skipped] == ["GET /lost"]
+
+
+async def test_what_has_parts_is_no_id(open_app: Opener) -> None:
+    """Though it is called like the path's parameter: the id is one of its parts."""
+    parts = {"ip": {"type": "string", "format": "ipv4"}, "locked": {"type": "boolean"}}
+    address = {"type": "object", "required": list(parts), "properties": parts}
+    told = {"type": "object", "properties": {"fixed_ip": address}, "required": ["fixed_ip"]}
+    answer = {"content": {"application/json": {"schema": told}}}
+    key = {**KEY, "name": "fixed_ip"}
+    paths = {
+        "/fixed_ips": {"post": {"responses": {"202": answer}}},
+        "/fixed_ips/{fixed_ip}": {
+            "parameters": [key],
+            "get": {"responses": {"200": answer}},
+            "delete": {"responses": DONE},
+        },
+    }
+    async with open_app(documents={"desk": desk(**paths)}) as http:
+        made = (await http.post("/desk/fixed_ips")).json()["fixed_ip"]
+        read = (await http.get(f"/desk/fixed_ips/{made['ip']}")).json()
+        ended = await http.delete(f"/desk/fixed_ips/{made['ip']}")
+        gone = await http.get(f"/desk/fixed_ips/{made['ip']}")
+
+    assert read["fixed_ip"] == made
+    assert [ended.status_code, gone.status_code] == [204, 404]
+
+
 async def test_operations_of_one_path_are_told_apart(open_app: Opener) -> None:
     """By the query in the path, or by what each takes where only a fragment differs."""
 
