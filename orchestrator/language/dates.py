@@ -19,7 +19,7 @@ _RELATIVE_DAYS: Final = {phrase: int(days) for phrase, days in _LISTS.table("rel
 
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _NTH = rf"{_DAY}(?:st|nd|rd|th)"
-_TO = r"\s*(?:-|\u2013|to|until|till|through|and)\s*(?:the\s+)?"
+_TO = r"\s*(?:-|/|\u2013|to|until|till|through|and)\s*(?:the\s+)?"
 
 _NAMED_MONTHS: Final = frozenset(chain(*MONTHS))
 _DATE_WORDS: Final = _NAMED_MONTHS.union(*WEEKDAYS, _LISTS.words("spans"), _RELATIVE_DAYS)

@@ -108,10 +108,24 @@ def of_one(text: str) -> str:
 
 def marks_of(clause: ClauseReading, slots: Sequence[Slot]) -> list[re.Match[str]]:
     """Where a further one begins, told by a value: by a word for it, or by the noun once more."""
-    found = _marks(clause)
+    found = [mark for mark in _marks(clause) if _counts(mark, slots)]
     if not found or not any(slot.position < found[0].start() for slot in slots):
         return []
     return [mark for mark in found if any(slot.position >= mark.end() for slot in slots)]
+
+
+def _counts(mark: re.Match[str], slots: Sequence[Slot]) -> bool:
+    """Whether a mark says how many more there are, and is no part of another value.
+
+    "Rome, 12 to 14 December" goes on about nothing. Behind a pause, several come only on top of
+    what was counted: "two rooms in Rome, three in Milan".
+    """
+    before = [s for s in slots if s.position < mark.start()]
+    if any(s.kind != "quantity" and mark.start() < s.position < mark.end() for s in slots):
+        return False
+    joined = mark.group().lstrip(" ,;.").lower().startswith(("and", "plus", "as", "&"))
+    counted = any(s.kind == "quantity" and s.hint for s in before)
+    return joined or counted or _number(mark["n"]) == 1
 
 
 def _marks(clause: ClauseReading) -> list[re.Match[str]]:

@@ -104,7 +104,7 @@ class _Account:
                 clause=clause,
                 order=order,
                 legs=legs,
-                taken=Taken.of(clause, path, order, said),
+                taken=Taken.of(clause, path, order, said, is_one_leg=len(legs) == 1),
                 others=self._whole,
                 said=said,
                 plan=self._plan,

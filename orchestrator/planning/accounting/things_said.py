@@ -34,6 +34,9 @@ _NO_DENIAL: Final = re.compile(r"\s+(?:let\s+\w+\s+)?(?:forget|hesitate)\b", re.
 _CLAUSE_END: Final = re.compile(r"[,;.!?\n]|$")
 _CONDITIONAL: Final = _LISTS.word_set("conditional")
 _SO: Final = frozenset({"so", "not"})
+_DASH: Final = re.compile(r"(?:\d(?:st|nd|rd|th)?|[a-z])\.?\s*[-\u2013]\s*$", re.IGNORECASE)
+"""What stands before the last day of several: "12-14 December"."""
+_UNTIL: Final = "until"
 RELATIVE: Final = "relative"
 """The hint of what is told by something else alone: "right after it", "as last time"."""
 _HABITS: Final = "|".join(line.replace(" ", r"\s+") for line in _LISTS.lines("habits"))
@@ -174,7 +177,11 @@ class _Clause:
 
     def _hint(self, slot: Slot) -> str:
         """What introduces a value; of a day that ends something, that: "back on 3 May"."""
+        if slot.kind == "date" and _DASH.search(self.text[self.start : slot.position]):
+            return _UNTIL
         words = tokens(self.text[self.start : slot.position])[-2:]
+        # "To Rome 12 December" ends nothing on that day.
+        words = words if {*words[-1:]} <= STOP_WORDS else words[-1:]
         ends = [word for word in words if word in lexicon.END_HINTS and word != "by"]
         return ends[0] if slot.kind == "date" and ends else slot.hint
 

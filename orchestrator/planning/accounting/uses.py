@@ -62,16 +62,24 @@ class Taken:
     """Where each of its days, times and places goes, by position."""
     time_at: int = -1
     """Where its first time of day stands."""
+    is_one_leg: bool = False
+    """Whether a single leg does all that it orders."""
 
     @classmethod
     def of(
-        cls, clause: ClauseReading, path: Path, order: Order | None, said: Iterable[Said]
+        cls,
+        clause: ClauseReading,
+        path: Path,
+        order: Order | None,
+        said: Iterable[Said],
+        *,
+        is_one_leg: bool = False,
     ) -> "Taken":
         """A clause that says these things."""
         stated = tuple(said)
         times = (one.position for one in stated if one.kind == "time")
         values = filled(stated, path.grounds.inputs)
-        return cls(clause, path, order, values, next(times, -1))
+        return cls(clause, path, order, values, next(times, -1), is_one_leg)
 
     def use(self, said: Said) -> str:
         """As what it takes a thing up; empty when it does not."""
@@ -187,7 +195,9 @@ class Taken:
         if said.hint in lexicon.NIGHTS | lexicon.WEEKS and self._has_end():
             return "how long it lasts"
         if self.order is not None and self.order.count > 1:
-            return f"{self.order.count} times"
+            # "Two cars, one automatic and one manual" are not two of the same.
+            is_other = self.is_one_leg and said.value != self.order.count
+            return "" if is_other else f"{self.order.count} times"
         if "-" in said.text:  # "a one-way flight", "a three-star hotel"
             return spoken_of(said, self.path.grounds) or (_MATCHED if self.path.finds else "")
         if said.value == 1 and self._is_made(said.hint):

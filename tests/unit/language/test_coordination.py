@@ -186,3 +186,16 @@ def test_one_of_several_is_left_out_with_its_clause() -> None:
 def test_plain_words_are_no_list_of_receivers(text: str) -> None:
     """Verbs, what is sent to somebody else, and what somebody is told."""
     assert coordinated(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Book a hotel in Rome, 12 to 14 December",
+        "Book a hotel in Rome, 12th to 14th of December",
+        "Book a table in Rome on Friday, 4 at most",
+    ],
+)
+def test_a_number_behind_a_pause_is_no_number_of_further_ones(text: str) -> None:
+    """A part of a day is none, nor is what stands beside something that was not counted."""
+    assert coordinated(text) is None

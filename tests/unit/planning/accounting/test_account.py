@@ -53,6 +53,8 @@ PLAIN = (
     "Book a one-way flight from Vienna to Zurich on December 14 for 2 passengers, economy class",
     "Book a flight from Berlin to Rome on 2026-12-03 but do not book a hotel",
     "Book a flight from Berlin to Oslo tomorrow, no, to Rome",
+    "Book a hotel in Rome 12-14 December for 2 guests",
+    "Rent a car in Porto December 12 - 14",
     "rent a van in Kyoto from 2026-12-13 to 2026-12-15, no more than 60000 yen",
 )
 """Plainly understood: nothing of them is worth a question before anything is done."""
@@ -70,6 +72,7 @@ DOUBTFUL = (
     ("Put a dentist appointment in my calendar on 2026-12-02 at 9:00, repeating weekly", "weekly"),
     ("Order a pizza to the office in Berlin without onions", "without onions"),
     ("Pay invoice INV-20031 in three instalments", "in three instalments"),
+    ("Rent 2 cars in Porto from 12 to 14 December, one automatic and one manual", "one automatic"),
     ("Send flowers to my mother", "flowers"),
     ("Book a table in Oslo on 2026-12-04 or 2026-12-05 for two at 19:00", "2026-12-05"),
     (
