@@ -48,8 +48,7 @@ def pairs(console: Console, report: PairsReport) -> None:
     """A line for each pair, under it what is wrong and how to correct it, and the verdict."""
     for (document, tool), group in groupby(report.checks, key=lambda c: (c.document, c.tool)):
         checks = list(group)
-        is_ok = all(check.ok for check in checks)
-        mark = ("ok", "green") if is_ok else ("NOT UNDONE", "bold red")
+        mark = _mark(checks)
         cancel = checks[0].cancel or "nothing"
         console.print(line(mark, f" {document}: {tool} is undone by {cancel}"), soft_wrap=True)
         for flaw, cases in _by_flaw(checks):
@@ -61,6 +60,14 @@ def pairs(console: Console, report: PairsReport) -> None:
     console.print(line(verdict, f": {figures}, seed {report.seed}"))
     if report.skipped:
         skipped(console, report.skipped)
+
+
+def _mark(checks: Iterable[PairCheck]) -> tuple[str, str]:
+    """In one word what became of a tool: undone, parked where its answer is lost, or neither."""
+    flawed = [check for check in checks if not check.ok]
+    if not flawed:
+        return "ok", "green"
+    return ("PARKS", "yellow") if all(c.only_parks for c in flawed) else ("NOT UNDONE", "bold red")
 
 
 def _missions(found: ChaosReport) -> Table:

@@ -92,9 +92,21 @@ class SchemaBook:
             return
         beside = {name: part for name, part in schema.items() if name != keyword}
         for branch in schema[keyword][:_BRANCHES]:
-            named = _discriminated(schema.get("discriminator"), branch)
-            folded = joined_schema(joined_schema(beside, self.resolve(branch)), named)
+            resolved = self.resolve(branch)
+            named = self._discriminated(schema.get("discriminator"), branch, resolved)
+            folded = joined_schema(joined_schema(beside, resolved), named)
             yield from self._alternatives(self.resolve(folded))
+
+    def _discriminated(self, discriminator: Any, branch: Any, resolved: Schema) -> Schema:
+        """What a discriminator asks of the values of one branch, which may say so itself."""
+        if not is_discriminator(discriminator) or not isinstance(branch, Mapping):
+            return {}
+        name = discriminator["propertyName"]
+        own = resolved.get("properties", {}).get(name)
+        if isinstance(own, Mapping) and {"enum", "const"} & self.resolve(own).keys():
+            return {"required": [name]}
+        values = [value for value, _ in values_of(discriminator, branch)]
+        return {"properties": {name: {"enum": values}}, "required": [name]} if values else {}
 
     def properties(self, schema: Schema) -> dict[str, Schema]:
         """The properties of an object schema, those of its first alternative included."""
@@ -173,15 +185,6 @@ def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
         raise LookupError(f"reference {reference!r} finds no object")
     found: Mapping[str, Any] = node
     return found
-
-
-def _discriminated(discriminator: Any, branch: Any) -> Schema:
-    """What a discriminator asks of the values of one branch."""
-    if not is_discriminator(discriminator) or not isinstance(branch, Mapping):
-        return {}
-    values = [value for value, _ in values_of(discriminator, branch)]
-    name = discriminator["propertyName"]
-    return {"properties": {name: {"enum": values}}, "required": [name]} if values else {}
 
 
 def _absolute(node: Any) -> Any:

@@ -20,6 +20,7 @@ from orchestrator.testing.argument_identity import tell_apart
 
 _AHEAD = timedelta(days=30)
 """Made-up dates are this far ahead: what is booked is in the future."""
+_FORM = "application/x-www-form-urlencoded"
 _BOOKS: WeakKeyDictionary[Catalog, dict[str, SchemaBook]] = WeakKeyDictionary()
 
 
@@ -46,6 +47,8 @@ def make_arguments(
     try:
         hinted = replace(scene, hints=dict(_examples(catalog, tool)))
         made = make.object(tool.input_schema, hinted)
+        if tool.body_content_type == _FORM:
+            made |= _filled(made, tool, make, _scene(seed, whole=True))
         made = tell_apart(made, tool, book=book, make=make, scene=scene)
     except UnsupportedSchema as error:
         raise ArgumentsInvalid(tool.name, [str(error)]) from error
@@ -78,6 +81,12 @@ def _text(make: Synthesizer, schema: JsonObject, field: str) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def _filled(made: JsonObject, tool: Tool, make: Synthesizer, scene: Scene) -> JsonObject:
+    """Objects with members in place of those without: a form has no way to write one of these."""
+    bare = [b.name for b in tool.bindings if b.location == "body" and made.get(b.name) == {}]
+    return {name: make.value(tool.properties[name], scene, name=name) for name in bare}
+
+
 def _scene(seed: str, *, whole: bool = False) -> Scene:
     now = datetime.now(UTC)
     return Scene(Random(seed), now, now + _AHEAD, omit=lambda name: not whole, is_request=True)
@@ -88,9 +97,9 @@ def _examples(catalog: Catalog, tool: Tool) -> Iterator[tuple[str, Any]]:
     document = catalog.documents.get(tool.document)
     if document is None:
         return
-    item = _mapping(_mapping(document.get("paths")).get(tool.path))
-    operation = _mapping(item.get(tool.method.lower()))
     book = _book_of(catalog, tool.document)
+    item = book.follow(_mapping(_mapping(document.get("paths")).get(tool.path)))
+    operation = book.follow(_mapping(item.get(tool.method.lower())))
     body = _example_of_body(book, operation, tool)
     for binding in tool.bindings:
         if binding.location == "body" and binding.field in body:

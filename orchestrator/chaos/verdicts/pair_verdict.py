@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
 from orchestrator.catalog.tool import Compensation, Effect, Tool
 from orchestrator.chaos.scenarios.pair_cases import PairCase
-from orchestrator.chaos.verdicts.report import Flaw
+from orchestrator.chaos.verdicts.report import PARKS, Flaw
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.messages.mission import MissionResult
 from orchestrator.saga.ledger import Obligation, ObligationState
@@ -147,7 +147,7 @@ def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
     assert contract is not None
     if trial.case.is_ambiguous and _is_blind(trial, contract):
         return Flaw(
-            code="ORC047",
+            code=PARKS,
             why=f"when the answer never comes, {contract.cancel.tool} cannot be called: it needs "
             "something of the answer, and no probe finds what was made",
             mend=_SURVIVE,

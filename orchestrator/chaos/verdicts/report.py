@@ -12,6 +12,9 @@ from orchestrator.chaos.verdicts.invariants import InvariantBreach
 from orchestrator.core.record import Record
 from orchestrator.saga.ledger import ObligationState
 
+PARKS = "ORC047"
+"""The linter's code of what is parked once its answer is lost, and undone else."""
+
 
 class Percentiles(Record):
     """How long something took, in seconds."""
@@ -92,6 +95,11 @@ class PairCheck(Record):
     cancelled: int = Field(default=0, description="cancels that had an effect, by the same")
     prompts: int = Field(default=0, description="confirmations asked for while it was rolled back")
     seconds: float = 0.0
+
+    @property
+    def only_parks(self) -> bool:
+        """Whether all that is wrong is that an operator is asked where the answer was lost."""
+        return bool(self.flaws) and all(flaw.code == PARKS for flaw in self.flaws)
 
 
 class PairsReport(Record):

@@ -78,6 +78,20 @@ def test_a_flaw_is_shown_once_with_its_cases() -> None:
     assert "NOT ALL HELD: 2 tools, 4 trials in 1.5 s, seed 7" in text
 
 
+def test_what_only_parks_is_not_called_undone_by_nothing() -> None:
+    """An operator is asked where the answer was lost: another matter than what still stands."""
+    parks = LOST.model_copy(update={"code": "ORC047"})
+    shown = printed(
+        check("book", "clean"),
+        check("book", "answer lost", parks),
+        check("pay", "clean", LOST),
+        check("pay", "answer lost", parks),
+    )
+
+    assert "PARKS shop: book is undone by drop" in shown
+    assert "NOT UNDONE shop: pay is undone by drop" in shown
+
+
 def test_good_pairs_are_said_to_hold() -> None:
     """The verdict of a report without flaws."""
     assert "every pair held: 2 tools, 1 trials" in printed(check("book", "clean"))

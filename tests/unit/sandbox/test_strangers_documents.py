@@ -137,6 +137,29 @@ async def test_properties_that_are_taken_from_elsewhere_are_read(open_app: Opene
     assert [o.operation for o in read_document("desk", document).skipped] == ["GET /lost"]
 
 
+async def test_a_discriminator_is_what_the_alternatives_say_themselves(open_app: Opener) -> None:
+    """Where they do: their names stand for values only where nothing else is said."""
+    named = {
+        name: {
+            "type": "object",
+            "required": ["kind"],
+            "properties": {"kind": {"enum": [name.lower()]}},
+        }
+        for name in ("OpenState", "ShutState")
+    }
+    branches = [{"$ref": f"#/components/schemas/{name}"} for name in named]
+    state = {"oneOf": branches, "discriminator": {"propertyName": "kind"}}
+    told = {"type": "object", "required": ["state"], "properties": {"state": state}}
+    answer = {"200": {"content": {"application/json": {"schema": told}}}}
+    document = desk(**{"/door": {"get": {"responses": answer}}})
+    document["components"]["schemas"] |= named
+
+    async with open_app(documents={"desk": document}) as http:
+        found = (await http.get("/desk/door")).json()
+
+    assert found["state"]["kind"] in ("openstate", "shutstate")
+
+
 async def test_what_has_parts_is_no_id(open_app: Opener) -> None:
     """Though it is called like the path's parameter: the id is one of its parts."""
     parts = {"ip": {"type": "string", "format": "ipv4"}, "locked": {"type": "boolean"}}

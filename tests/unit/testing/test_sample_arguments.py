@@ -55,6 +55,28 @@ def test_what_is_optional_is_left_out() -> None:
     assert make_arguments(catalog, catalog.tool("make_thing")) == {"a": {}}
 
 
+def test_a_form_is_sent_no_object_without_members() -> None:
+    """There is no way to write one, so that what is required would be missing."""
+    inner = {"type": "object", "properties": {"x": {"type": "string"}}}
+    schema = {"type": "object", "required": ["a"], "properties": {"a": inner, "b": inner}}
+    operation = {
+        "operationId": "make_thing",
+        "x-orchet-tool": True,
+        "requestBody": {
+            "required": True,
+            "content": {"application/x-www-form-urlencoded": {"schema": schema}},
+        },
+        "responses": {"200": {"description": "made"}},
+    }
+    paths = {"/things": {"post": operation}}
+    catalog = Catalog.from_documents({"things": {"openapi": "3.1.0", "paths": paths}})  # type: ignore[dict-item]  # plain JSON
+
+    made = make_arguments(catalog, catalog.tool("make_thing"))
+
+    assert list(made) == ["a"]
+    assert list(made["a"]) == ["x"]  # type: ignore[arg-type]  # an object
+
+
 def test_examples_come_first() -> None:
     """The example of a request, then that of a property, then what can be made up."""
     schema = {
