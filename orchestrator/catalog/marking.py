@@ -5,8 +5,10 @@ from pathlib import PurePath
 
 from orchestrator.catalog.operations import METHODS, TOOL_MARK
 from orchestrator.catalog.suggest.overlay_text import target_of
+from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import visible
+from orchestrator.json_schema.document import DocumentNode
 
 _EXAMPLE = ("paths", "/orders", "get")
 
@@ -22,13 +24,12 @@ def unmarked(
         documents: by name, overlays applied.
         paths: the files that they were read from, to be named in the command.
     """
-    found = [(name, place) for name, d in documents.items() for place in _places(d)]
-    if not documents or any(
-        TOOL_MARK in _operation(documents[name], place) for name, place in found
-    ):
+    found = [node for name, d in documents.items() for node in _operations(name, d)]
+    if not documents or any(node.raw(TOOL_MARK) is not None for node in found):
         return None
-    reads = [(name, place) for name, place in found if place[-1] == "get"]
-    name, place = next(iter(reads or found), ("", _EXAMPLE))
+    reads = [node for node in found if node.path[-1] == "get"]
+    shown = [(node.document, node.path) for node in reads or found]
+    name, place = next(iter(shown), ("", _EXAMPLE))
     files = [str(path) for path in paths if PurePath(path).stem == name]
     counted = f"{len(found)} operation{'' if len(found) == 1 else 's'}"
     return "\n".join(
@@ -43,17 +44,14 @@ def unmarked(
     )
 
 
-def _places(document: JsonObject) -> Iterator[tuple[str, ...]]:
-    """Where the operations of a document stand, whatever else is wrong with it."""
-    listed = document.get("paths")
-    for path, item in listed.items() if isinstance(listed, dict) else ():
-        for method in METHODS if isinstance(item, dict) else ():
-            if isinstance(item, dict) and isinstance(item.get(method), dict):
-                yield ("paths", path, method)
-
-
-def _operation(document: JsonObject, place: tuple[str, ...]) -> JsonObject:
-    found: object = document
-    for step in place:
-        found = found[step] if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
+def _operations(name: str, document: JsonObject) -> Iterator[DocumentNode]:
+    """The operations of a document where they stand, be it in another file, whatever is wrong."""
+    paths = DocumentNode.of(name, document).raw("paths")
+    for _, written in paths.raw_items() if paths and isinstance(paths.value, dict) else ():
+        try:
+            item = written.overlaid()
+        except DocumentInvalid:
+            continue
+        for method in METHODS:
+            if (found := item.raw(method)) is not None and isinstance(found.value, dict):
+                yield found

@@ -1,11 +1,13 @@
 """The only file reading of the catalog: documents and overlays from files and folders."""
 
 import json
+import re
+import shlex
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from orchestrator.catalog.bundle import bundle
@@ -24,6 +26,8 @@ from orchestrator.json_schema.wellformed import find_defect
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 _MAX_MEGABYTES = 100
 _MEGABYTE = 2**20
+_ADDRESS = re.compile(r"(https?|ftp):/{1,2}(.+)", re.IGNORECASE | re.DOTALL)
+"""With one slash as well: a path of the file system has no two beside each other."""
 _CONTRACT_SCHEMA = Path(__file__).parents[2] / "specs" / "x-orchet.schema.json"
 """Beside the packages, both in a checkout and installed."""
 
@@ -47,7 +51,7 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
         UsageError: no document was found.
     """
     documents, files = _read(paths)
-    own = [Path(path) for path in overlays]
+    own = [_on_disk(path) for path in overlays]
     overlaid = apply_overlays(documents, [parse_overlay(f.name, read_object(f)) for f in own])
     return Sources(overlaid.documents, files | {f.name: f for f in own}, overlaid.idle)
 
@@ -61,7 +65,7 @@ def overlays_for(
         DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
         DocumentInvalid: an overlay is at fault.
     """
-    documents = [file.stem for file, _ in _find([Path(path) for path in paths])]
+    documents = [file.stem for file, _ in _find([_on_disk(path) for path in paths])]
     fitting: list[Path] = []
     others: list[tuple[Path, str]] = []
     for path in overlays:
@@ -137,7 +141,7 @@ def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str,
     Of a folder, files with another suffix are passed over, and so are files that are no OpenAPI
     documents, such as overlays and shared schemas. A file that is named must be one.
     """
-    asked = [Path(path) for path in paths]
+    asked = [_on_disk(path) for path in paths]
     documents: dict[str, JsonObject] = {}
     files: dict[str, Path] = {}
     for file, parsed in _find(asked):
@@ -150,6 +154,19 @@ def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str,
         named = ", ".join(str(path) for path in asked) or "nothing"
         raise UsageError(f"no OpenAPI document found in {named}; name a file or a folder of them")
     return documents, files
+
+
+def _on_disk(path: str | Path) -> Path:
+    """A path as it was asked for; an address of the web is none, and nothing is fetched from it."""
+    found = _ADDRESS.match(str(path))
+    if found is None:
+        return Path(path)
+    scheme, rest = found.groups()
+    name = PurePosixPath(rest.split("?")[0]).name
+    file = name if PurePosixPath(name).suffix in SUFFIXES else "openapi.json"
+    fetched = f"curl -fL -o {shlex.quote(file)} {shlex.quote(f'{scheme}://{rest}')}"
+    reason = f"it is an address, and only files are read; fetch it, and name that file: {fetched}"
+    raise DocumentUnreadable(f"{scheme}://{rest}", reason)
 
 
 class _Budget:
@@ -181,6 +198,8 @@ def read_object(path: Path) -> JsonObject:
     """
     try:
         text = _read_text(path)
+        if not text.strip():
+            raise DocumentUnreadable(str(path), "it is empty")
         value = _parse_json(text) if path.suffix == ".json" else load_yaml(text)
     except OSError as error:
         raise _unreadable(path, error) from error

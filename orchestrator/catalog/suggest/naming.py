@@ -49,13 +49,14 @@ def _words_of(name: str) -> str:
 
 def _described(tool: Tool, said: str) -> str:
     """What is known of a tool by its names alone."""
-    return (
-        f"{said.rstrip('.')}. Takes {_listed(list(tool.properties))}. "
-        f"Returns {_listed(_answered(tool))}."
-    )
+    taken = _listed(list(tool.properties)) or "nothing"
+    returned = _listed(_answered(tool))
+    told = f" Returns {returned}." if returned else ""
+    return f"{said.rstrip('.')}. Takes {taken}.{told}"
 
 
 def _answered(tool: Tool) -> list[str]:
+    """What the document tells of the answer; of a file, or where it is silent, it tells nothing."""
     schema = tool.output_schema or {}
     return list(properties_of(schema)) or (["a list"] if schema.get("type") == "array" else [])
 
@@ -63,7 +64,7 @@ def _answered(tool: Tool) -> list[str]:
 def _listed(names: Sequence[str]) -> str:
     shown = [" ".join(name_words(name)) for name in names[:_MOST_NAMED]]
     more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
-    return ", ".join([*shown, *more]) or "nothing"
+    return ", ".join([*shown, *more])
 
 
 def _group_of(path: str) -> str:

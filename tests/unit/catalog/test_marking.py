@@ -40,3 +40,20 @@ def test_documents_without_operations_and_none_at_all() -> None:
     """An example stands in for what is not there; tools of functions have no documents."""
     assert "DOC" in (unmarked({"empty": {"paths": []}}) or "")
     assert unmarked({}) is None
+
+
+@pytest.mark.parametrize("mark", [None, True])
+def test_operations_that_stand_in_another_file_are_counted(mark: bool | None) -> None:
+    """A path that refers to another place has the operations of that; the lines mark them there."""
+    item = {"get": {} if mark is None else {"x-orchet-tool": mark}}
+    split = {
+        "paths": {"/a": {"$ref": "#/x-orchet-files/a.yaml"}},
+        "x-orchet-files": {"a.yaml": item},
+    }
+
+    said = unmarked({"split": split})
+
+    assert (said is None) == (mark is True)
+    if said is not None:
+        assert "1 operation," in said
+        assert "target: $['x-orchet-files']['a.yaml'].get" in said

@@ -73,7 +73,8 @@ def test_an_alias_bomb_is_refused() -> None:
         ("x.yaml", "a: !!python/object/apply:os.getcwd []", "tag"),
         ("x.yaml", "[a]: b", "plain text"),
         ("x.yaml", "- a", "no object"),
-        ("x.yaml", "", "no object"),
+        ("x.yaml", "", "it is empty"),
+        ("x.json", " \n", "it is empty"),
         ("x.yaml", "[" * 5000 + "]" * 5000, "nested too deep"),
         ("x.json", "{", "line 1"),
         ("x.json", '{"a": NaN}', "NaN"),
@@ -273,3 +274,15 @@ def test_swagger_is_refused_with_a_command_for_the_very_file(tmp_path: Path) -> 
         f"npx --yes swagger2openapi --patch --outfile '{tmp_path}/old api.openapi.json' "
         f"'{tmp_path}/old api.json'"
     )
+
+
+@pytest.mark.parametrize("given", [str, Path])
+def test_an_address_is_no_file_and_the_command_that_fetches_it_is_named(given: type) -> None:
+    """Nothing is fetched; a path of the file system has lost one of the two slashes."""
+    address = "https://shop.example/v3/shop.yaml?raw=1"
+
+    with pytest.raises(DocumentUnreadable, match="it is an address") as refused:
+        read_sources([given(address)])
+
+    assert str(refused.value).startswith(address)
+    assert f"curl -fL -o shop.yaml '{address}'" in str(refused.value)

@@ -245,6 +245,18 @@ def test_missing_words_are_made_of_names_and_asked_about() -> None:
     assert any("say when to use it" in check for check in made.checks)
 
 
+def test_a_description_claims_nothing_of_an_answer_that_is_not_told() -> None:
+    """A body without a schema, or a file, is not nothing."""
+    document = shop()
+    read = document["paths"]["/orders"]["get"]
+    del read["description"]
+    read["responses"] = {"200": {"description": "ok"}}
+
+    made = action(propose(document), "find_order")
+
+    assert "Returns" not in made.update["description"]
+
+
 def test_a_summary_is_the_first_sentence_without_markup() -> None:
     """Of a description in HTML."""
     document = shop()
