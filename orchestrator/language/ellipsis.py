@@ -24,6 +24,8 @@ _WHOLE: Final = re.compile(
     rf"(?:(?P<verb>[a-z]+)\s+)??(?:{_FURTHER}){_GOES_ON}(?P<tail>.*)", re.IGNORECASE | re.DOTALL
 )
 _TOLD: Final = re.compile(r"\b(?:that|saying|says)\b|:\s", re.IGNORECASE)
+_DIGITS: Final = re.compile(r"\d[.,]\d")
+"""A day or a number is written so: "12.12."."""
 _SHARED: Final = frozenset({"date", "time", "origin"})
 _PARTY: Final = frozenset({"name", "place", "email"})
 _MANY: Final = 21
@@ -108,23 +110,26 @@ def of_one(text: str) -> str:
 
 def marks_of(clause: ClauseReading, slots: Sequence[Slot]) -> list[re.Match[str]]:
     """Where a further one begins, told by a value: by a word for it, or by the noun once more."""
-    found = [mark for mark in _marks(clause) if _counts(mark, slots)]
+    found = [mark for mark in _marks(clause) if _counts(mark, clause, slots)]
     if not found or not any(slot.position < found[0].start() for slot in slots):
         return []
     return [mark for mark in found if any(slot.position >= mark.end() for slot in slots)]
 
 
-def _counts(mark: re.Match[str], slots: Sequence[Slot]) -> bool:
+def _counts(mark: re.Match[str], clause: ClauseReading, slots: Sequence[Slot]) -> bool:
     """Whether a mark says how many more there are, and is no part of another value.
 
     "Rome, 12 to 14 December" goes on about nothing. Behind a pause, several come only on top of
     what was counted: "two rooms in Rome, three in Milan".
     """
+    things = {singular(thing.lower()) for thing in clause.objects}
     before = [s for s in slots if s.position < mark.start()]
+    if _DIGITS.match(clause.text, max(mark.start() - 1, 0)):
+        return False
     if any(s.kind != "quantity" and mark.start() < s.position < mark.end() for s in slots):
         return False
     joined = mark.group().lstrip(" ,;.").lower().startswith(("and", "plus", "as", "&"))
-    counted = any(s.kind == "quantity" and s.hint for s in before)
+    counted = any(s.kind == "quantity" and singular(s.hint) in things for s in before)
     return joined or counted or _number(mark["n"]) == 1
 
 

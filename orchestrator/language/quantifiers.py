@@ -58,6 +58,12 @@ _ABOUT_AS_MANY: Final = re.compile(
 )
 
 
+_ONE_OF: Final = re.compile(
+    r"\b(?:(?:just|only)\s+)?(?:one|any|either)\s+of\s+(?:my|our|the|these|those|them|all)\b",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True)
 class PlaceInOrder:
     """Which of several things is meant by its place in an order; `first` counts from 0."""
@@ -130,6 +136,19 @@ def all_of(clause: ClauseReading) -> bool:
     )
 
 
+def is_one_of(clause: ClauseReading) -> bool:
+    """Whether one of several is meant, and not all of them: "one of my two bookings"."""
+    told = _TOLD.search(clause.text)
+    return bool(_ONE_OF.search(clause.text[: told.start()] if told else clause.text))
+
+
+def bare_plural(clause: ClauseReading) -> str:
+    """What a clause acts on where it says neither how many nor which: "can you pay bills?"."""
+    words = [word for word in tokens(without_lead(clause.text)) if word != "please"]
+    words = words[words.index(clause.verb) + 1 :] if clause.verb in words else []
+    return words[0] if len(words) == 1 and singular(words[0]) != words[0] else ""
+
+
 def vague_number(clause: ClauseReading) -> str:
     """The words that say that several are meant, and not how many; '' where there are none.
 
@@ -169,6 +188,8 @@ def plural_nouns(clause: ClauseReading) -> tuple[str, ...]:
 
     "My bookings" of what is cancelled; "the guests" of those to whom something is sent.
     """
+    if is_one_of(clause):
+        return ()
     things = [*takewhile(lambda thing: thing.lower() not in _WHEN | _BEGINS, clause.objects)]
     nouns = things[-1:]
     if clause.action in (Action.SEND, Action.PAY):

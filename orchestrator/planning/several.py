@@ -13,8 +13,8 @@ from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.coordination import Coordination, coordinated
 from orchestrator.language.ellipsis import of_one
 from orchestrator.language.inflection import singular
-from orchestrator.language.intent import Slot
-from orchestrator.language.quantifiers import vague_number
+from orchestrator.language.intent import Action, Slot
+from orchestrator.language.quantifiers import bare_plural, is_one_of, vague_number
 from orchestrator.language.slots import read_slots
 from orchestrator.language.words import STOP_WORDS, name_words, tokens
 from orchestrator.planning.models import Doubt
@@ -22,6 +22,14 @@ from orchestrator.planning.models import Doubt
 _BOTH: Final = re.compile(
     r"\bboth\b(?:\s+(?:of\s+)?(?:the|my|our|those|these)\b)?"
     r"(?:\s+(?:[a-z]+\s+){0,2}?(?P<thing>[a-z]+s)\b|(?=\s*(?:$|[.,;!])|\s+(?:of|in|at|on|for|from|to|with)\b))"
+)
+_ON_WHAT_IS: Final = frozenset({Action.CANCEL, Action.UPDATE, Action.PAY})
+"""What is done to things that there are."""
+_ADVICE: Final = re.compile(
+    r"\s*(?:so\s+|and\s+|but\s+)?(?:should|shall|must|ought)(?:n['\u2019]t)?\s+(?:i|we)\b", re.IGNORECASE
+)
+_PERMISSION: Final = re.compile(
+    r"\s*(?:so\s+|and\s+|but\s+)?(?:can|could|may|might)(?:n['\u2019]t)?\s+(?:i|we)\b", re.IGNORECASE
 )
 _LISTED: Final = {
     "date": lexicon.DATE,
@@ -58,9 +66,11 @@ def requests_in(text: str, tool: Tool) -> Several:
     stretch of time, which a tool takes as such, a person is asked; so of a number that is neither
     one for each of what is joined nor theirs.
     """
-    found, vague = coordinated(text), ""
+    found, vague, clause = coordinated(text), "", read_clause(text)
+    if tool.is_side_effect and (doubt := _doubt_of_asking(clause, tool)) is not None:
+        return Several(found.clauses if found else (text,), (doubt,))
     if tool.is_side_effect and tool.effect is not Effect.CANCEL:
-        vague = vague_number(read_clause(text))
+        vague = vague_number(clause)
     if vague:
         why = f"how many is not said; {tool.name} would be called once for what is told apart"
         doubt = Doubt(kind="not_understood", about=vague, why=why)
@@ -73,7 +83,24 @@ def requests_in(text: str, tool: Tool) -> Several:
             f"{tool.name} would be called once, from the first to the second"
         )
         return Several((text,), (Doubt(kind="not_understood", about=text, why=why),))
-    return _numbered(read_clause(text), found)
+    return _numbered(clause, found)
+
+
+def _doubt_of_asking(clause: ClauseReading, tool: Tool) -> Doubt | None:
+    """The doubt whether something is to be done at all: "should I pay it?", "can you pay bills?".
+
+    "Can I book a table?" is a polite order; "can I cancel it?" asks what would follow.
+    """
+    if clause.action in _ON_WHAT_IS and (noun := bare_plural(clause)):
+        why = f"it says neither which nor how many; {tool.name} would be called for all there are"
+        return Doubt(kind="not_understood", about=f"{clause.verb} {noun}", why=why)
+    asks = _ADVICE.match(clause.text) or (
+        clause.action in _ON_WHAT_IS and _PERMISSION.match(clause.text)
+    )
+    if not asks:
+        return None
+    why = f"it may only ask whether that should or could be done; {tool.name} would be called"
+    return Doubt(kind="not_understood", about=clause.text, why=why)
 
 
 def _numbered(clause: ClauseReading, found: Coordination) -> Several:
@@ -125,7 +152,7 @@ def _takes_stretch(tool: Tool) -> bool:
 
 def counted(clause: ClauseReading) -> Counted | None:
     """What the verb of a clause acts on, when it is counted: "the two cheapest flights"."""
-    if not clause.verb:
+    if not clause.verb or is_one_of(clause):
         return None
     slots = [s for s in read_slots(clause.text, now=None) if _counts_object(s, clause)]
     for slot in slots[:1]:

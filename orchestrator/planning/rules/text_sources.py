@@ -33,6 +33,7 @@ _LED: Final = re.compile(
     r"\s*\b(?:on|at|for|from|to|until|till|by|starting|of|the)\s+(?:the\s+)?$", re.IGNORECASE
 )
 """What leads to a day, a time or a length."""
+_SAYING: Final = re.compile(r"\b(?:saying|says)\s*:?\s*$", re.IGNORECASE)
 _MAX_TEXT: Final = 2000
 _MAX_TITLE: Final = 120
 
@@ -112,6 +113,8 @@ def told_text(utterance: Utterance) -> str:
     if quoted := utterance.of("quoted"):
         return str(quoted[0].value)
     if (told := told_in(utterance.text)) is not None:
+        if _SAYING.search(utterance.text[: utterance.text.find(told)]):
+            return told  # "saying hello" is all of it
         return "" if told.lower().startswith("to ") or len(told.split()) < 2 else told
     match = _TELLING.search(utterance.text)
     rest = match["rest"].strip() if match else ""
@@ -186,9 +189,22 @@ def _matter(utterance: Utterance) -> str:
     """What follows the first "to" or "about" that names no addressee: those are told, not said."""
     told = {slot.position for slot in utterance.of("email")}
     for match in _MATTER.finditer(utterance.text):
-        if match.start("matter") not in told:
+        if match.start("matter") not in told and not _is_where(match, utterance):
             return match["matter"].strip(" .")
     return ""
+
+
+def _is_where(match: re.Match[str], utterance: Utterance) -> bool:
+    """Whether it is where a named thing goes: "upload plan.txt to Reports" spells out no text."""
+    if not match.group().lower().startswith("to"):
+        return False
+    matter = match["matter"]
+    before = utterance.text[: match.start()].rstrip()
+    named = any(
+        slot.kind in ("identifier", "quoted") and before.endswith(slot.text)
+        for slot in utterance.slots
+    )
+    return named or matter[:1].isupper() or matter.split()[0].lower() in ARTICLES | {"my", "our"}
 
 
 def _title(situation: Situation, tool: Tool) -> str:

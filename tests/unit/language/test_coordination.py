@@ -194,6 +194,7 @@ def test_plain_words_are_no_list_of_receivers(text: str) -> None:
         "Book a hotel in Rome, 12 to 14 December",
         "Book a hotel in Rome, 12th to 14th of December",
         "Book a table in Rome on Friday, 4 at most",
+        "Reserve a table for 4 in Rome 12.12. 20:00",
     ],
 )
 def test_a_number_behind_a_pause_is_no_number_of_further_ones(text: str) -> None:

@@ -40,6 +40,11 @@ _FEATURE: Final = re.compile(
     r"\b(?:with|including)\s+(?P<rest>[^,.;?!]+)",
     re.IGNORECASE,
 )
+_DENIED: Final = re.compile(
+    r"\S.*?(?:\b(?:not|no|never|without|except|excluding|than)|n['\u2019]t)\s+(?:[a-z]+\s+){0,2}",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What stands before a value that things are not to have; "didn't Bo come?" denies nothing."""
 _WHEN: Final = WordLists("quantifiers").word_set("when") | WordLists("quantifiers").word_set(
     "begins_when"
 )
@@ -169,6 +174,11 @@ class Inquiry:
         several = [slot.readings for slot in self.said.unread if slot.kind == "date"]
         asked = [days for days in several if {*days} & {*self.sent}]
         return [day for days in asked for day in days if day not in self.sent]
+
+    def is_denied(self, slot: Slot) -> bool:
+        """Whether the things that have this value are not meant: "that aren't with Alba Air"."""
+        before = self.said.text[: slot.position]
+        return _DENIED.fullmatch(before[before.rfind(",") + 1 :].lstrip()) is not None
 
     @cached_property
     def unasked(self) -> tuple[Slot, ...]:

@@ -129,7 +129,16 @@ def _borne(
     things: Sequence[tuple[Told, ...]], question: Inquiry
 ) -> Iterator[tuple[str, list[tuple[Told, ...]]]]:
     """What is said of the things, in words, and those that bear it."""
-    wanted = [(str(slot.value).casefold(), _in_words(slot, question)) for slot in question.unasked]
+    denied = [slot for slot in question.unasked if question.is_denied(slot)]
+    for slot in denied:
+        value = str(slot.value).casefold()
+        text = f"not {_in_words(slot, question)}"
+        yield text, [t for t in things if not any(_bears(told, value) for told in t)]
+    wanted = [
+        (str(slot.value).casefold(), _in_words(slot, question))
+        for slot in question.unasked
+        if slot not in denied
+    ]
     options = {
         option for thing in things for told in thing for option in _options_asked(told, question)
     }

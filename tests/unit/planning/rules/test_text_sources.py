@@ -42,6 +42,7 @@ def test_told_text_is_what_follows_that_or_a_colon() -> None:
     assert told_text(read_utterance("tell my team that I am late", now=NOW)) == "I am late"
     assert told_text(read_utterance('message Anna "See you soon"', now=NOW)) == "See you soon"
     assert told_text(read_utterance("message my team about that", now=NOW)) == ""
+    assert told_text(read_utterance("send a note to Ana saying hello", now=NOW)) == "hello"
 
 
 def test_clause_becomes_a_title() -> None:
@@ -50,15 +51,21 @@ def test_clause_becomes_a_title() -> None:
 
 
 @pytest.mark.parametrize(
-    "goal", ["send an email to jo@example.com", "write an email to a@b.example"]
+    ("goal", "text"),
+    [
+        ("send an email to jo@example.com", "text"),
+        ("write an email to a@b.example", "text"),
+        ("upload plan.txt to Reports", "content_text"),
+        ("upload plan.txt to the reports folder", "content_text"),
+    ],
 )
-async def test_an_addressee_is_not_what_is_written(mission: Any, goal: str) -> None:
-    """Where nobody said what to write, it is asked."""
+async def test_an_addressee_is_not_what_is_written(mission: Any, goal: str, text: str) -> None:
+    """Nor where a thing goes; where nobody said what to write, it is asked."""
     run = await mission.run(goal)
 
     asked = run.last(run.plan.legs[0].leg_id)
     assert isinstance(asked, AskUser)
-    assert list(asked.fields) == ["text"]
+    assert list(asked.fields) == [text]
 
 
 async def test_what_it_is_about_is_written_to_whom_it_is_for(mission: Any) -> None:

@@ -141,6 +141,8 @@ def test_one_thing_is_told_with_units_ranges_and_its_own_sentences() -> None:
         ("Which bills are overdue?", "3 bills, none of them overdue: Acme"),
         ("What do I owe to Zenith?", "3 bills, 1 of them 'Zenith': Zenith, 30.00 EUR"),
         ("What do I owe to Nobody Ltd?", "3 bills, none of them 'Nobody Ltd': Acme"),
+        ("Which bills aren't from Acme?", "3 bills, 1 of them not 'Acme': Zenith, 30.00 EUR"),
+        ("Which bills are not from Nobody Ltd?", "3 bills: Acme"),
         ("Do I have bills?", "Yes, 3 bills: "),
         ("Do I have vegetarian bills?", "3 bills: "),
         ("Show the bills of next week", "3 bills: "),
