@@ -115,9 +115,25 @@ def make_cards(
 
 
 def probes_of(tools: Iterable[Tool]) -> frozenset[str]:
-    """The names of tools that others declare as the probe of their compensation."""
-    found = (tool.compensation.probe for tool in tools if tool.compensation)
-    return frozenset(probe.tool for probe in found if probe)
+    """The names of tools that are only good as the probe of others' compensation.
+
+    What can be called without that reference, and takes something else too, a person may want.
+    """
+    by_name = {tool.name: tool for tool in tools}
+    found = [t.compensation.probe for t in by_name.values() if t.compensation]
+    referred: dict[str, set[str]] = defaultdict(set)
+    for probe in filter(None, found):
+        referred[probe.tool] |= {*probe.arguments}
+    return frozenset(n for n, args in referred.items() if _only_refers(by_name.get(n), args))
+
+
+def _only_refers(tool: Tool | None, references: Collection[str]) -> bool:
+    """Whether nothing can be asked of a tool but by these references."""
+    return (
+        tool is None
+        or {*tool.properties} <= {*references}
+        or bool({*_required(tool)} & {*references})
+    )
 
 
 def own_views_of(tools: Iterable[Tool]) -> frozenset[str]:

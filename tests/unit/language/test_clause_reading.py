@@ -30,6 +30,9 @@ from orchestrator.language.intent import Action
         ("call the office", "call", Action.SEND, ("office",)),
         ("e-mail the report to Bob", "email", Action.SEND, ("report",)),
         ("bin the draft", "bin", Action.CANCEL, ("draft",)),
+        ("open an account for Ada", "open", Action.CREATE, ("account",)),
+        ("please open a ticket about it", "open", Action.CREATE, ("ticket",)),
+        ("open the ticket", "open", Action.READ, ("ticket",)),
     ],
 )
 def test_a_clause_has_a_verb_its_class_and_objects(
