@@ -8,6 +8,7 @@ import pytest
 from orchestrator.catalog.marking import unmarked
 from orchestrator.catalog.overlay import apply_overlays, parse_overlay
 from orchestrator.catalog.yaml12 import load_yaml
+from orchestrator.core.record import JsonObject
 
 
 def shop(**more: Any) -> dict[str, Any]:
@@ -45,8 +46,8 @@ def test_documents_without_operations_and_none_at_all() -> None:
 @pytest.mark.parametrize("mark", [None, True])
 def test_operations_that_stand_in_another_file_are_counted(mark: bool | None) -> None:
     """A path that refers to another place has the operations of that; the lines mark them there."""
-    item = {"get": {} if mark is None else {"x-orchet-tool": mark}}
-    split = {
+    item: JsonObject = {"get": {} if mark is None else {"x-orchet-tool": mark}}
+    split: JsonObject = {
         "paths": {"/a": {"$ref": "#/x-orchet-files/a.yaml"}},
         "x-orchet-files": {"a.yaml": item},
     }

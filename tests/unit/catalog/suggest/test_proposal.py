@@ -254,7 +254,7 @@ def test_a_description_claims_nothing_of_an_answer_that_is_not_told() -> None:
 
     made = action(propose(document), "find_order")
 
-    assert "Returns" not in made.update["description"]
+    assert "Returns" not in str(made.update["description"])
 
 
 def test_a_summary_is_the_first_sentence_without_markup() -> None:
