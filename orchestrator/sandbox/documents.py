@@ -110,6 +110,33 @@ class Document:
         named = {o.operation_id: self._resource_path(o) for o in creates}
         return {operation_id: path for operation_id, path in named.items() if path}
 
+    def id_schemas(self, operation: ServedOperation) -> tuple[Schema, ...]:
+        """What an id of what a call makes should conform to, and what it has to.
+
+        Paths often ask more of it than the answer says: an id that they refuse names nothing.
+        """
+        return self._id_schemas[operation.operation_id]
+
+    @cached_property
+    def _id_schemas(self) -> dict[str, tuple[Schema, ...]]:
+        asked = {
+            o.place.things: parameter.schema
+            for o in sorted(self.operations, key=lambda o: o.method == "delete")
+            for parameter in o.parameters
+            if o.place is not None
+            and o.place.position is Position.ONE
+            and (parameter.location, parameter.name) == ("path", o.place.parameter)
+        }
+        return {o.operation_id: self._ids_of(o, asked) for o in self.operations if o.is_writing}
+
+    def _ids_of(
+        self, operation: ServedOperation, asked: Mapping[str, Schema]
+    ) -> tuple[Schema, ...]:
+        named = self.resource_ids.get(operation.operation_id, UNNAMED)
+        own = self.book.properties(self.thing_schema(operation)).get(named) or {"type": "string"}
+        more = asked.get(operation.place.things) if operation.place is not None else None
+        return ({"allOf": [more, own]}, own) if more else (own,)
+
     def kind_place(self, operation: ServedOperation) -> ThingPlace | None:
         """The place of an operation whose things another operation makes, or hands out."""
         place = operation.place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -182,15 +183,22 @@ class Provider:
             raise RequestRefused(call.operation.refusal(409, 422), detail)
 
     def _fresh_id(self, call: Call, named: str) -> str | int:
-        thing = self._document.thing_schema(call.operation)
-        schema = self._document.book.properties(thing).get(named, {})
         count = self._store.count()
         for number in range(count, count + _IDS):
-            rng = Random(f"{self._seed}:{call.operation.operation_id}:{number}")
-            made = self._compose.make.identifier(schema or {"type": "string"}, rng, name=named)
+            made = self._made_id(
+                call.operation, f"{self._seed}:{call.operation.operation_id}:{number}"
+            )
             if self._store.resource(named, str(made)) is None:
                 return made
         raise UnsupportedSchema(f"every {named!r} that its schema allows is taken already")
+
+    def _made_id(self, operation: ServedOperation, seed: str) -> str | int:
+        named = self._document.resource_ids.get(operation.operation_id, UNNAMED)
+        *wished, least = self._document.id_schemas(operation)
+        for schema in wished:
+            with suppress(UnsupportedSchema):
+                return self._compose.make.identifier(schema, Random(seed), name=named)
+        return self._compose.make.identifier(least, Random(seed), name=named)
 
     def _due(
         self, schema: Schema, hints: Mapping[str, Any], parents: Mapping[str, Any]

@@ -10,6 +10,7 @@ from orchestrator.chaos.verdicts.report import PARKS, Flaw
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.messages.mission import MissionResult
 from orchestrator.saga.ledger import Obligation, ObligationState
+from orchestrator.saga.outcome import TransportFault
 
 _LEFT = {
     "stands": "what {} made still stands",
@@ -23,6 +24,7 @@ _NOT_JUDGED = (
     "nothing is said of the pair: where the document asks more of an input than its schema says, "
     "give the input an example; else the sandbox is at fault, so tell its makers"
 )
+_AGAIN = "nothing is said of the pair: this machine was too busy to send it in time; run it again"
 _FILL = (
     "fill every required input of the cancel by x-orchet-compensation-args, from $request where "
     "the answer may be missing"
@@ -110,7 +112,7 @@ def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
         refusal = _refusal(trial.result)
         yield Flaw(
             why=f"the made-up call of {trial.tool.name} did not take effect: {refusal}",
-            mend=_NOT_JUDGED,
+            mend=_AGAIN if TransportFault.DEADLINE_BEFORE_SENDING in refusal else _NOT_JUDGED,
         )
         return
     if obligation.is_live:

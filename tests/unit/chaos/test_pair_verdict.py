@@ -1,5 +1,7 @@
 """What a trial of a pair is told: why it does not hold, and how to mend it."""
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
@@ -7,6 +9,7 @@ from orchestrator.chaos.scenarios.pair_cases import PairCase, faults_of
 from orchestrator.chaos.verdicts.pair_verdict import Trial, flaws_of_contract, flaws_of_trial
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.outcome import TransportFault
 from orchestrator.testing import fake_obligation, fake_tool
 
 DROP = fake_tool("drop", effect=Effect.CANCEL)
@@ -58,6 +61,18 @@ def test_a_cancel_fed_from_a_lost_answer_is_told() -> None:
     assert "needs something of the answer, and no probe" in flaw.why
     assert "client reference" in flaw.mend
     assert "probe" in flaw.mend
+
+
+def test_a_call_that_was_never_sent_says_nothing_of_the_document() -> None:
+    """A machine with other work to do is no reason to ask for examples."""
+    late = trial(ObligationState.VOID, case=PairCase.TOO_LATE, made=0)
+    assert late.result is not None
+    error = f"book: {TransportFault.DEADLINE_BEFORE_SENDING} (3 s)"
+    unsent = replace(late, result=late.result.model_copy(update={"error": error}))
+
+    (flaw,) = flaws_of_trial(unsent)
+
+    assert "run it again" in flaw.mend
 
 
 def test_a_cancel_that_is_not_repeatable_is_told_so() -> None:

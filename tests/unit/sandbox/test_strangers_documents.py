@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -158,6 +159,20 @@ async def test_a_discriminator_is_what_the_alternatives_say_themselves(open_app:
         found = (await http.get("/desk/door")).json()
 
     assert found["state"]["kind"] in ("openstate", "shutstate")
+
+
+async def test_an_id_is_one_that_the_paths_take(open_app: Opener) -> None:
+    """Though the answer says less of it: a cancel that is checked before it is sent needs it."""
+    document = desk()
+    format_of_key = {**KEY, "schema": {"type": "string", "format": "uuid"}}
+    document["paths"]["/tickets/{key}"]["parameters"] = [format_of_key]
+
+    async with open_app(documents={"desk": document}) as http:
+        made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
+        ended = await http.delete(f"/desk/tickets/{made['id']}")
+
+    assert str(UUID(made["id"])) == made["id"]
+    assert ended.status_code == 204
 
 
 async def test_what_has_parts_is_no_id(open_app: Opener) -> None:
