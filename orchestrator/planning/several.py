@@ -26,10 +26,12 @@ _BOTH: Final = re.compile(
 _ON_WHAT_IS: Final = frozenset({Action.CANCEL, Action.UPDATE, Action.PAY})
 """What is done to things that there are."""
 _ADVICE: Final = re.compile(
-    r"\s*(?:so\s+|and\s+|but\s+)?(?:should|shall|must|ought)(?:n['\u2019]t)?\s+(?:i|we)\b", re.IGNORECASE
+    r"\s*(?:so\s+|and\s+|but\s+)?(?:should|shall|must|ought)(?:n['\u2019]t)?\s+(?:i|we)\b",
+    re.IGNORECASE,
 )
 _PERMISSION: Final = re.compile(
-    r"\s*(?:so\s+|and\s+|but\s+)?(?:can|could|may|might)(?:n['\u2019]t)?\s+(?:i|we)\b", re.IGNORECASE
+    r"\s*(?:so\s+|and\s+|but\s+)?(?:can|could|may|might)(?:n['\u2019]t)?\s+(?:i|we)\b",
+    re.IGNORECASE,
 )
 _LISTED: Final = {
     "date": lexicon.DATE,
