@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from orchestrator.language import lexicon
+from orchestrator.language.clauses import split_clauses
+from orchestrator.language.coordination import coordinated
 from orchestrator.language.corrections import corrected
 from orchestrator.language.said import is_within, quoted_spans
 from orchestrator.language.slots import read_slots
@@ -30,6 +32,11 @@ _ORDERED: Final = re.compile(
 _ANOTHER: Final = re.compile(
     r"(?:\band|,|;)\s+(?:(?:\S+\s+){1,5}(?:to|in|for)\s+|[a-z]+\s+)?$", re.IGNORECASE
 )
+_ONE_BY_ONE: Final = re.compile(
+    r"\b(?:first|former|one)\b.*\b(?:second|latter|other)\b|\brespectively\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What tells several apart: "the first about the budget, the second about the venue"."""
 _LONGEST_SHOWN: Final = 200
 
 
@@ -64,8 +71,16 @@ def _holds_more(value: str, parameter: Parameter, call: TakenCall) -> str:
         other := next((word for word in named if _begins(word, value)), "")
     ) and other not in before:
         return f"what may be the {other}"
+    if _ONE_BY_ONE.search(value) and _is_for_several(value, goal):
+        return "what may be a text for each of several"
     ordered = _ORDERED.search(value)
     return f"what may be an order, {ordered.group()!r}" if ordered else _addressee(value)
+
+
+def _is_for_several(value: str, goal: str) -> bool:
+    """Whether what is written stands in a clause that asks for the same of several."""
+    clauses = (clause for clause in split_clauses(goal) if value in clause)
+    return any(coordinated(clause) is not None for clause in clauses)
 
 
 def _begins(word: str, text: str) -> bool:

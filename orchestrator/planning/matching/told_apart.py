@@ -22,7 +22,7 @@ from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.matching.taken import Link, TakenCall, filters_of
 from orchestrator.planning.matching.value_forms import scalars
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.tool_words import vocabulary
+from orchestrator.planning.rules.tool_words import own_words, vocabulary
 
 _OPENING: Final = frozenset(map(stem, lexicon.CONNECTING | lexicon.START | lexicon.END))
 """Stems of words that say nothing but what follows."""
@@ -35,7 +35,7 @@ def tells_another(said: Said, text: str, call: TakenCall) -> bool:
     wanted = [stem for stem in said.stems if stem not in dull and stem not in own]
     if any(_is_choice(stem, call) or _is_of_others(stem, call) for stem in wanted):
         return True
-    known = {*_preferences(), *_vocabulary(call), *_words_of_place(text)}
+    known = {*_preferences(), *_known_words(said, call), *_words_of_place(text)}
     strange = [s for s in wanted if s not in known and known.isdisjoint(synonyms_of(s))]
     if _introduced(strange, said, text).issuperset(strange):
         return False
@@ -74,9 +74,16 @@ def _words_of_place(text: str) -> frozenset[str]:
     return frozenset(content_stems(place.said)) if place is not None else frozenset()
 
 
-def _vocabulary(call: TakenCall) -> set[str]:
+def _known_words(said: Said, call: TakenCall) -> set[str]:
+    """Stems of the words in which the tools of a call speak of themselves.
+
+    What is there already and is called by a word of an example alone, as "the budget", is told by
+    that word.
+    """
     finders = [link.finder for link in call.links if link.finder is not None]
-    return set().union(*map(vocabulary, (call.tool, *finders)))
+    own: set[str] = set().union(*map(own_words, (call.tool, *finders)))
+    is_example = bool(call.links) and own.isdisjoint(said.stems)
+    return own if is_example else own.union(*map(vocabulary, (call.tool, *finders)))
 
 
 @cache

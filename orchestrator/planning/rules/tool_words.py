@@ -22,9 +22,17 @@ _MATTER = re.compile(r"\s(?:that|saying|to\s+[a-z]+)\s|:\s", re.IGNORECASE)
 
 def vocabulary(tool: Tool) -> set[str]:
     """Stems of the words in which a tool speaks of itself."""
+    return own_words(tool) | set(content_stems(" ".join((*tool.intent_tags, *tool.examples))))
+
+
+def own_words(tool: Tool) -> set[str]:
+    """Stems of the words that say what a tool does and takes.
+
+    An example tells of things that people ask for: "the budget" is one file, and not another.
+    """
     told = [str(schema.get("description", "")) for schema in tool.properties.values()]
-    texts = (tool.name, tool.domain, tool.summary, tool.description, *tool.intent_tags)
-    return set(content_stems(" ".join((*texts, *tool.examples, *tool.properties, *told))))
+    texts = (tool.name, tool.domain, tool.summary, tool.description)
+    return set(content_stems(" ".join((*texts, *tool.properties, *told))))
 
 
 def generic_words(tool: Tool) -> frozenset[str]:

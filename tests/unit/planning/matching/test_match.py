@@ -309,6 +309,15 @@ def test_words_that_no_tool_speaks_of_and_nothing_bears_are_asked_about(
     assert asked_about(rooms(take, said, room(1, "Turin"))) == [left]
 
 
+def test_a_word_of_an_example_tells_things_apart(take: Take) -> None:
+    """What people may say to a tool names things of theirs, and not what the tool deals in."""
+    tool = TAKE_ROOM.model_copy(update={"examples": ("take the penthouse",)})
+    found: JsonObject = {"found": [room(1, "Turin")]}
+    call = take(tool, {"room_id": 1}, "take the penthouse in Turin", (FIND_ROOMS, {}, found))
+
+    assert "penthouse" in " ".join(asked_about(call))
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -369,6 +378,16 @@ def test_an_address_that_bears_the_name_is_the_person(take: Take) -> None:
     """Nobody is asked whether anna@example.com is Anna."""
     assert doubts_of(note(take, "send Anna a note saying hello", "anna@example.com")) == ()
     assert asked_about(note(take, "send Anna a note saying hello", "bo@example.com")) == ["Anna"]
+
+
+def test_a_text_that_tells_several_apart_is_shown(take: Take) -> None:
+    """Each of them is to be told another thing."""
+    text = "the first about rent, the second about heat"
+    both = f"send notes to anna@example.com and bo@example.com: {text}"
+
+    assert "body" in asked_about(note(take, both, "anna@example.com", text))
+    one = f"send a note to anna@example.com: {text}"
+    assert asked_about(note(take, one, "anna@example.com", text)) == []
 
 
 def test_an_address_that_a_person_gave_is_the_person(take: Take) -> None:
