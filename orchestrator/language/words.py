@@ -151,12 +151,13 @@ def verb_named(name: str, summary: str, *, but: str, method: str) -> tuple[str, 
     """
     domain = set(content_stems(but))
     words = [word for word in tokens(name) if stem(word) not in domain] or tokens(name)
-    if len(words) > 1 and words[0] == method.lower():
+    first = next(iter(tokens(summary)), "")
+    is_told = action_of_stem(stem(first)) is not Action.UNKNOWN
+    if words[:1] == [method.lower()] and (len(words) > 1 or is_told):
         words = words[1:]
     if words and is_verb(words[0]):
         return words[0], action_of(words[0])
-    first = next(iter(tokens(summary)), "")
-    if action_of_stem(stem(first)) is not Action.UNKNOWN:
+    if is_told:
         return first, action_of_stem(stem(first))
     for word in words[1:]:
         if is_verb(word) and (word not in NOUN_LIKE_VERBS or len(words) == 2):

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from pydantic import JsonValue
+
 from orchestrator.language import lexicon
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.word_lists import WordLists
@@ -42,6 +44,23 @@ def filled(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> Map
             used.add((one.kind, best[1].name))
         found[one.position] = where[value]
     return found
+
+
+def texts_too_many(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> frozenset[int]:
+    """The positions of texts that no input is left for: one takes one, a list takes any number."""
+    known = tuple(inputs)
+    if any(p.element is not None for _, p in known):
+        return frozenset()
+    found: dict[JsonValue, list[int]] = {}
+    free: set[str] = set()
+    for one in said:
+        if one.is_text and isinstance(one.value, str):
+            found.setdefault(one.value, []).append(one.position)
+            free.update(where for where, p in known if takes(one, p))
+    if not free:
+        return frozenset()  # each is left over for want of any
+    beyond = list(found.values())[len(free) :]
+    return frozenset(position for positions in beyond for position in positions)
 
 
 def _fits(said: Said, parameter: Parameter) -> bool:

@@ -16,7 +16,7 @@ from orchestrator.language.intent import Action, Slot
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import QUESTION_WORDS, is_verb, name_stems, stem, tokens
-from orchestrator.planning.accounting.filling import filled
+from orchestrator.planning.accounting.filling import filled, texts_too_many
 from orchestrator.planning.accounting.grounds import explained, spoken_of, takes, unexplained
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import RELATIVE, Said
@@ -36,6 +36,12 @@ _FEATURE: Final = re.compile(
 _DONE_TO: Final = re.compile(r"\s+(?:my|our|the|an?|him|her|them|it)\b", re.IGNORECASE)
 _SPELT_OUT: Final = re.compile(r":\s|\b(?:about|called|titled|named)\s", re.IGNORECASE)
 """What follows is written as it is said."""
+_ANOTHER_NAMED: Final = re.compile(
+    r"(?:,|\b(?:and|plus)|&)\s+(?:(?:also|then)\s+)?(?:an?|another|one)\s+(?:[\w-]+\s+){1,3}?"
+    r"(?:called|titled|named)\s",
+    re.IGNORECASE,
+)
+"""What follows is the name of another thing than the one that was named before."""
 _KNOWN_ALREADY: Final = re.compile(
     r"\b(?:the|my|our|your|his|her|their|this|that|these|those)\s+(?:[\w-]+\s+){0,3}$",
     re.IGNORECASE,
@@ -64,6 +70,8 @@ class Taken:
     """Where its first time of day stands."""
     is_one_leg: bool = False
     """Whether a single leg does all that it orders."""
+    too_many: frozenset[int] = frozenset()
+    """Where texts stand that no input is left for."""
 
     @classmethod
     def of(
@@ -79,13 +87,21 @@ class Taken:
         stated = tuple(said)
         times = (one.position for one in stated if one.kind == "time")
         values = filled(stated, path.grounds.inputs)
-        return cls(clause, path, order, values, next(times, -1), is_one_leg)
+        repeats = order is not None and order.count > 1
+        too_many = () if repeats else texts_too_many(stated, path.grounds.inputs)
+        first = next(times, -1)
+        return cls(clause, path, order, values, first, is_one_leg, frozenset(too_many))
 
     def use(self, said: Said) -> str:
         """As what it takes a thing up; empty when it does not."""
         if said.hint == RELATIVE:
             return ""
-        if self.path.writes is not None and _SPELT_OUT.search(self.clause.text[: said.position]):
+        if said.position in self.too_many:
+            return self._as_found(said)
+        before = self.clause.text[: said.position]
+        if self.path.writes is not None and (spelt := _SPELT_OUT.search(before)):
+            if said.kind in _WORDS and _ANOTHER_NAMED.search(before, spelt.end()):
+                return ""
             return self.values.get(said.position) or self._as_written(said, self.path.writes)
         match said.kind:
             case "verb":

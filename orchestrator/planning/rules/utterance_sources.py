@@ -219,7 +219,9 @@ def _identifiers(
 def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     stems = {stem(word) for word in parameter.words}
     quoted = utterance.of("quoted")
-    named = [s.value for s in (*quoted, *utterance.of("name")) if stem(s.hint) in stems]
+    # "a board called Launch": that is the name of what is made, and no part of something else.
+    wanted = stems | _NAMED_SO if parameter.words in _NAMES else stems
+    named = [s.value for s in (*quoted, *utterance.of("name")) if stem(s.hint) in wanted]
     written = [s.value for s in utterance.of("identifier") if _FILE_NAME.search(str(s.value))]
     files = written if {"file", "name"} <= set(parameter.words) else []
     return [*files, *named, *(slot.value for slot in quoted)]
@@ -233,6 +235,9 @@ def _lists(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     values = [v for v in read(element, utterance, draft) if element.accepts(v)]
     return [values] if values else []
 
+
+_NAMES: Final = frozenset({("name",), ("title",)})
+_NAMED_SO: Final = frozenset(map(stem, ("called", "named", "titled")))
 
 _READERS: Final[Mapping[Kind, Callable[[Parameter, Utterance, ArgumentDraft], list[JsonValue]]]] = {
     Kind.DATE: _dates,

@@ -11,6 +11,7 @@ from orchestrator.language.words import (
     is_verb,
     stem,
     tokens,
+    verb_named,
 )
 
 
@@ -74,3 +75,17 @@ def test_noun_like_verbs_are_verbs() -> None:
 def test_reading_is_no_side_effect() -> None:
     """Finding and reading never count as leaving a trace."""
     assert SIDE_EFFECT_ACTIONS.isdisjoint({Action.READ, Action.SEARCH, Action.UNKNOWN})
+
+
+@pytest.mark.parametrize(
+    ("name", "summary", "verb"),
+    [
+        ("post_members", "Add member", "add"),
+        ("post_members", "Members", "post"),
+    ],
+)
+def test_a_name_made_of_method_and_path_says_no_verb_where_the_summary_does(
+    name: str, summary: str, verb: str
+) -> None:
+    """`post_members` is how HTTP puts it; people say what the summary says."""
+    assert verb_named(name, summary, but="members", method="POST")[0] == verb

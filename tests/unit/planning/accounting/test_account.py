@@ -10,8 +10,9 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.messages.plan_answers import asks_first
 from orchestrator.planning.accounting.account import with_account
+from orchestrator.planning.accounting.grounds import takes
 from orchestrator.planning.accounting.paths import Path
-from orchestrator.planning.accounting.things_said import things_said
+from orchestrator.planning.accounting.things_said import Said, things_said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.orders import with_orders
@@ -203,6 +204,33 @@ def test_a_tool_that_does_another_deed_is_asked_about(shipped: Catalog) -> None:
     path = Path((shipped.tool("expense_file_report"),))
     said = things_said(goal, now=NOW)
     assert Taken.of(read_clause(goal), path, order, said).use(said[0]) == ""
+
+
+def test_one_input_takes_one_text(shipped: Catalog) -> None:
+    """Three things are not made by making one: what no input is left for is left over."""
+    goal = 'Upload a "Red", then a "Green" in it, then a "Blue" and a "Grey" in that'
+    taken, said = uploading(shipped, goal)
+    texts = [one for one in said if one.is_text]
+    free = [p for _, p in taken.path.grounds.inputs if any(takes(one, p) for one in texts)]
+
+    assert [bool(taken.use(one)) for one in texts] == [n < len(free) for n in range(4)]
+    assert 0 < len(free) < len(texts)
+
+
+def test_the_name_of_another_thing_is_no_part_of_a_name(shipped: Catalog) -> None:
+    """What stands behind a first name is written as it is said, up to the next thing."""
+    taken, said = uploading(shipped, "Upload a note named Ops, a chart named Launch in it")
+
+    used = {one.text: taken.use(one) for one in said}
+    assert used["Ops"]
+    assert not used["Launch"]
+
+
+def uploading(shipped: Catalog, goal: str) -> tuple[Taken, tuple[Said, ...]]:
+    tool = shipped.tool("file_upload_file")
+    said = things_said(goal, now=NOW)
+    order = Order(clause=goal, tools=(tool.name,))
+    return Taken.of(read_clause(goal), Path((tool,)), order, said), said
 
 
 @pytest.mark.parametrize("goal", READING)

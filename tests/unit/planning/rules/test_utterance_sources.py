@@ -204,3 +204,11 @@ def test_value_that_the_schema_refuses_is_not_taken() -> None:
     code: JsonObject = {"type": "string", "pattern": "^[A-Z]{3}$"}
 
     assert stated("fly to Lisbon", inputs(destination=code)) == {}
+
+
+@pytest.mark.parametrize("word", ["called", "named", "titled"])
+def test_what_a_thing_is_called_is_its_name(word: str) -> None:
+    """An input that is the name of the thing takes it; one that names something else does not."""
+    text = f"Create a workspace {word} Ops"
+    assert stated(text, inputs(name=STRING)) == {"name": "Ops"}
+    assert stated(text, inputs(owner_name=STRING)) == {} or word == "named"
