@@ -312,8 +312,10 @@ def test_words_that_no_tool_speaks_of_and_nothing_bears_are_asked_about(
 def test_a_word_of_an_example_tells_things_apart(take: Take) -> None:
     """What people may say to a tool names things of theirs, and not what the tool deals in."""
     tool = TAKE_ROOM.model_copy(update={"examples": ("take the penthouse",)})
-    found: JsonObject = {"found": [room(1, "Turin")]}
-    call = take(tool, {"room_id": 1}, "take the penthouse in Turin", (FIND_ROOMS, {}, found))
+    taken = room(1, "Turin")
+    wanted: JsonObject = {"room_id": taken["room_id"]}
+    found: JsonObject = {"found": [taken]}
+    call = take(tool, wanted, "take the penthouse in Turin", (FIND_ROOMS, {}, found))
 
     assert "penthouse" in " ".join(asked_about(call))
 
