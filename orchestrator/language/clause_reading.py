@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from orchestrator.language.clauses import MATTER, SUBJECT, without_lead
+from orchestrator.language.clauses import MATTER, SUBJECT, begins_request, without_lead
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -45,6 +45,7 @@ _SAYING: Final = re.compile(
     r"(?P<what>line|note|shout|heads[-\s]up|e-?mail|message|text|ping)\b",
     re.IGNORECASE,
 )
+_ON_A_PRONOUN: Final = re.compile(r"\s*[a-z]+\s+(?:it|them|everything|nothing)\b", re.IGNORECASE)
 _TO_ME: Final = re.compile(r"let\s+(?:me|us)\s+know\b", re.IGNORECASE)
 _NOTES: Final = frozenset(_LISTS.lines("notes"))
 # "Remind me to pay the bill", "ask Bob to book a room": what somebody is told to do is said.
@@ -90,6 +91,17 @@ class ClauseReading:
     def asks_side_effect(self) -> bool:
         """Whether the clause orders something that leaves a trace at a provider."""
         return not self.is_negated and self.action in SIDE_EFFECT_ACTIONS
+
+
+def tells_what_to_do(text: str, *, verbs: frozenset[str] = frozenset()) -> bool:
+    """Whether a part of a request has a verb of its own: "let Ana know", "keep it".
+
+    One that has none goes on with the verb before it: "book a flight, and a hotel in Rome".
+    """
+    if begins_request(text, verbs=verbs, firm=True) or _ON_A_PRONOUN.match(text):
+        return True
+    reading = read_clause(text, verbs=verbs)
+    return bool(reading.verb) and reading.action is not Action.UNKNOWN
 
 
 @lru_cache(maxsize=_CLAUSES_KEPT)

@@ -6,6 +6,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
+from orchestrator.language.periods import period_in
 from orchestrator.language.slots import find_slots
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, content_stems, tokens
@@ -48,7 +49,9 @@ def question_about(left: Sequence[str], context: StepContext) -> AskUser | None:
 
 def _is_narrowed(order: Order, context: StepContext) -> bool:
     values = {slot.kind for slot in find_slots(order.clause, now=context.now)}
-    return bool(values & _NARROWING) or not _NEGATIONS.isdisjoint(tokens(order.clause))
+    if values & _NARROWING or period_in(order.clause, now=context.now):
+        return True
+    return not _NEGATIONS.isdisjoint(tokens(order.clause))
 
 
 def _left(order: Order, context: StepContext) -> Iterator[JsonObject]:

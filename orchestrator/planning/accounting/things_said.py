@@ -230,8 +230,10 @@ class _Clause:
 
     def _words(self, reading: ClauseReading, taken: Sequence[int]) -> Iterator[Said]:
         """Verb, things and qualities: words beside each other are one thing."""
-        words = (m for m in _WORD.finditer(self.text, self.start, self.end) if not taken[m.start()])
-        kinds = ((_kind(m.group(), reading), m) for m in words)
+        found = _WORD.finditer(self.text, self.start, self.end)
+        words = [match for match in found if not taken[match.start()]]
+        opener = self._opener(words, reading)
+        kinds = (("verb" if m is opener else _kind(m.group(), reading), m) for m in words)
         run: list[tuple[MentionKind, re.Match[str]]] = []
         for kind, match in kinds:
             if kind is None:
@@ -242,6 +244,14 @@ class _Clause:
             run.append((kind, match))
         if run:
             yield self._joined(run)
+
+    def _opener(
+        self, words: Sequence[re.Match[str]], reading: ClauseReading
+    ) -> re.Match[str] | None:
+        """Where a verb of several words begins: "let Bob know" notifies."""
+        if not reading.verb or reading.verb in tokens(self.text[self.start : self.end]):
+            return None
+        return next((m for m in words if m.group().lower() not in _COURTESIES), None)
 
     def _touch(self, one: re.Match[str], two: re.Match[str]) -> bool:
         return bool(_GAP.fullmatch(self.text, one.end(), two.start()))

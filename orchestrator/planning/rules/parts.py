@@ -8,8 +8,13 @@ from typing import Final
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
-from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
-from orchestrator.language.clauses import begins_request, without_lead
+from orchestrator.language.clause_reading import (
+    ClauseReading,
+    matter_start,
+    read_clause,
+    tells_what_to_do,
+)
+from orchestrator.language.clauses import without_lead
 from orchestrator.language.goal_text import Governed
 from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems, tokens
@@ -122,7 +127,7 @@ def apart(clauses: Iterable[Clause], text: str, starts: Collection[int]) -> Iter
             first, rest = text[begun.start : cut], text[cut : clause.end]
             kept = _JOINED.sub("", first)
             verb = read_clause(kept).verb
-            bare = rest if begins_request(rest, firm=True) or not verb else f"{verb} {rest}"
+            bare = rest if not verb or tells_what_to_do(rest) else f"{verb} {rest}"
             yield replace(begun, text=kept, end=begun.start + len(kept))
             begun = Clause(bare, cut, clause.end, first[len(kept) :])
         yield begun

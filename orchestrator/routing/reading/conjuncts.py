@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.clause_reading import read_clause, tells_what_to_do
 from orchestrator.language.clauses import begins_request, clause_spans, joints
 from orchestrator.language.coordination import joined_spans
 from orchestrator.language.intent import Action, Slot
@@ -109,7 +109,7 @@ class Conjuncts:
             piece, between, last = text[start:end], text[last:start], end
             if not _SENTENCE.isdisjoint(between):
                 order = ""
-            if begins_request(piece, verbs=self._verbs, firm=True):
+            if tells_what_to_do(piece, verbs=self._verbs):
                 reading = read_clause(piece, verbs=self._verbs)
                 order = reading.verb if reading.asks_side_effect else ""
             elif order and self._is_done_to(order, piece):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.clause_reading import read_clause, tells_what_to_do
 from orchestrator.language.intent import Action
 
 
@@ -70,3 +70,19 @@ def test_what_somebody_is_told_to_do_is_said_and_not_ordered(
 
     assert reading.action is Action.SEND
     assert set(reading.stems) == set(stems)
+
+
+@pytest.mark.parametrize(
+    ("text", "has_verb"),
+    [
+        ("let Ana know the price", True),
+        ("keep it", True),
+        ("send Bob the price", True),
+        ("a table for two", False),
+        ("two in Milan", False),
+        ("the cheapest one in Rome", False),
+    ],
+)
+def test_what_has_a_verb_of_its_own_goes_on_with_no_other(text: str, has_verb: bool) -> None:
+    """Of "book a room and let Ana know" one part books."""
+    assert tells_what_to_do(text) is has_verb

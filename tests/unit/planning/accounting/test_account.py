@@ -80,6 +80,7 @@ DOUBTFUL = (
     ("can you pay invoices?", "pay invoices"),
     ("Cancel one of my two cars", "of my two cars"),
     ("Send flowers to my mother", "flowers"),
+    ("Rent a car in Porto from 12 to 14 December and let Bob know", "let"),
     ("Book a table in Oslo on 2026-12-04 or 2026-12-05 for two at 19:00", "2026-12-05"),
     (
         "My budget is 300 EUR. Book a flight from Berlin to Rome on 2026-12-03",
