@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import anyio
 import httpx
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from orchestrator.proxy.pruners import warm_up
 from orchestrator.proxy.report_page import report_page
@@ -175,7 +177,7 @@ async def _forward(
         proxy.pruner.learn(pruned, reader)
         proxy.seen(Exchange(pruned, tuple(reader.called), overhead))
 
-    return _streamed(answer, told, reader=reader, over=over)
+    return _PassedAnswer(answer, told, reader, over)
 
 
 async def _passed(
@@ -186,7 +188,7 @@ async def _passed(
     url = proxy.upstream.url(target)
     sent = request_of(proxy.client, method, url, headers, content)
     answer = await _sent(proxy, None, sent, None, {})
-    return _streamed(answer, {}) if isinstance(answer, httpx.Response) else answer
+    return _PassedAnswer(answer, {}) if isinstance(answer, httpx.Response) else answer
 
 
 async def _sent(
@@ -225,29 +227,38 @@ async def _left(request: Request) -> None:
         continue
 
 
-def _streamed(
-    answer: httpx.Response,
-    told: Mapping[str, str],
-    *,
-    reader: AnswerReader | None = None,
-    over: Callable[[], None] = lambda: None,
-) -> Response:
+class _PassedAnswer(StreamingResponse):
     """An answer byte for byte as it comes; the next piece is taken when this one has gone on."""
 
-    async def pieces() -> AsyncIterator[bytes]:
-        try:
-            async for piece in answer.aiter_raw():
-                yield piece
-                if reader:
-                    reader.feed(piece)
-        finally:
-            await answer.aclose()
-            over()
+    def __init__(
+        self,
+        answer: httpx.Response,
+        told: Mapping[str, str],
+        reader: AnswerReader | None = None,
+        over: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(self._pieces(answer, reader), status_code=answer.status_code)
+        kept = [*answer_headers(answer.headers.multi_items()), *told.items()]
+        self.raw_headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in kept]
+        self._answer = answer
+        self._over = over
 
-    response = StreamingResponse(pieces(), status_code=answer.status_code)
-    kept = [*answer_headers(answer.headers.multi_items()), *told.items()]
-    response.raw_headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in kept]
-    return response
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; whether it ended, failed or nobody reads on, the provider's end is closed."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            # A caller that goes away cancels every await that is not shielded.
+            with anyio.CancelScope(shield=True):
+                await self._answer.aclose()
+            self._over()
+
+    @staticmethod
+    async def _pieces(answer: httpx.Response, reader: AnswerReader | None) -> AsyncIterator[bytes]:
+        async for piece in answer.aiter_raw():
+            yield piece
+            if reader:
+                reader.feed(piece)
 
 
 async def _body(request: Request) -> bytes | AsyncIterator[bytes]:
