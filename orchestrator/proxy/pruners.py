@@ -15,7 +15,7 @@ from orchestrator.pruning.conversation_memory import ConversationMemory
 from orchestrator.pruning.pruner import Pruner
 from orchestrator.pruning.tool_list import ToolLists
 from orchestrator.routing.cards.card_cache import CardCache
-from orchestrator.routing.deadline import PROXY_LIMIT_S
+from orchestrator.routing.deadline import PROXY_LIMIT_S, STEP_LIMIT_S
 from orchestrator.routing.function_routers import FunctionRouters
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
@@ -113,5 +113,10 @@ def prune(
 
 @cache
 def shared_pruner() -> Pruner:
-    """The one of this process for callers that bring none."""
-    return make_pruner(similarity_in_process())
+    """The one of this process for callers that bring none.
+
+    They wait for it in their own process, before a call of seconds: as long as a mission's step.
+    """
+    made = make_pruner(similarity_in_process(), limit_s=STEP_LIMIT_S)
+    warm_up(made)
+    return made

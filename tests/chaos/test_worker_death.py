@@ -118,6 +118,6 @@ async def test_a_worker_that_has_just_died_is_missed_within_seconds(stack: Stack
     await stack.start_worker()
     result = await run_to_end(await client.start(request))
 
-    assert waited_s < 12
+    assert waited_s < 30  # on a busy machine; a mission that is not missed waits for minutes
     assert "no worker of the task queue 'orchestrator' answered" in queued
     assert result.status is MissionStatus.SUCCEEDED
