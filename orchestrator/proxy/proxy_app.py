@@ -103,7 +103,9 @@ def create_proxy(proxy: Proxy) -> Starlette:
 async def _answer(proxy: Proxy, request: Request) -> Response:
     api = api_of(request.url.path) if request.method == "POST" else None
     received = [(name, value) for name, value in request.headers.items()]
-    if proxy.token and not secrets.compare_digest(token_of(received), proxy.token):
+    # As bytes: of texts only ASCII ones can be compared.
+    presented = token_of(received).encode()
+    if proxy.token and not secrets.compare_digest(presented, proxy.token.encode()):
         return _refusal(api, 401, "authentication_error", "the proxy's token is wanted")
     target = _target(request)
     if not target.startswith("/"):
