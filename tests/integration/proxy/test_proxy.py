@@ -276,6 +276,9 @@ async def test_a_key_of_the_proxy_is_sent_to_the_provider_alone(
             await openai_client(url).models.list()
         with pytest.raises(anthropic.AuthenticationError, match="the proxy's token is wanted"):
             await anthropic_client(url).models.list()
+        async with httpx.AsyncClient() as client:
+            foreign = await client.get(f"{url}/v1/models", headers={b"x-api-key": b"m\xefne"})
+        assert foreign.status_code == 401
         assert not model.received
         await (
             openai_client(url)
