@@ -81,7 +81,11 @@ async def waits_for_rollback(client: Client, mission_id: str) -> bool:
 
 
 async def _check_waits(client: Client, mission_id: str) -> None:
-    if not await waits_for_rollback(client, mission_id):
+    if await waits_for_rollback(client, mission_id):
+        return
+    # It may have ended between its description and its answer.
+    mission = await described_mission(client, mission_id)
+    if mission is not None and mission.status is WorkflowExecutionStatus.RUNNING:
         raise MissionStillRuns(mission_id)
 
 

@@ -186,3 +186,22 @@ async def test_the_legs_of_a_mission_under_way_are_left_alone() -> None:
 
     assert not leg.is_cancelled
     assert not refused.value.retryable
+
+
+async def test_a_mission_that_ends_while_it_is_asked_is_read_as_over() -> None:
+    """It was described as running, and answers with its end: nothing is refused for that."""
+    ended = MissionResult(mission_id="trip", goal="a trip", status=MissionStatus.PARKED)
+
+    class Ending(Workflow):
+        async def query(self, name: str, **options: Any) -> Any:
+            self._told.status = WorkflowExecutionStatus.FAILED
+            return ended if name == names.RESULT_QUERY else ["1-trip"]
+
+    mission = Ending(
+        WorkflowExecutionStatus.RUNNING, None, kind=names.MISSION_WORKFLOW, parent=None
+    )
+    leg = Workflow(WorkflowExecutionStatus.FAILED, leg_result(LegStatus.FAILED))
+
+    (read,), _ = await read_legs(server(trip=mission, **{"trip__1-trip": leg}), "trip")
+
+    assert read.status is LegStatus.FAILED
