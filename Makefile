@@ -31,7 +31,7 @@ FIND_PYTHON = python=; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-points screenshots bench interop structure lint types lock clean
+.PHONY: help demo dev test chaos chaos-points screenshots bench clients interop structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -70,6 +70,16 @@ screenshots: $(STAMP) ## take the pictures of docs/observing.md anew, by Debian'
 bench: $(STAMP) ## speed, memory and size, measured; BENCH="http routing" chooses
 	$(PY) -m tests.benchmarks $(BENCH)
 
+# Clients that no environment holds together with the tests' own.
+CLIENTS_VENV := build/clients-venv
+CLIENTS_LOCK := tests/integration/proxy/clients.lock
+
+clients: $(STAMP) ## the proxy with LangChain and LiteLLM, its page in Debian's Chromium
+	@$(FIND_PYTHON); "$$python" -m venv --clear $(CLIENTS_VENV)
+	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--only-binary :all: --require-hashes --requirement $(CLIENTS_LOCK)
+	CLIENTS_PYTHON="$(CURDIR)/$(CLIENTS_VENV)/bin/python" $(PY) -m pytest -m clients $(PYTEST_ARGS)
+
 # Node.js and npm bring Prism; DOCS is filled by `python -m tests.interop bring`, or by hand.
 DOCS ?= build/interop/documents
 
@@ -99,6 +109,9 @@ lock: ## rewrite requirements.lock from pyproject.toml; UPGRADE=--upgrade takes 
 		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
 		--custom-compile-command "make lock" --quiet \
 		--output-file tests/screenshots/requirements.lock
+	$(LOCK_VENV)/bin/python -m uv --no-config pip compile --group pyproject.toml:clients \
+		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
+		--custom-compile-command "make lock" --quiet --output-file $(CLIENTS_LOCK)
 	@rm -rf build
 
 clean: ## remove what the other targets made

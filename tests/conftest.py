@@ -25,7 +25,7 @@ from orchestrator.testing.temporal_server import running_temporal
 _TESTS: Final = Path(__file__).parent
 _BIN: Final = Path(sys.executable).parent
 _SUFFIX: Final = ".exe" if os.name == "nt" else ""
-_MARKED_FOLDERS: Final = ("unit", "workflow", "replay", "integration", "chaos", "browser")
+_MARKED_FOLDERS: Final = ("unit", "workflow", "replay", "integration", "chaos")
 _WAITING_FOLDERS: Final = ("integration", "chaos")
 _LONG_FILES: Final = (
     "test_unproved_answers.py",

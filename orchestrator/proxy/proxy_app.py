@@ -39,6 +39,7 @@ MOST_BYTES: Final = 20_000_000
 _MUCH: Final = 1_000_000
 _METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+_TOKEN_WANTED: Final = "the proxy's token is wanted"
 _CLOSED: Final = 499
 """The caller went away; nobody reads this status."""
 
@@ -87,6 +88,9 @@ def create_proxy(proxy: Proxy) -> Starlette:
         return await _answer(proxy, request)
 
     def figures(request: Request) -> Response:
+        if not _is_caller(proxy, token_of(request.headers.items())):
+            asks = {"www-authenticate": 'Basic realm="the token of the proxy, as the password"'}
+            return _refusal(None, 401, "authentication_error", _TOKEN_WANTED, asks)
         usage = proxy.usage()
         if request.url.path.endswith(".json"):
             return JSONResponse(usage.model_dump(mode="json"))
@@ -100,13 +104,17 @@ def create_proxy(proxy: Proxy) -> Starlette:
     return Starlette(routes=routes, lifespan=lifespan)
 
 
+def _is_caller(proxy: Proxy, presented: str) -> bool:
+    """Whether the token is the one that callers present, where one is wanted."""
+    # As bytes: of texts only ASCII ones can be compared.
+    return not proxy.token or secrets.compare_digest(presented.encode(), proxy.token.encode())
+
+
 async def _answer(proxy: Proxy, request: Request) -> Response:
     api = api_of(request.url.path) if request.method == "POST" else None
     received = [(name, value) for name, value in request.headers.items()]
-    # As bytes: of texts only ASCII ones can be compared.
-    presented = token_of(received).encode()
-    if proxy.token and not secrets.compare_digest(presented, proxy.token.encode()):
-        return _refusal(api, 401, "authentication_error", "the proxy's token is wanted")
+    if not _is_caller(proxy, token_of(received)):
+        return _refusal(api, 401, "authentication_error", _TOKEN_WANTED)
     target = _target(request)
     if not target.startswith("/"):
         return _refusal(api, 400, "invalid_request_error", "a path is wanted, not an address")

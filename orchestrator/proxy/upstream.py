@@ -1,5 +1,6 @@
 """The model's provider: where requests go on to, with which headers, and what fails on the way."""
 
+import base64
 from collections.abc import AsyncIterable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -87,8 +88,19 @@ def token_of(received: Iterable[tuple[str, str]]) -> str:
     found = {name.lower(): value for name, value in received}
     for name in _CREDENTIALS:
         if value := found.get(name):
+            kind, _, told = value.partition(" ")
+            if kind.lower() == "basic":
+                return _password(told)
             return value.removeprefix("Bearer ").strip()
     return ""
+
+
+def _password(told: str) -> str:
+    """The password of a browser's basic authentication; empty where there is none."""
+    try:
+        return base64.b64decode(told, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def open_client(timeout_s: float) -> httpx.AsyncClient:

@@ -1,6 +1,10 @@
-"""What docs/proxy.md shows runs, with the clients that it names, through a real proxy."""
+"""What docs/proxy.md shows runs, with the clients that it names, through a real proxy.
+
+Two of the clients have an environment of their own, which `make clients` makes.
+"""
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -9,35 +13,61 @@ from pathlib import Path
 import pytest
 
 from tests.integration.proxy.model_server import ModelServer
+from tests.unit.pruning.test_pruner import CHAT_TOOLS
 
 _ROOT = Path(__file__).parents[3]
 _PAGE = _ROOT / "docs" / "proxy.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", _PAGE.read_text(encoding="utf-8"), re.M | re.S)
 _GIVEN = "from tests.integration.proxy.example_tools import tools, toolsets\n"
+_ELSEWHERE = re.compile("langchain|litellm")
+"""What an example has that runs in the environment of `make clients`."""
+HERE = [example for example in EXAMPLES if not _ELSEWHERE.search(example)]
+THERE = [example for example in EXAMPLES if _ELSEWHERE.search(example)]
 
 
 def test_there_are_examples() -> None:
-    """Of OpenAI's client, of pruning without a proxy in two ways, of two other clients."""
-    assert len(EXAMPLES) == 5
+    """Of OpenAI's client, of pruning without a proxy in two ways, of four other clients."""
+    assert (len(HERE), len(THERE)) == (5, 2)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
+@pytest.mark.parametrize("example", HERE, ids=range(len(HERE)))
 async def test_an_example_runs(example: str, proxy: str, model: ModelServer) -> None:
     """And the model sees one tool of 51, wherever a model is called."""
     model.ends_with = "Rain."
-    code = _GIVEN + example.replace("http://127.0.0.1:8800", proxy)
+
+    said = await _run(sys.executable, _GIVEN + example.replace("http://127.0.0.1:8800", proxy))
+
+    if "8800" in example:
+        assert model.received[0].tools == ["open_meteo_weather"]
+    else:
+        assert said.split() == ["1", "semantic"]
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("example", THERE, ids=range(len(THERE)))
+async def test_an_example_runs_in_its_own_environment(
+    example: str, proxy: str, model: ModelServer
+) -> None:
+    """And the model sees one tool of 51."""
+    given = f"import json\ntools = json.loads({json.dumps(CHAT_TOOLS)!r})\n"
+
+    await _run(
+        os.environ["CLIENTS_PYTHON"], given + example.replace("http://127.0.0.1:8800", proxy)
+    )
+
+    assert [request.tools for request in model.received] == [["open_meteo_weather"]]
+
+
+async def _run(python: str, code: str) -> str:
+    """What a program says that ends well."""
     keys = {"OPENAI_API_KEY": "sk-planted", "ANTHROPIC_API_KEY": "sk-planted"}
     running = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", code),
+        *(python, "-c", code),
         cwd=_ROOT,
         env={**os.environ, **keys},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
     said, errors = await running.communicate()
-
     assert running.returncode == 0, errors.decode()
-    if "8800" in example:
-        assert model.received[0].tools == ["open_meteo_weather"]
-    else:
-        assert said.decode().split() == ["1", "semantic"]
+    return said.decode()

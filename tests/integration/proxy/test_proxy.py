@@ -294,6 +294,12 @@ async def test_a_key_of_the_proxy_is_sent_to_the_provider_alone(
         own = {"x-api-key": "mine", "authorization": ""}
         async with httpx.AsyncClient() as client:
             await client.get(f"{url}/v1/models", headers=own)
+            pages = [
+                await client.get(f"{url}/_orqen", auth=auth)
+                for auth in (None, ("anybody", "yours"), ("anybody", "mine"))
+            ]
+    assert [page.status_code for page in pages] == [401, 401, 200]
+    assert pages[0].headers["www-authenticate"].startswith("Basic")
     assert model.last.headers["x-api-key"] == "sk-upstream"
     assert "mine" not in str(model.last.headers)
 
