@@ -1,0 +1,48 @@
+"""Counting what models take while an activity asks them, so that no failure loses it.
+
+Whoever sends requests counts each where it is answered, before anything can go wrong with the
+answer. The activity around opens the meter, and reads it whatever came of the asking.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from orchestrator.core.budget import Usage
+
+
+class Meter:
+    """What was taken while it was open, and before."""
+
+    def __init__(self, before: Usage, tell: Callable[[Usage], None]) -> None:
+        """Begin with what was taken before; `tell` hears the sum each time it grows."""
+        self._tell = tell
+        self.usage = before
+        self.counted = False
+
+    def count(self, usage: Usage) -> None:
+        """Add what one request took."""
+        self.usage = self.usage.plus(usage)
+        self.counted = True
+        self._tell(self.usage)
+
+
+_OPEN: ContextVar[Meter | None] = ContextVar("open_meter", default=None)
+
+
+def count(usage: Usage) -> None:
+    """Count what one request took; a program that opened no meter counts nothing."""
+    meter = _OPEN.get()
+    if meter is not None:
+        meter.count(usage)
+
+
+@contextmanager
+def open_meter(before: Usage, tell: Callable[[Usage], None]) -> Iterator[Meter]:
+    """Count all that is asked in the body, in tasks that it starts as well."""
+    meter = Meter(before, tell)
+    token = _OPEN.set(meter)
+    try:
+        yield meter
+    finally:
+        _OPEN.reset(token)
