@@ -7,7 +7,7 @@ from orchestrator.pruning.model_request import (
     Conversation,
     OfferedTool,
     ToolChoice,
-    latest_first,
+    conversation_of,
     member,
     name_in,
     objects,
@@ -47,18 +47,12 @@ class Messages:
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
         """What its messages tell."""
         messages = list(objects(body.get("messages")))
-        asked = [
-            text_of(message.get("content"), "text")
-            for message in messages
-            if message.get("role") == "user"
-        ]
-        asked = [text for text in asked if text.strip()]
         blocks = [block for message in messages for block in objects(message.get("content"))]
         last = list(objects(messages[-1].get("content"))) if messages else []
-        return Conversation(
-            request=asked[-1] if asked else "",
-            goal=asked[0] if asked else "",
-            called=latest_first(name_in(b, "name") for b in blocks if b.get("type") == "tool_use"),
+        asked = (message.get("content") for message in messages if message.get("role") == "user")
+        return conversation_of(
+            asked=(text_of(content, "text") for content in asked),
+            called=(name_in(block, "name") for block in blocks if block.get("type") == "tool_use"),
             last_error=next(filter(None, map(_failure, last)), None),
         )
 

@@ -123,9 +123,21 @@ def name_in(value: JsonValue, *names: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def latest_first(names: Iterable[str]) -> tuple[str, ...]:
-    """Names in the order in which they were last said, each once."""
-    return tuple(dict.fromkeys(reversed([name for name in names if name])))
+def conversation_of(
+    asked: Iterable[str],
+    called: Iterable[str],
+    last_error: str | None,
+    follows: str = "",
+) -> Conversation:
+    """What turns tell, of the texts of the user and the names of the calls, in their order."""
+    texts = [text for text in asked if text.strip()]
+    return Conversation(
+        request=texts[-1] if texts else "",
+        goal=texts[0] if texts else "",
+        called=tuple(dict.fromkeys(reversed([name for name in called if name]))),
+        last_error=last_error,
+        follows=follows,
+    )
 
 
 def offered(entry: Mapping[str, Any], function: JsonValue) -> OfferedTool:

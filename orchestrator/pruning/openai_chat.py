@@ -8,7 +8,7 @@ from orchestrator.pruning.model_request import (
     Conversation,
     OfferedTool,
     ToolChoice,
-    latest_first,
+    conversation_of,
     member,
     name_in,
     objects,
@@ -49,14 +49,11 @@ class ChatCompletions:
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
         """What its messages tell."""
         messages = list(objects(body.get("messages")))
-        asked = [_text(m) for m in messages if m.get("role") == "user"]
-        asked = [text for text in asked if text.strip()]
         last = messages[-1] if messages else {}
         answered = last.get("role") in ("tool", "function")
-        return Conversation(
-            request=asked[-1] if asked else "",
-            goal=asked[0] if asked else "",
-            called=latest_first(chain.from_iterable(map(_calls, messages))),
+        return conversation_of(
+            asked=(_text(message) for message in messages if message.get("role") == "user"),
+            called=chain.from_iterable(map(_calls, messages)),
             last_error=failure_in(_text(last)) if answered else None,
         )
 

@@ -7,7 +7,7 @@ from orchestrator.pruning.model_request import (
     Conversation,
     OfferedTool,
     ToolChoice,
-    latest_first,
+    conversation_of,
     member,
     name_in,
     objects,
@@ -52,14 +52,12 @@ class Responses:
         if isinstance(given, str):
             given = [{"role": "user", "content": given}]
         items = list(objects(given))
-        asked = [text_of(i.get("content"), "input_text") for i in items if i.get("role") == "user"]
-        asked = [text for text in asked if text.strip()]
         last = items[-1] if items else {}
         answer = text_of(last.get("output"), "input_text", "output_text")
-        return Conversation(
-            request=asked[-1] if asked else "",
-            goal=asked[0] if asked else "",
-            called=latest_first(name_in(i, "name") for i in items if i.get("type") in _CALLS),
+        asked = (item.get("content") for item in items if item.get("role") == "user")
+        return conversation_of(
+            asked=(text_of(content, "input_text") for content in asked),
+            called=(name_in(item, "name") for item in items if item.get("type") in _CALLS),
             last_error=failure_in(answer) if last.get("type") in _ANSWERS else None,
             follows=name_in(body, "previous_response_id") or _conversation_id(body),
         )
