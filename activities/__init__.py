@@ -8,6 +8,7 @@ from temporalio.client import Client
 from activities.authority import Authority
 from activities.call_origins import MissionOrigins
 from activities.catalog_activities import CatalogActivities
+from activities.kept_messages import KeptMessages, NothingKept
 from activities.overcharge_activities import OverchargeActivities
 from activities.plan_activities import PlanActivities
 from activities.planning_activities import PlanningActivities
@@ -20,6 +21,7 @@ from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import GrantBook
+from orchestrator.adapters.storage.observation_store import ObservationStore
 from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -42,6 +44,7 @@ def all_activities(
     client: Client,
     policy: MissionPolicy | None = None,
     approval_keys: ApprovalKeys | None = None,
+    observations: ObservationStore | None = None,
 ) -> list[Callable[..., Any]]:
     """Every activity that `orchestrator.messages.names` names, bound to what it works with.
 
@@ -50,7 +53,10 @@ def all_activities(
     """
     guard = WallGuard(Walls(agents))
     authority = Authority(policy or MissionPolicy(), approval_keys)
-    planning = PlanningActivities(catalogs, routers, planner, agents, traces, authority=authority)
+    kept = KeptMessages(observations or NothingKept())
+    planning = PlanningActivities(
+        catalogs, routers, planner, agents, traces, authority=authority, kept=kept
+    )
     plans = PlanActivities(catalog, catalogs, planning, authority)
     rollback = RollbackActivities(catalogs, tools, client, grants)
     sweep = SweepActivities(client)
@@ -63,10 +69,14 @@ def all_activities(
         planning.discover_tools,
         plans.preview_plan,
         plans.review_plan,
-        PrepareActivities(catalogs, tools, client, guard, authority, origins=origins).prepare_call,
-        OverchargeActivities(catalogs, client, authority, origins=origins).prepare_overcharge,
+        PrepareActivities(
+            catalogs, tools, client, guard, authority, origins=origins, kept=kept
+        ).prepare_call,
+        OverchargeActivities(
+            catalogs, client, authority, origins=origins, kept=kept
+        ).prepare_overcharge,
         ToolActivities(
-            catalogs, tools, grants, client, guard, authority, origins=origins
+            catalogs, tools, grants, client, guard, authority, origins=origins, kept=kept
         ).invoke_tool,
         rollback.collect_legs,
         rollback.compensate,

@@ -6,6 +6,7 @@ from temporalio.client import Client
 from activities.authority import Authority
 from activities.boundary import translated_errors
 from activities.call_origins import CallOrigins, MissionOrigins
+from activities.kept_messages import KeptMessages, NothingKept
 from activities.prepare_activities import answers_of
 from activities.unknown_prices import UnknownPrices
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -18,6 +19,7 @@ from orchestrator.confirmation.overcharge import overcharge_card
 from orchestrator.core.budget import Money
 from orchestrator.core.spending_limit import Overcharge
 from orchestrator.messages import names
+from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, ToolCall
 
 
@@ -31,14 +33,16 @@ class OverchargeActivities:
         authority: Authority | None = None,
         *,
         origins: CallOrigins | None = None,
+        kept: KeptMessages | None = None,
     ) -> None:
+        self._kept = kept or KeptMessages(NothingKept())
         self._catalogs = catalogs
         self._authority = authority or Authority()
         self._origins = origins or MissionOrigins(client)
         self._budgets = UnknownPrices(client)
 
     @activity.defn(name=names.PREPARE_OVERCHARGE)
-    async def prepare_overcharge(self, wanted: OverchargeInput) -> PreparedCall:
+    async def prepare_overcharge(self, message: OverchargeInput | KeptMessage) -> PreparedCall:
         """The card on which people keep or undo it; nothing is sent by either.
 
         No standing approval covers it: that one was for a price up to an amount.
@@ -48,6 +52,7 @@ class OverchargeActivities:
                 started.
         """
         with translated_errors():
+            wanted = await self._kept.prepared(message, OverchargeInput)
             catalog = self._catalogs.get(wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
             await self._origins.check(wanted, tool)

@@ -10,6 +10,7 @@ from temporalio import activity
 
 from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
+from activities.kept_messages import KeptMessages, NothingKept
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.route_traces import RouteTraces
@@ -20,6 +21,7 @@ from orchestrator.core.errors import OutsideWall, PlanInvalid
 from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
+from orchestrator.messages.kept import KeptMessage, KeptStep
 from orchestrator.messages.plan_preview import BegunPlan
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.accounting.account import with_account
@@ -58,7 +60,10 @@ class PlanningActivities:
         traces: RouteTraces,
         telemetry: Telemetry | None = None,
         authority: Authority | None = None,
+        *,
+        kept: KeptMessages | None = None,
     ) -> None:
+        self._kept = kept or KeptMessages(NothingKept())
         self._authority = authority or Authority()
         self._traces = traces
         self._telemetry = telemetry or default_telemetry()
@@ -102,12 +107,13 @@ class PlanningActivities:
         return () if router is None else router.feeders(name)
 
     @activity.defn(name=names.SELECT_TOOLS)
-    async def select_tools(self, context: StepContext) -> Selection:
+    async def select_tools(self, wanted: StepContext | KeptMessage) -> Selection:
         """The tools of this step; a router that fails forwards them all and says so.
 
         All of those that the agent may touch: whatever routes them, nothing else leaves here.
         """
         with translated_errors():
+            context = await self._kept.context(wanted)
             catalog = self._catalogs.get(context.catalog_digest)
             walls = self._guard.walls.around(context.agent.wall)
             # In a thread: a catalog's first request builds its router, and an embedder is waited
@@ -129,10 +135,11 @@ class PlanningActivities:
             return _with_discovered(selection, context, catalog, walls)
 
     @activity.defn(name=names.PLAN_STEP)
-    async def plan_step(self, step: PlanStepInput) -> PlanStepOutput:
+    async def plan_step(self, wanted: PlanStepInput | KeptStep) -> PlanStepOutput:
         """What to do next, checked against what the planner was shown."""
         async with heartbeats():
             with translated_errors():
+                step = await self._kept.step(wanted)
                 catalog = self._catalogs.get(step.context.catalog_digest)
                 walls = self._guard.walls
                 step = _shown(step, catalog, walls.around(step.context.agent.wall))

@@ -11,6 +11,7 @@ from activities.call_doubts import doubts_about
 from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import readied
 from activities.cancel_review import CancelReview
+from activities.kept_messages import KeptMessages, NothingKept
 from activities.unknown_prices import UnknownPrices, UnpricedCall
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -29,6 +30,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
+from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.spending_rules import limited
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation
@@ -47,7 +49,9 @@ class PrepareActivities:
         authority: Authority | None = None,
         *,
         origins: CallOrigins | None = None,
+        kept: KeptMessages | None = None,
     ) -> None:
+        self._kept = kept or KeptMessages(NothingKept())
         self._catalogs = catalogs
         self._tools = tools
         self._cancels = CancelReview(tools, client)
@@ -57,12 +61,13 @@ class PrepareActivities:
         self._origins = origins or MissionOrigins(client)
 
     @activity.defn(name=names.PREPARE_CALL)
-    async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
+    async def prepare_call(self, message: PrepareInput | KeptMessage) -> PreparedCall:
         """Fill what the orchestrator fills, check the arguments, draw up card and obligation.
 
         Whatever else would keep it from being sent is found here, before a person approves it.
         """
         with translated_errors():
+            wanted = await self._kept.prepared(message, PrepareInput)
             catalog = self._catalogs.get(wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
             if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):

@@ -14,6 +14,7 @@ from activities.boundary import heartbeats, translated_errors
 from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import check_pinned
 from activities.cancel_review import CancelReview, approved_as
+from activities.kept_messages import KeptMessages, NothingKept
 from activities.reserved_money import ReservedMoney
 from activities.unproved_answers import cleared_up
 from activities.wall_guard import WallGuard
@@ -39,10 +40,12 @@ from orchestrator.core.errors import (
     TransportFailed,
     UsageError,
 )
+from orchestrator.core.pii import as_written
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.trimming import trim_body
 from orchestrator.saga.cancel_arguments import cancel_arguments
+from orchestrator.saga.judged import is_about, says
 from orchestrator.saga.outcome import ToolOutcome, is_not_worked_on
 
 _TAKEN_BACK: Final = "not sent: a rollback has begun to take this call back"
@@ -75,7 +78,9 @@ class ToolActivities:
         authority: Authority | None = None,
         *,
         origins: CallOrigins | None = None,
+        kept: KeptMessages | None = None,
     ) -> None:
+        self._kept = kept or KeptMessages(NothingKept())
         self._catalogs = catalogs
         self._tools = tools
         self._grants = grants
@@ -132,7 +137,10 @@ class ToolActivities:
                 return _refused(_TAKEN_BACK, earlier_attempts=True)
             left = _time_left(call)  # the last look: a process may be paused anywhere above
         async with heartbeats():
-            return await self._sent(catalog, tool, call, left)
+            outcome = await self._sent(catalog, tool, call, left)
+            if not call.by_reference:
+                return outcome
+            return await self._kept.shortened(_with_looks(outcome, call), call.mission_id)
 
     async def _sent(
         self, catalog: Catalog, tool: Tool, call: ToolCall, within_s: float
@@ -195,6 +203,19 @@ def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> T
         response_headers=outcome.headers,
     )
     return outcome.model_copy(update={"undo_arguments": known})
+
+
+def _with_looks(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
+    """With what the answer tells of conditions: it is read here, where it is whole."""
+    if outcome.kind != "succeeded" or not call.looks_up:
+        return outcome
+    arguments = as_written(call.arguments)
+    told = {
+        one.clause: says(outcome.body, one.stems, one.days)
+        for one in call.looks_up
+        if is_about(arguments, outcome.body, one.days)
+    }
+    return outcome.model_copy(update={"looked_up": told})
 
 
 def check_grant(tool: Tool, call: ToolCall) -> None:

@@ -135,7 +135,7 @@ class Approvals:
         """The same call, as it was last amended, with a card of its own."""
         call = self._asked_about()
         prepared = await calls.prepare_call(
-            self._progress.leg,
+            self._progress,
             call.tool,
             call.arguments,
             asked=asked,
@@ -197,7 +197,7 @@ class Approvals:
         changed = {**call.arguments, **amend.changes}
         by = as_named(amend, before.approval_keys).approver
         prepared = await calls.prepare_call(
-            self._progress.leg,
+            self._progress,
             call.tool,
             changed,
             asked=before.card.round,

@@ -63,8 +63,10 @@ class AskedCalls:
     def _tell_or_stop(self, before: AskedCall) -> None:
         sentence = f"{before.title!r} was refused when it was sent, with the same arguments"
         told = f"{sentence}: {before.words}"
-        if any(o.error == told for o in self._progress.state.observations):
+        state = self._progress.state
+        if told in state.told or any(o.error == told for o in state.observations):
             raise LegLost(f"the planner proposed again what was refused before: {told}")
+        self._progress.tell(told)
         raise CallRefused(told)
 
     def _stop(self, before: AskedCall, sentence: str) -> None:

@@ -88,7 +88,7 @@ class Caller:
         """The call, once all is there that it needs: personal values, credentials, a host."""
         while True:
             prepared = await calls.prepare_call(
-                self._progress.leg, wanted.tool, wanted.arguments, reason=wanted.reason
+                self._progress, wanted.tool, wanted.arguments, reason=wanted.reason
             )
             if not (prepared.missing_personal or prepared.obstacles):
                 return prepared

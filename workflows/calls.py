@@ -47,13 +47,15 @@ with workflow.unsafe.imports_passed_through():
         PrepareInput,
         ToolCall,
     )
-    from orchestrator.planning.models import StepContext
+    from orchestrator.planning.models import Fact, StepContext
+    from orchestrator.planning.telling_facts import facts_naming, facts_of_nothing
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from workflows import ui
     from workflows.failures import first_words
-    from workflows.leg_view import facts_naming, facts_of_nothing
+    from workflows.keeping import AGAIN, new_key, store_trouble
+    from workflows.progress import Progress
 
 T = TypeVar("T")
 
@@ -119,17 +121,45 @@ async def review_plan(wanted: PlanReviewInput) -> PlanReview:
     return await _run(names.REVIEW_PLAN, wanted, gives=PlanReview, summary=summary, **_PLANNER)
 
 
-async def select_tools(context: StepContext) -> Selection:
-    """The tools that this step may use."""
+async def select_tools(context: StepContext, progress: Progress) -> Selection:
+    """The tools that this step may use; what the leg has seen by now is kept with it."""
     summary = ui.summary(ui.SELECT_TOOLS, step=context.step)
-    return await _run(names.SELECT_TOOLS, context, gives=Selection, summary=summary, **_LOCAL)
+    keeping = progress.keeping
+    if keeping is None:
+        return await _run(names.SELECT_TOOLS, context, gives=Selection, summary=summary, **_LOCAL)
+    past = progress.state.past
+    seen = progress.state.observations
+    key = new_key() if seen or not past else ""
+    kept = keeping.message(
+        context.model_copy(update={"observations": seen}),
+        of_mission=context.mission_id,
+        past=past,
+        keep_as=key,
+    )
+    selection = await _from_store(
+        progress, names.SELECT_TOOLS, kept, gives=Selection, summary=summary, **_LOCAL
+    )
+    if key:
+        progress.kept(key, len(seen))
+    return selection
 
 
-async def plan_step(context: StepContext, selection: Selection) -> PlanStepOutput:
+async def plan_step(
+    context: StepContext, selection: Selection, progress: Progress
+) -> PlanStepOutput:
     """What to do next, out of the selected tools."""
-    return await _run(
+    wanted: Record = PlanStepInput(context=context, selection=selection)
+    if progress.keeping is not None:
+        wanted = progress.keeping.step(
+            context.model_copy(update={"observations": progress.state.observations}),
+            selection,
+            of_mission=context.mission_id,
+            past=progress.state.past,
+        )
+    return await _from_store(
+        progress,
         names.PLAN_STEP,
-        PlanStepInput(context=context, selection=selection),
+        wanted,
         gives=PlanStepOutput,
         summary=ui.summary(
             ui.PLAN_STEP,
@@ -152,7 +182,7 @@ async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
 
 
 async def prepare_call(
-    leg: LegInput,
+    progress: Progress,
     tool: str,
     arguments: JsonObject,
     *,
@@ -165,7 +195,7 @@ async def prepare_call(
     """The call of a leg's step checked, completed and with its card; nothing is sent.
 
     Args:
-        leg: the leg as it stands.
+        progress: the leg as it stands.
         tool: the tool's name.
         arguments: as a planner or a person wants them.
         asked: how often people are asked about it, this time included.
@@ -174,7 +204,7 @@ async def prepare_call(
         before: how this very call was asked about a moment ago.
         changed_by_people: the arguments that a person amended.
     """
-    state = leg.state
+    leg, state = progress.leg, progress.state
     earlier = state.asked if before is None else (*state.asked, before)
     wanted = PrepareInput(
         **leg.call_of(tool).ref,
@@ -187,8 +217,8 @@ async def prepare_call(
         round=asked,
         brought=leg.brought,
         decided_by_people=decided_by_people,
-        facts=facts_naming(arguments, leg.facts),
-        found_nothing=facts_of_nothing(leg.facts),
+        **_facts(progress, arguments),
+        found_nothing=facts_of_nothing(leg.facts) if progress.keeping is None else (),
         goal=leg.mission_goal,
         clause=leg.leg.goal,
         reason=reason,
@@ -203,20 +233,22 @@ async def prepare_call(
         budget=leg.budget,
         spent=leg.state.taken,
     )
-    summary = ui.summary(ui.PREPARE_CALL, tool=tool)
-    return await _run(names.PREPARE_CALL, wanted, gives=PreparedCall, summary=summary, **_LOCAL)
+    return await _prepared(
+        progress, names.PREPARE_CALL, wanted, ui.summary(ui.PREPARE_CALL, tool=tool)
+    )
 
 
 async def prepare_overcharge(
-    leg: LegInput, obligation: Obligation, *, asked: int = 1
+    progress: Progress, obligation: Obligation, *, asked: int = 1
 ) -> PreparedCall:
     """The card that asks whether to keep what cost more than was approved; nothing is sent.
 
     Args:
-        leg: the leg as it stands, at the step that made the call.
+        progress: the leg as it stands, at the step that made the call.
         obligation: what the call left.
         asked: how often people are asked about it, this time included.
     """
+    leg = progress.leg
     others = leg.state.ledger.without(obligation.obligation_id)
     wanted = OverchargeInput(
         **leg.call_of(obligation.tool).ref,
@@ -227,7 +259,7 @@ async def prepare_overcharge(
         now=workflow.now(),
         round=asked,
         observations=leg.state.observations[:-1],
-        facts=facts_naming(obligation.arguments, leg.facts),
+        **_facts(progress, obligation.arguments),
         goal=leg.mission_goal,
         clause=leg.leg.goal,
         budget=leg.budget,
@@ -235,9 +267,60 @@ async def prepare_overcharge(
         obligation=obligation,
     )
     summary = ui.summary(ui.PREPARE_OVERCHARGE, tool=obligation.tool)
-    return await _run(
-        names.PREPARE_OVERCHARGE, wanted, gives=PreparedCall, summary=summary, **_LOCAL
+    return await _prepared(progress, names.PREPARE_OVERCHARGE, wanted, summary)
+
+
+class _Facts(TypedDict):
+    facts: tuple[Fact, ...]
+
+
+def _facts(progress: Progress, arguments: JsonObject) -> _Facts:
+    """Those that may tell what a call names; all, where the worker that has them whole chooses."""
+    known = progress.leg.facts
+    return {"facts": facts_naming(arguments, known) if progress.keeping is None else known}
+
+
+async def _prepared(
+    progress: Progress, activity: str, wanted: PrepareInput, summary: str
+) -> PreparedCall:
+    message: Record = wanted
+    if progress.keeping is not None:
+        message = progress.keeping.message(
+            wanted, of_mission=wanted.mission_id, past=progress.state.past
+        )
+    return await _from_store(
+        progress, activity, message, gives=PreparedCall, summary=summary, **_LOCAL
     )
+
+
+async def _from_store(
+    progress: Progress,
+    activity: str,
+    message: Record,
+    *,
+    gives: type[T],
+    summary: str,
+    **limits: Unpack[_Limits],
+) -> T:
+    """The answer of an activity that reads what the leg has seen; waited for while no worker can.
+
+    A disk that is not there is no failure of the leg: it waits, says why, and can be cancelled.
+    """
+    while True:
+        try:
+            answer = await _run(activity, message, gives=gives, summary=summary, **limits)
+        except ActivityError as error:
+            why = store_trouble(error)
+            if why is None:
+                if progress.keeping is not None:
+                    progress.keeping.forget()
+                raise
+            progress.hold_up(why)
+            await workflow.sleep(AGAIN, summary=ui.summary(ui.UNTIL_KEPT, why=why))
+        else:
+            if progress.state.held_up:
+                progress.hold_up("")
+            return answer
 
 
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:

@@ -31,6 +31,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import LOST, LegLost, LegSkipped, first_words
     from workflows.finds import tell_mission
     from workflows.goal_cases import settle, told_of
+    from workflows.keeping import PATCH as KEPT
+    from workflows.keeping import Keeping
     from workflows.leg_view import leg_result, step_context
     from workflows.lineage import check_leg
     from workflows.progress import Progress
@@ -92,6 +94,8 @@ class LegWorkflow:
     # -- the loop ---------------------------------------------------------------------------------
 
     async def _reach_goal(self) -> None:
+        if workflow.patched(KEPT):
+            self._progress.keeping = Keeping()
         self._progress.show(LegStatus.RUNNING)
         while self._progress.state.status is LegStatus.RUNNING:
             step = self._progress.state.step
@@ -105,9 +109,9 @@ class LegWorkflow:
     async def _take_step(self) -> None:
         self._progress.begin_step()
         context = step_context(self._progress.leg)
-        selection = await calls.select_tools(context)
+        selection = await calls.select_tools(context, self._progress)
         self._progress.forward(selection)
-        planned = await calls.plan_step(context, selection)
+        planned = await calls.plan_step(context, selection, self._progress)
         self._progress.count_usage(planned.usage)
         if planned.decided:
             await self._settle(planned)

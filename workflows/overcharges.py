@@ -131,7 +131,7 @@ class Overcharges:
             NotConfirmed: nobody decided in time.
         """
         for asked in range(1, self._progress.leg.policy.confirmation.rounds + 1):
-            prepared = await calls.prepare_overcharge(self._progress.leg, obligation, asked=asked)
+            prepared = await calls.prepare_overcharge(self._progress, obligation, asked=asked)
             if prepared.card is None:
                 raise LegLost("; ".join(prepared.problems))
             verdict = await self._approvals.ask(prepared.card, prepared.approval_keys)

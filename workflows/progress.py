@@ -1,7 +1,8 @@
 """How far a leg has come: its state changes here alone, and is shown whenever it does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from typing import Final
 
 from temporalio import workflow
 
@@ -15,12 +16,20 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import AnswerTable, CallTool, Decided, Doubt, Observation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
+    from orchestrator.saga.served import LookedUp
     from workflows import ui
+    from workflows.keeping import Keeping
     from workflows.leg_news import Teller
+    from workflows.leg_view import facts_of
 
 
 _MOST_ASKED = 50
 """Of what people were asked in a leg: it travels with each of its runs."""
+_MOST_STEPS: Final = 100
+"""That are shown one by one: the records of all of them travel with each of its runs."""
+_MOST_FACTS: Final = 50
+"""That a leg hands on: they travel with the messages of those that depend on it."""
+_MOST_TOLD: Final = 20
 
 
 class Progress:
@@ -37,6 +46,8 @@ class Progress:
         self._waits_for = waits_for
         self._selection: Selection | None = None
         self._teller = Teller()
+        self.keeping: Keeping | None = None
+        """What workers keep of it; None: every message carries all of it."""
 
     @property
     def leg(self) -> LegInput:
@@ -74,9 +85,42 @@ class Progress:
     def retract(self, why: str, **seen: object) -> None:
         """Let what this step saw be a refusal: what it did was undone, and is no success."""
         *before, last = self.state.observations
-        refused = {"outcome": "refused", "error": why, "body": None, **seen}
+        refused = {"outcome": "refused", "error": why, "body": None, "body_ref": None, **seen}
         undone = last.model_copy(update=refused)
         self._update(observations=(*before, undone))
+
+    def kept(self, key: str, count: int) -> None:
+        """Let go of the oldest observations: they are kept under this key.
+
+        Args:
+            key: of all that it has seen up to them.
+            count: how many that were.
+        """
+        seen = self.state.observations
+        known = self.leg.model_copy(
+            update={"state": self.state.model_copy(update={"observations": seen[:count]})}
+        )
+        facts = facts_of(known)
+        self._update(
+            past=key,
+            observations=seen[count:],
+            facts=facts[-_MOST_FACTS:],
+            facts_before=self.state.facts_before + max(0, len(facts) - _MOST_FACTS),
+        )
+
+    def look_up(self, tool: str, told: Mapping[str, bool]) -> None:
+        """Keep what an answer told of conditions; what was told before is not told again."""
+        new = (LookedUp(clause=clause, tool=tool, is_so=so) for clause, so in told.items())
+        self._update(looked_up=tuple(dict.fromkeys([*self.state.looked_up, *new])))
+
+    def tell(self, sentence: str) -> None:
+        """Keep that the planner was told of a refusal."""
+        self._update(told=(*self.state.told, sentence)[-_MOST_TOLD:])
+
+    def hold_up(self, why: str) -> None:
+        """Show that it waits for what it has seen, or no longer does."""
+        self._update(held_up=why)
+        self.draw()
 
     def record(
         self, did: str, outcome: str, error: str | None = None, *, at: datetime | None = None
@@ -93,8 +137,18 @@ class Progress:
             error=error,
             at=at or workflow.now(),
         )
-        self._update(steps=(*self.state.steps, record))
+        self._add(record)
         self.show(self.state.status)
+
+    def _add(self, record: StepRecord) -> None:
+        """With the record of one more step; without `keeping` all are there, as they always were."""
+        steps = (*self.state.steps, record)
+        over = max(0, len(steps) - _MOST_STEPS) if self.keeping is not None else 0
+        self._update(
+            steps=steps[over:],
+            steps_before=self.state.steps_before + over,
+            called=_with_called(self.state.called, steps[:over]),
+        )
 
     # -- what came of them ------------------------------------------------------------------------
 
@@ -174,3 +228,9 @@ class Progress:
     def _update(self, **changes: object) -> None:
         state = self.state.model_copy(update=changes)
         self._leg = self._leg.model_copy(update={"state": state})
+
+
+def _with_called(known: tuple[str, ...], steps: Iterable[StepRecord]) -> tuple[str, ...]:
+    """The tools that were called with success, each once."""
+    called = (step.called for step in steps if step.outcome == "succeeded")
+    return tuple(dict.fromkeys([*known, *filter(None, called)]))

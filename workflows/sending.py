@@ -37,6 +37,9 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
         call = call.model_copy(update={"deadline": deadline})
     if needs_reservation(progress.leg, allowed):
         call = call.model_copy(update={"reserved": allowed.price})
+    if progress.keeping is not None:
+        asked = tuple(c for c in progress.leg.leg.conditions if c.stems and call.tool in c.tools)
+        call = call.model_copy(update={"by_reference": True, "looks_up": asked})
     progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
     progress.count_call()
     outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
@@ -88,7 +91,9 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
         contract_breach=outcome.contract_breach,
         price=outcome.price,
         at=at,
+        body_ref=outcome.body_ref,
     )
+    progress.look_up(allowed.call.tool, outcome.looked_up)
 
 
 def _answered(

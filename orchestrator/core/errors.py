@@ -632,6 +632,27 @@ class RunReplayed(QueryFailed):
     """A worker sent a query back while it replays the run: asked again, it answers."""
 
 
+class ObservationMissing(ServiceUnavailable, Worded):
+    """What a leg has seen is not kept where this worker looks: the leg waits for one that has it."""
+
+    template = (
+        "what mission {mission_id} has seen is not in {place}; give this worker the state "
+        "directory of the worker that kept it (ORCHESTRATOR_STATE_DIR), or stop it and start one "
+        "that has it"
+    )
+    mission_id: str
+    place: str
+
+
+class ObservationsUnkept(ServiceUnavailable, Worded):
+    """What a leg has seen cannot be kept now: the leg waits until it can."""
+
+    template = "what mission {mission_id} has seen cannot be kept in {place}: {reason}"
+    mission_id: str
+    place: str
+    reason: str
+
+
 class NotReserved(Worded):
     """A call whose leg was told that money was set aside for it, which its mission did not do."""
 

@@ -63,6 +63,24 @@ class LegState(Record):
     summary: str = ""
     table: AnswerTable | None = None
     error: str | None = None
+    past: str = Field(
+        default="",
+        description="the key of the observations that are kept beside history; `observations` are "
+        "those that are not kept yet, of the step that it is at",
+    )
+    facts: tuple[Fact, ...] = Field(default=(), description="what the kept observations taught")
+    facts_before: int = Field(default=0, description="how many older ones there is no room for")
+    looked_up: tuple[LookedUp, ...] = Field(
+        default=(), description="what answers told of the conditions of its mission's goal"
+    )
+    told: tuple[str, ...] = Field(
+        default=(), description="refusals that its planner was told of once, the newest last"
+    )
+    steps_before: int = Field(default=0, description="how many older steps there is no room for")
+    called: tuple[str, ...] = Field(default=(), description="tools that those called with success")
+    held_up: str = Field(
+        default="", description="why it waits for what it has seen; empty: it does not"
+    )
 
     @property
     def taken(self) -> Spend:
@@ -134,8 +152,14 @@ class LegResult(Record):
         default=False, description="its planner says that it is done, and no effect proves it"
     )
     error: str | None = None
-    steps: tuple[StepRecord, ...] = ()
+    steps: tuple[StepRecord, ...] = Field(default=(), description="the newest ones, all of most")
+    steps_before: int = Field(default=0, description="how many older ones there are")
+    called: tuple[str, ...] = Field(default=(), description="tools that those called with success")
     facts: tuple[Fact, ...] = ()
+    facts_before: int = Field(default=0, description="how many older ones there is no room for")
+    held_up: str = Field(
+        default="", description="why it waits for what it has seen; empty: it does not"
+    )
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
     usage: Usage = Field(default_factory=Usage)

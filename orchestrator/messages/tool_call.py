@@ -16,7 +16,7 @@ from orchestrator.messages.call_limits import CALL_TIMEOUT
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import Doubt, Fact, Observation
 from orchestrator.saga.ledger import CancelCall, Obligation
-from orchestrator.saga.served import Order
+from orchestrator.saga.served import Order, Proviso
 
 
 class ToolCall(CallRef):
@@ -41,6 +41,12 @@ class ToolCall(CallRef):
     price: Money | None = Field(
         default=None,
         description="what its card says it costs; None: unknown, or nobody is asked",
+    )
+    by_reference: bool = Field(
+        default=False, description="whether its leg takes a long answer shortened, with a reference"
+    )
+    looks_up: tuple[Proviso, ...] = Field(
+        default=(), description="conditions of the goal that its answer may tell of"
     )
 
     @property

@@ -89,6 +89,7 @@ def _unjudged(plan: MissionPlan, legs: Iterable[LegResult], effects: Effects) ->
 def _doubt_about(condition: Proviso, legs: Sequence[LegResult]) -> str:
     """Why it is not sure that a condition was met; empty where an answer tells."""
     called = {s.called for leg in legs for s in leg.steps if s.outcome == "succeeded"}
+    called |= {tool for leg in legs for tool in leg.called}
     if not called & set(condition.tools):
         able = f"by {' or '.join(condition.tools)}" if condition.tools else "no tool tells"
         return f"nobody looked up whether this is so ({able})"

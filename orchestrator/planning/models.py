@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
 
+from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
@@ -205,6 +206,9 @@ class Fact(Record):
     body: JsonValue = None
     price: Money | None = None
     at: datetime | None = Field(default=None, description="when it was answered")
+    body_ref: BodyRef | None = Field(
+        default=None, description="where the whole body is; no planner is given a fact with one"
+    )
 
 
 MOST_COLUMNS: Final = 5
@@ -242,6 +246,9 @@ class Observation(Record):
     )
     sent_back: bool = Field(
         default=False, description="whether that person wants something else, as the hint says"
+    )
+    body_ref: BodyRef | None = Field(
+        default=None, description="where the whole body is; no planner is given one with it"
     )
 
 

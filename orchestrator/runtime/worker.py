@@ -16,6 +16,8 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.files import private_folder
 from orchestrator.adapters.storage.grant_book import FileGrantBook, GrantBook
+from orchestrator.adapters.storage.observation_store import FOLDER_NAME as OBSERVATIONS
+from orchestrator.adapters.storage.observation_store import FileObservations, ObservationStore
 from orchestrator.adapters.storage.route_traces import FILE_NAME, RouteTraces
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
@@ -61,6 +63,7 @@ def build(
     tools: ToolClient | None = None,
     grants: GrantBook | None = None,
     traces: RouteTraces | None = None,
+    observations: ObservationStore | None = None,
     plugins: Sequence[Plugin] = (),
 ) -> list[Worker]:
     """One worker per task queue: the settings' own, and each that an agent profile names.
@@ -85,6 +88,7 @@ def build(
         client=client,
         policy=load_policy(settings.mission_policy),
         approval_keys=default_approval_keys(settings),
+        observations=observations or FileObservations(settings.state_dir / OBSERVATIONS),
     )
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])
     return [

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
 
@@ -39,6 +40,10 @@ class ToolOutcome(Record):
     """When the answer arrived, by the clock of the worker that received it."""
     retry_after_s: float | None = None
     """How long the provider asked to wait before the next attempt."""
+    body_ref: BodyRef | None = None
+    """Where the whole body is kept; the one above is a shortened form of it then."""
+    looked_up: dict[str, bool] = Field(default_factory=dict)
+    """Conditions of the goal that the call was about, and whether its whole answer says so."""
 
     @property
     def is_unproved(self) -> bool:

@@ -1,0 +1,182 @@
+"""Messages made whole again: what a leg's workers keep of it is read, and what is new is kept.
+
+A message names all by keys that its history holds. Whatever dies here was either kept, and is kept
+again with the same content, or not, and the activity is tried again.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from pydantic import TypeAdapter
+
+from orchestrator.adapters.storage.observation_store import ObservationStore
+from orchestrator.core.body_ref import BodyRef
+from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
+from orchestrator.messages.kept import KeptMessage, KeptStep
+from orchestrator.messages.step import PlanStepInput
+from orchestrator.messages.tool_call import PrepareInput
+from orchestrator.planning.models import Fact, Observation, StepContext
+from orchestrator.planning.telling_facts import facts_naming, facts_of_nothing
+from orchestrator.planning.trimming import trim_body
+from orchestrator.saga.outcome import ToolOutcome
+
+LONGEST_INLINE: Final = 1_000
+"""Of a body's JSON in a history, in bytes; a longer one is kept, and its history has a reference
+and a form of it that is about as short."""
+_IN_MEMORY: Final = 64_000_000
+"""Bytes of pieces that are held beside the files, so that a long leg is not read anew each step."""
+_OBSERVATIONS: Final = TypeAdapter(tuple[Observation, ...])
+
+T = TypeVar("T", bound=PrepareInput)
+Seen = TypeVar("Seen", Fact, Observation)
+_Node = tuple[str, tuple[Observation, ...]]
+"""The key of the observations before these, and these."""
+
+
+class NothingKept:
+    """A store for activities that are given none: whatever a message names is missing."""
+
+    def put(self, mission_id: str, key: str, piece: bytes) -> None:
+        """Fail as a disk does: nothing can be kept."""
+        raise OSError("no store of observations was given to these activities")
+
+    def get(self, mission_id: str, key: str) -> bytes:
+        """Fail: nothing is kept."""
+        raise ObservationMissing(mission_id, "any store: these activities were given none")
+
+    def missions(self) -> Mapping[str, datetime]:
+        """None."""
+        return {}
+
+    def purge(self, *mission_ids: str) -> None:
+        """Nothing is there."""
+
+
+class KeptMessages:
+    """Reads and keeps what messages name, in a store of observations."""
+
+    def __init__(self, store: ObservationStore) -> None:
+        self._store = store
+        self._nodes: OrderedDict[str, tuple[_Node, int]] = OrderedDict()
+        self._held = 0
+
+    async def context(self, message: StepContext | KeptMessage) -> StepContext:
+        """The step that a message is about, whole."""
+        if isinstance(message, StepContext):
+            return message
+        return await asyncio.to_thread(self._context, message)
+
+    async def step(self, message: PlanStepInput | KeptStep) -> PlanStepInput:
+        """What a planner gets for one step, whole."""
+        if isinstance(message, PlanStepInput):
+            return message
+        return PlanStepInput(context=await self.context(message), selection=message.selection)
+
+    async def prepared(self, message: T | KeptMessage, kind: type[T]) -> T:
+        """The call that a message wants prepared, whole; what other legs found is looked through.
+
+        Args:
+            message: as it came.
+            kind: PrepareInput, or what has its fields.
+        """
+        if not isinstance(message, KeptMessage):
+            return message
+        return await asyncio.to_thread(self._prepared, message, kind)
+
+    async def shortened(self, outcome: ToolOutcome, mission_id: str) -> ToolOutcome:
+        """The outcome with a long body kept, and its place taken by a short form.
+
+        Where it cannot be kept, it stays as it is: what a provider did must not be lost by that.
+        """
+        text = json.dumps(outcome.body).encode()
+        if len(text) <= LONGEST_INLINE:
+            return outcome
+        reference = BodyRef(key=hashlib.sha256(text).hexdigest(), size=len(text))
+        try:
+            await asyncio.to_thread(self._store.put, mission_id, reference.key, text)
+        except OSError:
+            return outcome
+        short = trim_body(outcome.body, most=LONGEST_INLINE)
+        return outcome.model_copy(update={"body": short, "body_ref": reference})
+
+    # -- a message --------------------------------------------------------------------------------
+
+    def _context(self, message: KeptMessage) -> StepContext:
+        context = StepContext.model_validate(self._fields(message))
+        return context.model_copy(
+            update={
+                "facts": tuple(self._whole(f, message.of_mission) for f in context.facts),
+                "observations": self._all(message, context.observations),
+            }
+        )
+
+    def _prepared(self, message: KeptMessage, kind: type[T]) -> T:
+        wanted = kind.model_validate(self._fields(message))
+        facts = tuple(self._whole(fact, message.of_mission) for fact in wanted.facts)
+        changes = {
+            "facts": facts_naming(wanted.arguments, facts),
+            "found_nothing": facts_of_nothing(facts),
+            "observations": self._all(message, wanted.observations),
+        }
+        return wanted.model_copy(update=changes)
+
+    def _fields(self, message: KeptMessage) -> dict[str, Any]:
+        terms = message.new_terms
+        if terms is not None:
+            self._put(message.of_mission, message.terms, json.dumps(terms).encode())
+        else:
+            terms = json.loads(self._store.get(message.of_mission, message.terms))
+        return {**terms, **message.changes}
+
+    def _all(self, message: KeptMessage, own: tuple[Observation, ...]) -> tuple[Observation, ...]:
+        """Every observation of the leg, the oldest first; its own are kept if that is asked."""
+        if message.keep_as:
+            node = {"before": message.past, "seen": _OBSERVATIONS.dump_python(own, mode="json")}
+            self._put(message.of_mission, message.keep_as, json.dumps(node).encode())
+        fresh = tuple(self._whole(one, message.of_mission) for one in own)
+        parts = [fresh]
+        key = message.past
+        while key:
+            key, seen = self._node(message.of_mission, key)
+            parts.append(seen)
+        return tuple(one for part in reversed(parts) for one in part)
+
+    def _put(self, mission_id: str, key: str, piece: bytes) -> None:
+        try:
+            self._store.put(mission_id, key, piece)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise ObservationsUnkept(mission_id, "the state directory", reason) from error
+
+    # -- what is kept -----------------------------------------------------------------------------
+
+    def _node(self, mission_id: str, key: str) -> _Node:
+        if (held := self._nodes.get(key)) is not None:
+            return held[0]
+        piece = self._store.get(mission_id, key)
+        kept = json.loads(piece)
+        seen = _OBSERVATIONS.validate_python(kept["seen"])
+        size = len(piece) + sum(one.body_ref.size for one in seen if one.body_ref)
+        node = (str(kept["before"]), tuple(self._whole(one, mission_id) for one in seen))
+        self._hold(key, node, size)
+        return node
+
+    def _hold(self, key: str, node: _Node, size: int) -> None:
+        """Hold it in memory; the oldest make room."""
+        if key not in self._nodes:
+            self._nodes[key] = (node, size)
+            self._held += size
+        while self._held > _IN_MEMORY and len(self._nodes) > 1:
+            _, (_, freed) = self._nodes.popitem(last=False)
+            self._held -= freed
+
+    def _whole(self, seen: Seen, mission_id: str) -> Seen:
+        if seen.body_ref is None:
+            return seen
+        body = json.loads(self._store.get(mission_id, seen.body_ref.key))
+        return seen.model_copy(update={"body": body, "body_ref": None})

@@ -1,0 +1,240 @@
+"""What a step writes to history, and what a long leg carries on: on a real server, over HTTP.
+
+One leg asks a provider once in each step, and every answer has about 20 kB.
+"""
+
+import asyncio
+import functools
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+import httpx
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHistory
+
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.planning.models import (
+    AgentProfile,
+    CallTool,
+    Finish,
+    GoalBrief,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Selection
+from orchestrator.runtime.registration import register_search_attributes
+from orchestrator.runtime.worker import build
+from orchestrator.settings import Settings, bundled_specs
+from orchestrator.testing.memory import MemoryPii, MemorySecrets
+from orchestrator.testing.temporal_server import running_temporal
+from tests.benchmarks.figure import Figure
+
+_STEPS: Final = (10, 100, 500)
+_LEG: Final = "1-archive"
+_GOAL: Final = "Look through the archive of old invoices, page by page"
+_STEP_TYPES: Final = (names.SELECT_TOOLS, names.PLAN_STEP, names.PREPARE_CALL, names.INVOKE_TOOL)
+_ANSWER: Final = [
+    {"invoice": f"INV-{number:05}", "customer": "Harbour Lights", "note": "paid on time " * 60}
+    for number in range(24)
+]
+
+
+class Cost(NamedTuple):
+    """Of a whole leg: what the server keeps of it, and how long it took."""
+
+    steps: int
+    events: int
+    size: int
+    runs: int
+    largest: int
+    """Bytes of the largest payload in it."""
+    last_step: int
+    """Bytes of the messages of its last full step, the median of some."""
+    seconds: float
+
+
+class Reader:
+    """A planner that asks for the next page until it has read as many as it should."""
+
+    def __init__(self, pages: int) -> None:
+        self._pages = pages
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """One leg."""
+        most = self._pages + 1
+        agent = AgentProfile(name="reader", max_steps=most, max_tool_calls=most)
+        return MissionPlan(legs=(LegPlan(leg_id=_LEG, goal=_GOAL, agent=agent),))
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        """The next page; all that were read before are to be there."""
+        read = [seen for seen in context.observations if seen.outcome == "succeeded"]
+        if len(read) != context.step - 1 or any(seen.body != _ANSWER for seen in read):
+            raise AssertionError(f"step {context.step} is not told of all {context.step - 1} pages")
+        if context.step > self._pages:
+            return Finish(summary=f"{len(read)} pages were read")
+        return CallTool(tool="archive_read_page", arguments={"page": context.step})
+
+
+def run() -> list[Figure]:
+    """Events and bytes per step, the largest payload and the runs of legs of some lengths."""
+    costs = [asyncio.run(measured(steps)) for steps in _STEPS]
+    return [figure for cost in costs for figure in _figures(cost)]
+
+
+def _figures(cost: Cost) -> Iterator[Figure]:
+    row = (f"{cost.steps} steps",)
+    yield Figure(name="events a step", value=cost.events / cost.steps, unit="", row=row)
+    yield Figure(name="a step", value=cost.size / cost.steps / 1000, unit="kB", row=row)
+    yield Figure(name="messages of the last", value=cost.last_step / 1000, unit="kB", row=row)
+    yield Figure(name="largest payload", value=cost.largest / 1000, unit="kB", row=row)
+    yield Figure(name="runs", value=cost.runs, unit="", row=row)
+    yield Figure(name="took", value=cost.seconds, unit="s", row=row)
+
+
+async def measured(steps: int) -> Cost:
+    """Run one leg of so many steps."""
+    with tempfile.TemporaryDirectory() as name, _provider() as port:
+        folder = Path(name)
+        async with running_temporal(folder) as temporal:
+            began = time.perf_counter()
+            await _run(temporal, folder, port, steps)
+            seconds = time.perf_counter() - began
+            return await _cost(temporal, steps, seconds)
+
+
+async def _run(temporal: Client, folder: Path, port: int, steps: int) -> None:
+    catalog = Catalog.load(bundled_specs()).documents
+    catalog = Catalog.from_documents({**catalog, "archive": _document(port)})
+    settings = Settings.model_construct(
+        specs=(), state_dir=folder, task_queue="bench", allowed_private_hosts=("127.0.0.1",)
+    )
+    await register_search_attributes(temporal)
+    router = functools.cache(lambda made: Router(made).without_deadline())
+    async with httpx.AsyncClient(trust_env=False) as http:
+        tools = ToolClient(secrets=MemorySecrets(), pii=MemoryPii(), http=http)
+        (worker,) = build(
+            temporal,
+            settings,
+            catalog=catalog,
+            routers=router,
+            planner=Reader(steps),
+            agents=(),
+            tools=tools,
+        )
+        async with worker:
+            client = MissionClient(temporal, settings)
+            request = MissionRequest(goal=_GOAL, mission_id="bench", policy=MissionPolicy())
+            mission = await client.start(request)
+            result = await mission.result()
+    if f"{steps} pages" not in result.summary:
+        raise AssertionError(f"the leg did not finish: {result.error}")
+
+
+async def _cost(temporal: Client, steps: int, seconds: float) -> Cost:
+    leg = names.leg_workflow_id("bench", _LEG)
+    events = size = runs = largest = 0
+    last: list[int] = []
+    async for run in temporal.list_workflows(f"WorkflowId = '{leg}'"):
+        runs += 1
+        handle = temporal.get_workflow_handle(leg, run_id=run.run_id)
+        history = await handle.fetch_history()
+        events += len(history.events)
+        size += sum(event.ByteSize() for event in history.events)
+        largest = max([largest, *(len(p) for p in _payloads(history))])
+        if run.status is not None and run.status.name == "COMPLETED":
+            last = _step_sizes(history)[-5:]
+    return Cost(steps, events, size, runs, largest, int(median(last or [0])), seconds)
+
+
+def _payloads(history: WorkflowHistory) -> Iterator[bytes]:
+    for event in history.events:
+        for field in event.DESCRIPTOR.fields:
+            if field.name.endswith("_event_attributes") and event.HasField(field.name):
+                attributes = getattr(event, field.name)
+                for part in ("input", "result"):
+                    if hasattr(attributes, part):
+                        yield from (p.data for p in getattr(attributes, part).payloads)
+
+
+def _step_sizes(history: WorkflowHistory) -> list[int]:
+    """Bytes of all events of each step, but for the answer itself."""
+    sizes: list[int] = []
+    for event in history.events:
+        kind = event.event_type
+        if kind == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+            scheduled = event.activity_task_scheduled_event_attributes
+            if scheduled.activity_type.name == names.SELECT_TOOLS:
+                sizes.append(0)
+        if sizes:
+            sizes[-1] += event.ByteSize()
+    return sizes[:-1]
+
+
+# -- the provider ---------------------------------------------------------------------------------
+
+
+class _Pages(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = json.dumps(_ANSWER).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is logged."""
+
+
+@contextmanager
+def _provider() -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _document(port: int) -> dict[str, Any]:
+    invoice = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in _ANSWER[0]},
+    }
+    page = {"name": "page", "in": "query", "required": True, "schema": {"type": "integer"}}
+    answer = {"application/json": {"schema": {"type": "array", "items": invoice}}}
+    operation = {
+        "operationId": "archive_read_page",
+        "summary": "Read a page of the archive of old invoices",
+        "description": "Use this to look through old invoices. Returns the invoices of one page.",
+        "x-orchet-tool": True,
+        "parameters": [page],
+        "responses": {"200": {"description": "The invoices.", "content": answer}},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Archive", "version": "1"},
+        "servers": [{"url": f"http://127.0.0.1:{port}"}],
+        "paths": {"/pages": {"get": operation}},
+    }

@@ -1,0 +1,86 @@
+"""What of a leg its workers keep already, so that no message carries it again.
+
+A step's history then holds what is new of it, however long the leg is. The keys come from the
+workflow's own random numbers: a replay gives them again, and a run that was reset gives others.
+"""
+
+from datetime import timedelta
+from typing import Any, Final
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
+    from orchestrator.core.record import Record
+    from orchestrator.messages.kept import KeptMessage, KeptStep
+    from orchestrator.routing.selection import Selection
+
+PATCH = "kept-observations"
+"""Runs that began without it carry all in each message: none of their commands changes."""
+AGAIN = timedelta(seconds=20)
+"""After which a store is asked again that lacked something; a person has to mend it."""
+_OF_STORES: Final = frozenset({ObservationMissing.__name__, ObservationsUnkept.__name__})
+_MOST_CHANGED: Final = 2_000
+"""Characters of what differs from the message that was sent whole, before one is sent anew."""
+
+
+class Keeping:
+    """The messages of one run of a leg, each told by what is new of it."""
+
+    def __init__(self) -> None:
+        self._whole: dict[str, tuple[str, dict[str, Any]]] = {}
+        """By kind of message the last that was sent whole, and its key."""
+
+    def message(
+        self, message: Record, *, of_mission: str, past: str, keep_as: str = ""
+    ) -> KeptMessage:
+        """What is to be sent in the place of a message.
+
+        Args:
+            message: whole, but for the observations that are kept.
+            of_mission: whose mission's pieces it names.
+            past: the key of the newest observations that are kept.
+            keep_as: the key under which its observations are to be kept now.
+        """
+        told = message.model_dump(mode="json")
+        kind = type(message).__name__
+        key, before = self._whole.get(kind, ("", {}))
+        changes = {name: value for name, value in told.items() if before.get(name) != value}
+        new = None
+        seen = changes.pop("observations", told["observations"])
+        if not key or len(str(changes)) > _MOST_CHANGED:
+            key, new, changes = new_key(), {**told, "observations": []}, {}
+            self._whole[kind] = (key, new)
+        return KeptMessage(
+            of_mission=of_mission,
+            terms=key,
+            new_terms=new,
+            changes={**changes, "observations": seen},
+            past=past,
+            keep_as=keep_as,
+        )
+
+    def forget(self) -> None:
+        """Send the next of each kind whole: whether the last was kept is not known."""
+        self._whole.clear()
+
+    def step(
+        self, message: Record, selection: Selection, *, of_mission: str, past: str
+    ) -> KeptStep:
+        """The same for a planner's step."""
+        kept = self.message(message, of_mission=of_mission, past=past)
+        return KeptStep(**dict(kept), selection=selection)
+
+
+def new_key() -> str:
+    """A key that no other piece has."""
+    return str(workflow.uuid4())
+
+
+def store_trouble(error: ActivityError) -> str | None:
+    """Why no worker could read or keep what the leg has seen; None for any other failure."""
+    cause = error.cause
+    if isinstance(cause, ApplicationError) and cause.type in _OF_STORES:
+        return cause.message
+    return None
