@@ -90,6 +90,8 @@ class PlanActivities:
             catalog_digest=self._catalog.digest,
             policy=request.policy,
             requester=request.requester,
+            planner=request.planner,
+            model=request.model,
         )
         plan = await self._plans.split_goal(begin)
         shown = await self._preview(plan, begin, self._catalog)

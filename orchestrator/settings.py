@@ -27,6 +27,9 @@ from orchestrator.routing.profile import RoutingProfile
 
 T = TypeVar("T")
 
+PLANNER_VARIABLE = "ORCHESTRATOR_PLANNER"
+MODEL_VARIABLE = "ORCHESTRATOR_PLANNER_MODEL"
+
 
 def bundled_specs() -> Path:
     """The folder of example documents, beside the packages both in a checkout and installed."""
@@ -57,7 +60,8 @@ class Settings(BaseSettings):
         ORCHESTRATOR_MISSION_POLICY=policy.yaml   for missions that bring no policy of their own;
                                                   of a worker: what no mission may go beyond
         ORCHESTRATOR_APPROVAL_KEYS=jwks.json      or an https URL: decisions have to be signed
-        ORCHESTRATOR_PLANNER=mine                 an entry point, or as module:factory
+        ORCHESTRATOR_PLANNER=mine                 an entry point, or as module:factory; chaining
+                                                  (by rules) or llm (a model is needed) of ours
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    for agents that name none; its key as its
                                                   provider reads it; unset, no model plans
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote

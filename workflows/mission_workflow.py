@@ -130,6 +130,8 @@ class MissionWorkflow:
                 catalog_digest=self._catalog.digest,
                 policy=self._request.policy,
                 requester=self._request.requester,
+                planner=self._request.planner,
+                model=self._request.model,
             )
         )
         self._plan = plan

@@ -42,11 +42,14 @@ def check(
     if as_json:
         agents = [{"name": name, "tools": tools} for name, tools in inside.items()]
         faults = [fault.model_dump() for fault in examined.faults]
-        print_json({"file": str(file), "agents": agents, "faults": faults})
+        missing = [fault.model_dump() for fault in examined.missing]
+        print_json({"file": str(file), "agents": agents, "faults": faults, "missing": missing})
     else:
         for name, tools in inside.items():
             console.print(f"{name}: may use {tools} of {len(catalog)} tools")
         for fault in examined.faults:
             console.print(f"{file}: {fault}", soft_wrap=True)
+        for fault in examined.missing:
+            console.print(f"to be set where its worker runs: {fault}", soft_wrap=True)
     if examined.faults:
         raise typer.Exit(1)

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from orchestrator.cli import render_demo, render_sandbox
 from orchestrator.cli.chosen_documents import choose
 from orchestrator.cli.marked import tell_unmarked
 from orchestrator.cli.opened_catalog import tell_skipped
-from orchestrator.cli.options import Overlays, Specs
+from orchestrator.cli.options import Model, Overlays, Planner, Specs, planning_variables
 from orchestrator.cli.output import console, progress, run
 from orchestrator.settings import bundled_specs, load_settings
 
@@ -28,6 +29,8 @@ def dev(
     ] = None,
     specs: Specs = None,
     overlays: Overlays = None,
+    planner: Planner = None,
+    model: Model = None,
 ) -> None:
     """Temporal with its UI, the sandbox and a worker, left running until Ctrl-C.
 
@@ -38,7 +41,8 @@ def dev(
 
     Example: orchestrator dev --specs crm.yaml --overlay crm-tools.yaml
     """
-    run(_dev((temporal_port, ui_port, sandbox_port), folder, specs, overlays))
+    variables = planning_variables(planner, model)
+    run(_dev((temporal_port, ui_port, sandbox_port), folder, specs, overlays, variables))
 
 
 async def _dev(
@@ -46,6 +50,7 @@ async def _dev(
     folder: Path | None,
     specs: list[Path] | None,
     overlays: list[Path] | None,
+    variables: Mapping[str, str],
 ) -> None:
     from orchestrator.catalog.catalog import load_documents
     from orchestrator.runtime.devserver import Ports, Stack
@@ -67,7 +72,7 @@ async def _dev(
     written = write_redirected(documents, state, port=ports.sandbox)
     render_sandbox.skipped(progress, written.memories)
     credentials = sandbox_credentials(documents)
-    stack = Stack(state, (written.folder,), ports, credentials=credentials)
+    stack = Stack(state, (written.folder,), ports, credentials=credentials, variables=variables)
     note_sources(sources, state)
     stop = asyncio.Event()
     for signum in (signal.SIGINT, signal.SIGTERM):

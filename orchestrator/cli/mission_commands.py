@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 from rich.text import Text
 
 from orchestrator.cli import answering, render_missions, render_plans, render_waiting
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line
-from orchestrator.cli.options import read_money, read_pairs
+from orchestrator.cli.mission_requests import mission_request, with_plan_first
+from orchestrator.cli.options import Model
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import (
@@ -27,10 +27,8 @@ from orchestrator.messages.mission import (
     MissionResult,
     MissionStatus,
 )
-from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.new_requests import new_mission_id
 from orchestrator.messages.open_waits import Waiting
-from orchestrator.settings import load_policy, load_settings
+from orchestrator.planning.models import OwnPlanner
 
 if TYPE_CHECKING:  # `ask` imports it
     from orchestrator.client.known_mission import KnownMission
@@ -44,6 +42,10 @@ _INTERRUPTED = 130
 _YES = "--yes, which rolls back a mission that succeeded without asking"
 
 MissionId = Annotated[str, typer.Argument(metavar="ID", help="The mission's id.")]
+Chosen = Annotated[
+    OwnPlanner | None,
+    typer.Option("--planner", help="Who plans it: chaining, by rules, or llm, a model."),
+]
 Budget = Annotated[
     tuple[str, str] | None,
     typer.Option("--budget", metavar="AMOUNT CUR", help="The most it may spend: 900 EUR."),
@@ -73,16 +75,30 @@ def start(
         bool,
         typer.Option("--plan-first", help="Do nothing before somebody has approved its plan."),
     ] = False,
+    planner: Chosen = None,
+    model: Model = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Start a mission.
 
+    --planner and --model are for agents whose profile names neither; without them the worker's
+    own settings hold.
+
     Example: orchestrator mission start "What is the weather in Oslo tomorrow?" --wait
     """
-    request = _request(goal, inputs, budget, policy, mission_id=mission_id, requester=requester)
+    request = mission_request(
+        goal,
+        inputs,
+        budget,
+        policy,
+        mission_id=mission_id,
+        requester=requester,
+        planner=planner,
+        model=model,
+    )
     if plan_first:
-        request = request.model_copy(update={"policy": _with_plan_first(request)})
+        request = request.model_copy(update={"policy": with_plan_first(request)})
     if wait:
         with _going_on(request.mission_id or ""):
             result = ask(lambda client: _start_and_follow(client, request))
@@ -103,44 +119,6 @@ def start(
         render_missions.started(console, mission.mission_id, mission.queued)
 
 
-def _request(
-    goal: str,
-    inputs: list[str] | None,
-    budget: tuple[str, str] | None,
-    policy: Path | None,
-    *,
-    mission_id: str | None = None,
-    requester: str | None = None,
-) -> MissionRequest:
-    """What the options of a command ask for.
-
-    Raises:
-        UsageError: one of them is not as it should be.
-    """
-    try:
-        request = MissionRequest(
-            goal=goal,
-            inputs=read_pairs(inputs or []),
-            budget=None if budget is None else read_money(*budget),
-            # Named here, so that it can be said whatever becomes of this process.
-            mission_id=new_mission_id(goal) if mission_id is None else mission_id,
-            requester=account_name() if requester is None else requester,
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(f"{first['loc'][0]}: {first['msg']}") from None
-    given = load_policy(policy)
-    return request if given is None else request.model_copy(update={"policy": given})
-
-
-def _with_plan_first(request: MissionRequest) -> MissionPolicy:
-    """The policy that the mission would have, tightened: a plan is approved first."""
-    policy = request.policy
-    if "policy" not in request.model_fields_set:
-        policy = load_policy(load_settings().mission_policy) or policy
-    return policy.model_copy(update={"plan_first": True})
-
-
 @app.command()
 def plan(
     goal: Annotated[str, typer.Argument(help="What to do, in plain words.")],
@@ -155,6 +133,8 @@ def plan(
     requester: Annotated[
         str | None, typer.Option(help="Who would ask; default: your account.")
     ] = None,
+    planner: Chosen = None,
+    model: Model = None,
     as_json: AsJson = False,
 ) -> None:
     """What would be done for a goal, by whom, and what of it nothing serves; nothing is done.
@@ -163,7 +143,9 @@ def plan(
 
     Example: orchestrator mission plan "Reserve a table in Lisbon tomorrow at 20:00 for 4"
     """
-    request = _request(goal, inputs, None, policy, requester=requester)
+    request = mission_request(
+        goal, inputs, None, policy, requester=requester, planner=planner, model=model
+    )
     try:
         preview = ask(lambda client: client.plan(request), tells_silence=True)
     except PlanRefused as refused:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -14,6 +15,8 @@ from orchestrator.core.budget import Money, check_currencies
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.wellformed import find_defect
+from orchestrator.planning.models import CHAINING, LLM
+from orchestrator.settings import MODEL_VARIABLE, PLANNER_VARIABLE
 
 Specs = Annotated[
     list[Path] | None,
@@ -24,6 +27,36 @@ Overlays = Annotated[
     list[Path] | None,
     typer.Option("--overlay", help="An OpenAPI Overlay document; may be repeated."),
 ]
+
+Planner = Annotated[
+    str | None,
+    typer.Option(
+        "--planner",
+        metavar="NAME",
+        help="Who plans: chaining (rules), llm (a model), or module:factory of your own.",
+    ),
+]
+
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model", metavar="PROVIDER:MODEL", help="The model that plans; docs/models.md names them."
+    ),
+]
+
+
+def planning_variables(planner: str | None, model: str | None) -> dict[str, str]:
+    """The variables that stand for `--planner` and `--model`, whatever the environment has.
+
+    Raises:
+        UsageError: a model is named for a planner that asks none.
+    """
+    if planner == CHAINING and model is not None:
+        raise UsageError("the planner chaining asks no model: leave --planner or --model out")
+    if model is not None and planner is None and os.environ.get(PLANNER_VARIABLE) == CHAINING:
+        planner = LLM
+    named = {PLANNER_VARIABLE: planner, MODEL_VARIABLE: model}
+    return {variable: value for variable, value in named.items() if value is not None}
 
 
 def read_pairs(pairs: Sequence[str]) -> JsonObject:

@@ -4,9 +4,9 @@ import hashlib
 import json
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
@@ -24,7 +24,7 @@ from orchestrator.messages.receipts import (
     spend_of,
 )
 from orchestrator.messages.unserved import Unserved
-from orchestrator.planning.models import MissionPlan
+from orchestrator.planning.models import CHAINING, MissionPlan, OwnPlanner
 from orchestrator.saga.ledger import Ledger, ObligationState
 
 MISSION_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$"
@@ -41,6 +41,14 @@ class MissionRequest(Record):
     requester: str = Field(
         default="", max_length=200, description="who asks, as whoever starts it says"
     )
+    planner: OwnPlanner | None = Field(
+        default=None, description="for agents that name none; None: the worker's"
+    )
+    model: str | None = Field(
+        default=None,
+        max_length=200,
+        description="that plans for agents that name none; None: the worker's",
+    )
 
     @field_validator("requester")
     @classmethod
@@ -49,6 +57,13 @@ class MissionRequest(Record):
         if not requester.isprintable():
             raise ValueError("a requester is a name of printable characters")
         return requester.strip()
+
+    @model_validator(mode="after")
+    def _chooses_once(self) -> Self:
+        """A model that would never be asked was meant to be."""
+        if self.planner == CHAINING and self.model is not None:
+            raise ValueError("the planner chaining asks no model: leave one of the two out")
+        return self
 
 
 class MissionInput(Record):
@@ -60,9 +75,11 @@ class MissionInput(Record):
 def request_digest(request: MissionRequest) -> str:
     """SHA-256 of what is asked for, and by whom; not how long to wait for whom.
 
-    A request that names no requester has the digest that it had before requests named any.
+    What requests did not name from the beginning is covered where it is named: a request without
+    it keeps the digest that it had before.
     """
-    covered = {"goal", "inputs", "budget", *(["requester"] if request.requester else [])}
+    named = {name for name in ("requester", "planner", "model") if getattr(request, name)}
+    covered = {"goal", "inputs", "budget", *named}
     asked = request.model_dump(mode="json", include=covered)
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 

@@ -58,6 +58,13 @@ class Doubt(Record):
     )
 
 
+CHAINING: Final = "chaining"
+"""The planner by rules."""
+LLM: Final = "llm"
+"""The planner over a model."""
+OwnPlanner = Literal["chaining", "llm"]
+
+
 class AgentProfile(Record):
     """Who handles a leg: its name, instructions, what it may touch, model and task queue.
 
@@ -76,7 +83,15 @@ class AgentProfile(Record):
         description="domains whose tools come first for it; a preference that forbids nothing",
     )
     model: str | None = Field(
-        default=None, description="provider:model; None: the worker's default, if any"
+        default=None, description="provider:model; None: its mission's, else the worker's, if any"
+    )
+    fallback: tuple[str, ...] = Field(
+        default=(), description="models that are asked in this order when `model` cannot decide"
+    )
+    planner: str | None = Field(
+        default=None,
+        description="who decides its steps: chaining, llm, or module:factory of a mind of your "
+        "own; None: a model where one is set, else chaining",
     )
     task_queue: str | None = Field(default=None, description="None: the mission's own")
     max_steps: int = Field(default=40, ge=1, description="planner decisions per leg")
@@ -193,6 +208,12 @@ class GoalBrief(Record):
     inputs: JsonObject = Field(default_factory=dict, description="values given with the goal")
     now: datetime = Field(description="the mission's start")
     catalog_digest: str
+    planner: OwnPlanner | None = Field(
+        default=None, description="of the mission, for agents that name none; None: the worker's"
+    )
+    model: str | None = Field(
+        default=None, description="of the mission, for agents that name none; None: the worker's"
+    )
 
 
 class Fact(Record):

@@ -1,11 +1,15 @@
-"""Each leg goes to the planner its agent names: the one over a model, or the one by rules."""
+"""Each leg goes to the planner its agent names: over a model, by rules, or a mind of the user's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import LanguageUnread, NothingFits, RequestUnread
+from orchestrator.core.errors import LanguageUnread, NothingFits, RequestUnread, UsageError
 from orchestrator.planning.models import (
+    CHAINING,
+    LLM,
     AgentProfile,
     GoalBrief,
     LegPlan,
@@ -13,12 +17,23 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.planner import MeteredPlanner, Planner
+from orchestrator.planning.planner import MeteredPlanner, Planner, StepPlanner
+from orchestrator.planning.who_plans import asks_model, chosen, with_choice
 from orchestrator.routing.selection import Selection
+
+Mind = StepPlanner | MeteredPlanner
+_NO_MINDS: Final[Mapping[str, Mind]] = MappingProxyType({})
+
+
+def _any_model(name: str | None) -> None:
+    """Take every model for one that can be asked."""
 
 
 class PerAgentPlanner:
     """Asks a model for the legs whose agent has one, or all when a default is set.
+
+    An agent may have a planner of its own, a mind: of those that were loaded when the worker began,
+    and of no others, for a leg brings the name of one from outside.
 
     Goals are split by rules. One that cannot be is one leg, where a model is set: it may find what
     the words of the goal do not name.
@@ -30,23 +45,55 @@ class PerAgentPlanner:
         over_model: Callable[[], MeteredPlanner],
         *,
         default_model: str | None = None,
+        minds: Mapping[str, Mind] = _NO_MINDS,
+        check_model: Callable[[str | None], None] = _any_model,
     ) -> None:
-        """Take both planners; the one over models is made when the first leg needs it."""
+        """Take both planners; the one over models is made when the first leg needs it.
+
+        Args:
+            by_rules: plans without a model, and splits goals.
+            over_model: gives the planner over models.
+            default_model: plans for agents of which neither profile nor mission says who does.
+            minds: planners of the user's own, by the names that profiles give them.
+            check_model: raises UsageError for one that cannot be asked from here; of None, where
+                none is named.
+        """
         self._by_rules = by_rules
         self._over_model = over_model
         self._default = default_model
+        self._minds = minds
+        self._check_model = check_model
 
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
-        """The legs of a mission."""
+        """The legs of a mission.
+
+        Raises:
+            UsageError: nobody here can decide the steps of a leg as its agent or its mission says.
+        """
+        plan = with_choice(await self._split(brief, catalog, agents), brief)
+        for leg in plan.legs:
+            self._check(leg.agent)
+        return plan
+
+    async def _split(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
         try:
             return await self._by_rules.split_goal(brief, catalog, agents)
         except (LanguageUnread, NothingFits, RequestUnread):
-            agent = self._generalist(agents)
+            agent = self._generalist([chosen(agent, brief) for agent in agents], brief)
             if agent is None:
                 raise
             return MissionPlan(legs=(LegPlan(leg_id="1-whole", goal=brief.goal, agent=agent),))
+
+    def _check(self, agent: AgentProfile) -> None:
+        """Refuse a leg whose steps nobody here could decide, before anything is begun."""
+        if asks_model(agent, self._default):
+            self._check_model(agent.model)
+        elif agent.planner not in (None, CHAINING):
+            self._mind(agent)
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
@@ -59,11 +106,32 @@ class PerAgentPlanner:
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> tuple[StepDecision, Usage | None]:
         """The next step of one leg, and what deciding it took."""
-        if context.agent.model or self._default:
+        agent = context.agent
+        if asks_model(agent, self._default):
             return await self._over_model().plan_metered(context, selection, catalog)
-        return await self._by_rules.plan_step(context, selection, catalog), None
+        if agent.planner in (None, CHAINING):
+            return await self._by_rules.plan_step(context, selection, catalog), None
+        mind = self._mind(agent)
+        if isinstance(mind, MeteredPlanner):
+            return await mind.plan_metered(context, selection, catalog)
+        return await mind.plan_step(context, selection, catalog), None
 
-    def _generalist(self, agents: Sequence[AgentProfile]) -> AgentProfile | None:
+    def _mind(self, agent: AgentProfile) -> Mind:
+        """The mind that an agent names.
+
+        Raises:
+            UsageError: this worker has none of that name.
+        """
+        mind = self._minds.get(agent.planner or "")
+        if mind is None:
+            had = ", ".join([CHAINING, LLM, *self._minds])
+            raise UsageError(
+                f"this worker has no planner {agent.planner!r} for the agent {agent.name}, only "
+                f"{had}: name it in the file of ORCHESTRATOR_AGENTS that the worker reads"
+            )
+        return mind
+
+    def _generalist(self, agents: Sequence[AgentProfile], brief: GoalBrief) -> AgentProfile | None:
         """The agent with a model to which a whole goal can be given; None when there is none.
 
         One that may touch every tool, or the only one there is. None is made up beside profiles
@@ -71,7 +139,12 @@ class PerAgentPlanner:
         tools the goal needs.
         """
         if not agents:
-            return AgentProfile(name="generalist") if self._default is not None else None
+            made_up = chosen(AgentProfile(name="generalist"), brief)
+            return made_up if self._finds_alone(made_up) else None
         free = [agent for agent in agents if agent.wall.is_open]
-        able = (agent for agent in free or agents if agent.model or self._default)
+        able = (agent for agent in free or agents if self._finds_alone(agent))
         return next(able, None) if free or len(agents) == 1 else None
+
+    def _finds_alone(self, agent: AgentProfile) -> bool:
+        """Whether what decides its steps can find tools that the words of a goal do not name."""
+        return asks_model(agent, self._default) or agent.planner not in (None, CHAINING)

@@ -78,6 +78,16 @@ class Planner(Protocol):
         ...
 
 
+class StepPlanner(Protocol):
+    """A mind: what decides the steps of legs that it is given, and splits no goal."""
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        """The next step of one leg; see `Planner`."""
+        ...
+
+
 @runtime_checkable
 class MeteredPlanner(Protocol):
     """What decides steps at a cost; a planner that is one is not asked by `plan_step`."""

@@ -10,7 +10,7 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import Record
 from orchestrator.core.wall import Wall
-from orchestrator.planning.models import AgentProfile
+from orchestrator.planning.models import CHAINING, AgentProfile
 from orchestrator.planning.walls import is_inside
 
 _NEAR: Final = 3
@@ -48,7 +48,8 @@ def read_profiles(
             called = _called(entry, number)
             faults += (_fault_of_form(called, fault) for fault in error.errors())
     faults += _name_faults(written)
-    faults += (fault for profile in profiles for fault in _lists_nothing(profile))
+    for profile in profiles:
+        faults += (*_lists_nothing(profile), *_never_asked(profile))
     return tuple(profiles), tuple(faults)
 
 
@@ -120,6 +121,27 @@ def _lists_nothing(profile: AgentProfile) -> Iterator[ProfileFault]:
             key=" and ".join(sorted(begun)),
             problem="nothing is listed, which would allow every tool",
             remedy="list what it may use, or leave the key out if that is everything",
+        )
+
+
+def _never_asked(profile: AgentProfile) -> Iterator[ProfileFault]:
+    """Models that would not be asked, or not again by being named twice."""
+    models = {"model": (profile.model,) if profile.model else (), "fallback": profile.fallback}
+    if profile.planner == CHAINING:
+        for key in (key for key, named in models.items() if named):
+            yield ProfileFault(
+                agent=profile.name,
+                key=key,
+                problem=f"the planner {CHAINING} asks no model",
+                remedy=f"leave {key} out, or planner",
+            )
+    named = Counter((*models["model"], *models["fallback"]))
+    for name in (name for name, times in named.items() if times > 1):
+        yield ProfileFault(
+            agent=profile.name,
+            key="fallback",
+            problem=f"{name} is named twice",
+            remedy="a fallback is another model: it is asked when those before it cannot decide",
         )
 
 

@@ -8,6 +8,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import ProfilesInvalid
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.profile_faults import ProfileFault, catalog_faults, read_profiles
+from orchestrator.planning.who_plans import minds_of
+from orchestrator.runtime.extensions import mind_problem
 from orchestrator.settings import Settings, read_profiles_file
 
 LLM_EXTRA = "pip install 'orchestrator-missions[llm]'"
@@ -19,6 +21,8 @@ class ExaminedProfiles:
 
     profiles: tuple[AgentProfile, ...]
     faults: tuple[ProfileFault, ...]
+    missing: tuple[ProfileFault, ...] = ()
+    """What a worker would need besides, and is not set up here: no fault of the file."""
 
 
 def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> ExaminedProfiles:
@@ -34,9 +38,11 @@ def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> Exam
     """
     profiles, faults = read_profiles(read_profiles_file(path))
     faults += catalog_faults(profiles, catalog)
-    if not own_planner:
-        faults += tuple(_model_faults(profiles))
-    return ExaminedProfiles(profiles, faults)
+    faults += tuple(_mind_faults(profiles))
+    if own_planner:
+        return ExaminedProfiles(profiles, faults)
+    faults += tuple(_model_faults(profiles))
+    return ExaminedProfiles(profiles, faults, () if faults else tuple(_not_set_up(profiles)))
 
 
 def load_profiles(
@@ -57,19 +63,42 @@ def load_profiles(
     return examined.profiles
 
 
-def _model_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
+def _mind_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
     for profile in profiles:
-        if profile.model is None:
-            continue
+        for named in minds_of([profile]):
+            if (problem := mind_problem(named)) is not None:
+                remedy = "its worker imports it: see docs/models.md"
+                yield _fault(profile, "planner", problem, remedy)
+
+
+def _models(profiles: Iterable[AgentProfile]) -> Iterator[tuple[AgentProfile, str, str]]:
+    """Each model that a profile names, with its key there."""
+    for profile in profiles:
+        if profile.model is not None:
+            yield profile, "model", profile.model
+        for number, name in enumerate(profile.fallback):
+            yield profile, f"fallback.{number}", name
+
+
+def _model_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
+    for profile, key, name in _models(profiles):
         try:
             from orchestrator.planning.llm.model_names import model_problem
         except ImportError:
-            problem: tuple[str, str] | None = (
-                "planning with a model needs the llm extra",
-                LLM_EXTRA,
-            )
+            yield _fault(profile, key, "planning with a model needs the llm extra", LLM_EXTRA)
         else:
-            problem = model_problem(profile.model)
-        if problem is not None:
-            said, remedy = problem
-            yield ProfileFault(agent=profile.name, key="model", problem=said, remedy=remedy)
+            if (problem := model_problem(name)) is not None:
+                yield _fault(profile, key, *problem)
+
+
+def _not_set_up(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
+    """Models that can be, and cannot be asked from here: their key is where their worker runs."""
+    for profile, key, name in _models(profiles):
+        from orchestrator.planning.llm.model_names import missing_for
+
+        if (missing := missing_for(name)) is not None:
+            yield _fault(profile, key, f"{name} cannot be asked from here", missing)
+
+
+def _fault(profile: AgentProfile, key: str, problem: str, remedy: str) -> ProfileFault:
+    return ProfileFault(agent=profile.name, key=key, problem=problem, remedy=remedy)

@@ -5,6 +5,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
@@ -13,18 +14,22 @@ from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.personal_data import open_vault
 from orchestrator.core.errors import UsageError
-from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.planner import MeteredPlanner, Planner
+from orchestrator.planning.models import CHAINING, LLM, AgentProfile
+from orchestrator.planning.per_agent import Mind, PerAgentPlanner
+from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.who_plans import asks_model, minds_of
 from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.deadline import STEP_VECTORS_S
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import LLM_EXTRA
-from orchestrator.runtime.extensions import PlannerParts, load_planner
+from orchestrator.runtime.extensions import PlannerParts, load_mind, load_planner
 from orchestrator.runtime.vectors import embedder_of, similarity_of
 from orchestrator.settings import Settings, load_routing_profile
+
+if TYPE_CHECKING:  # an extra
+    from orchestrator.planning.llm.model_planner import LlmPlanner
 
 
 def default_tools(settings: Settings) -> ToolClient:
@@ -58,25 +63,50 @@ def default_planner(
     """The planner that the settings name, else the deterministic one, or a model where one is set.
 
     Raises:
-        UsageError: a model is set and the extra that asks it is not installed, or the planner that
-            is named cannot be had.
+        UsageError: a model that an agent or the settings name cannot be asked from here, as when
+            its key or its library is missing; or a planner that one of them names cannot be had.
     """
     chaining = ChainingPlanner(routers)
 
     @functools.cache
-    def modelled() -> MeteredPlanner:
+    def modelled() -> "LlmPlanner":
         try:
             from orchestrator.planning.llm.model_planner import LlmPlanner
         except ImportError as error:
             raise UsageError(f"planning with a model needs the llm extra: {LLM_EXTRA}") from error
         return LlmPlanner(default_model=settings.planner_model)
 
-    if settings.planner_model or any(agent.model for agent in agents):
-        modelled()  # so that a missing library is told before the first mission
-    ours = PerAgentPlanner(chaining, modelled, default_model=settings.planner_model)
-    if not settings.planner:
-        return ours
-    return load_planner(settings.planner, PlannerParts(settings, tuple(agents), routers, ours))
+    minds: dict[str, Mind] = {}
+    default_model = None if settings.planner == CHAINING else settings.planner_model
+    ours = PerAgentPlanner(
+        chaining,
+        modelled,
+        default_model=default_model,
+        minds=minds,
+        check_model=lambda name: modelled().check(name),
+    )
+    parts = PlannerParts(settings, tuple(agents), routers, ours)
+    minds |= {named: load_mind(named, parts) for named in minds_of(agents)}
+    # All that is wrong with a model is told before the first mission, not at the leg that needs it.
+    if settings.planner_model or settings.planner == LLM:
+        modelled().check(None)
+    if settings.planner not in (None, CHAINING, LLM):
+        return load_planner(settings.planner, parts)  # which asks models as it likes
+    for agent in agents:
+        _check_models(agent, default_model, modelled)
+    return ours
+
+
+def _check_models(
+    agent: AgentProfile, default_model: str | None, modelled: Callable[[], "LlmPlanner"]
+) -> None:
+    if not asks_model(agent, default_model):
+        return
+    for name in (agent.model, *agent.fallback):
+        try:
+            modelled().check(name)
+        except UsageError as error:
+            raise UsageError(f"agent {agent.name}: {error}") from error
 
 
 def default_routers(

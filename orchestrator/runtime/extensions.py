@@ -19,8 +19,9 @@ from orchestrator.adapters.embedding.embedders import LOCAL, make_embedder
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import OrchestratorError, UsageError
-from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.planner import Planner
+from orchestrator.planning.models import CHAINING, LLM, AgentProfile
+from orchestrator.planning.per_agent import Mind
+from orchestrator.planning.planner import MeteredPlanner, Planner, StepPlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.settings import Settings
@@ -49,6 +50,27 @@ def load_planner(named: str, parts: PlannerParts) -> Planner:
     return cast(Planner, _loaded("planner", Planner, named, parts))
 
 
+def load_mind(named: str, parts: PlannerParts) -> Mind:
+    """The planner of an agent's own, which decides the steps of its legs and splits no goal.
+
+    Raises:
+        UsageError: there is none of that name, or it cannot be loaded, or it decides no steps.
+    """
+    place, made = _made("planner", named, parts)
+    if not isinstance(made, MeteredPlanner):
+        _check(f"{place} gives", "planner of steps", StepPlanner, made)
+    return cast(Mind, made)
+
+
+def mind_problem(named: str) -> str | None:
+    """Why no factory of a mind can be had by this name; nothing is made of it here."""
+    try:
+        _factory("planner", named)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
 def load_embedder(named: str, settings: Settings) -> Embedder:
     """The embedder of a setting: one of ours (`local:...`, `https://...`) or a user's own.
 
@@ -73,6 +95,13 @@ def check_given(planner: Planner | None, embedder: Embedder | None) -> None:
 
 
 def _loaded(kind: str, protocol: type, named: str, argument: object) -> object:
+    place, made = _made(kind, named, argument)
+    _check(f"{place} gives", kind, protocol, made)
+    return made
+
+
+def _factory(kind: str, named: str) -> tuple[str, Callable[[Any], Any]]:
+    """Where the factory of this name stands, and the factory."""
     place = _place_of(kind, named)
     try:
         factory = place.load()
@@ -82,14 +111,22 @@ def _loaded(kind: str, protocol: type, named: str, argument: object) -> object:
         raise UsageError(f"the {kind} {place.value} cannot be loaded: {_told(error)}") from error
     if not callable(factory):
         raise UsageError(f"{place.value} is no factory of a {kind}: it cannot be called")
+    return place.value, factory
+
+
+def _made(kind: str, named: str, argument: object) -> tuple[str, object]:
+    """Where the factory stands, and what it gives for the argument.
+
+    Raises:
+        UsageError: there is none of that name, or it fails.
+    """
+    place, factory = _factory(kind, named)
     try:
-        made: Any = factory(argument)
+        return place, factory(argument)
     except OrchestratorError:
         raise
     except Exception as error:  # and so may a factory
-        raise UsageError(f"{place.value} gives no {kind}: {_told(error)}") from error
-    _check(f"{place.value} gives", kind, protocol, made)
-    return made
+        raise UsageError(f"{place} gives no {kind}: {_told(error)}") from error
 
 
 def _check(given: str, kind: str, protocol: type, made: object) -> None:
@@ -122,7 +159,7 @@ def _place_of(kind: str, named: str) -> EntryPoint:
     if places:
         return EntryPoint(named, places[0], group)
     if not _PLACE.fullmatch(named):
-        ours = _OURS if kind == "embedder" else ""
+        ours = _OURS if kind == "embedder" else f"{CHAINING}, {LLM}, "
         raise UsageError(
             f"{named!r} is no {kind}: name {ours}module:factory, or one that is installed "
             f"({', '.join(sorted(entries.names)) or 'none is'})"

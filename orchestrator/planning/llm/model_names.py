@@ -2,7 +2,8 @@
 
 from typing import get_args
 
-from pydantic_ai.models import KnownModelName, parse_model_id
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import KnownModelName, infer_model, parse_model_id
 from pydantic_ai.providers import infer_provider_class
 from rapidfuzz import fuzz, process
 
@@ -17,11 +18,12 @@ def model_problem(name: str) -> tuple[str, str] | None:
     Which models a provider has is its own affair, and changes from day to day: only the provider is
     looked at.
     """
-    provider, _ = parse_model_id(name)
+    provider, model = parse_model_id(name)
     if name == _TEST:
         return None
-    if provider is None:
-        return f"{name!r} names no provider", "write PROVIDER:MODEL, such as openai:gpt-5"
+    if provider is None or not model.strip():
+        missing = "provider" if provider is None else "model"
+        return f"{name!r} names no {missing}", "write PROVIDER:MODEL, such as openai:gpt-5"
     try:
         infer_provider_class(provider)
     except ValueError:
@@ -29,6 +31,15 @@ def model_problem(name: str) -> tuple[str, str] | None:
     except ImportError as error:
         reason = " ".join(str(error).split())
         return f"{name!r} cannot be asked from here", reason
+    return None
+
+
+def missing_for(name: str) -> str | None:
+    """What a model that can exist still needs to be asked from here; None when nothing."""
+    try:
+        infer_model(name)
+    except (UserError, ImportError) as error:
+        return " ".join(str(error).split()).partition(". ")[0].rstrip(".")
     return None
 
 

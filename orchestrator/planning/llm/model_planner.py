@@ -79,6 +79,14 @@ class LlmPlanner:
         answer, more = await ask(model, messages, step.parameters())
         return step.decision(answer), usage.plus(more)
 
+    def check(self, name: str | None) -> None:
+        """Refuse a model that cannot be asked from here; None is the default.
+
+        Raises:
+            UsageError: no such model, or its provider is not set up here.
+        """
+        self._model(name or self._default)
+
     def _model(self, name: str | None) -> Model:
         if name is None:
             raise UsageError("no model is set: set ORCHESTRATOR_PLANNER_MODEL=provider:model")

@@ -31,6 +31,7 @@ def test_a_good_file_is_told_with_what_each_agent_may_use(run: Run, tmp_path: Pa
         "file": "agents.yaml",
         "agents": [{"name": "office", "tools": 11}, {"name": "anyone", "tools": 93}],
         "faults": [],
+        "missing": [],
     }
 
 
@@ -101,3 +102,41 @@ def test_models_are_the_affair_of_a_planner_of_ones_own(shipped: Catalog, tmp_pa
     expected = (AgentProfile(name="fares", model="our-own-brain"),)
     assert load_profiles(Settings(agents=file), shipped, own_planner=True) == expected
     assert load_profiles(Settings(agents=file, planner="ours:make"), shipped) == expected
+
+
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        ("model: foo:bar", "model: no provider of models is called 'foo'; write PROVIDER:MODEL"),
+        ("model: 'openai:'", "model: 'openai:' names no model; write PROVIDER:MODEL"),
+        ("fallback: [openai:a, foo:b]", "fallback.1: no provider of models is called 'foo'; "),
+        ("model: openai:a\n  fallback: [openai:a]", "fallback: openai:a is named twice; "),
+        ("planner: chaining\n  model: openai:a", "model: the planner chaining asks no model; "),
+        ("planner: nowhere:mind", "planner: the planner nowhere:mind cannot be loaded: No module"),
+        ("planner: rules", "planner: 'rules' is no planner: name chaining, llm, module:factory"),
+    ],
+    ids=["provider", "no model", "fallback", "twice", "never asked", "mind", "no planner"],
+)
+def test_who_decides_is_checked(run: Run, tmp_path: Path, keys: str, fault: str) -> None:
+    """Before a leg needs it: there it would sink its mission."""
+    (tmp_path / "agents.yaml").write_text(f"- name: a\n  {keys}\n")
+
+    ran = run("agents", "check", "agents.yaml")
+
+    assert ran.exit_code == 1
+    assert f"agents.yaml: agent a: {fault}" in ran.stdout
+
+
+def test_a_missing_key_is_told_and_no_fault_of_the_file(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys are where the worker runs; a worker does not begin without."""
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    (tmp_path / "agents.yaml").write_text("- name: a\n  model: openai:gpt-5\n")
+
+    ran = run("agents", "check", "agents.yaml")
+
+    assert ran.exit_code == 0
+    assert "to be set where its worker runs: agent a: model: openai:gpt-5" in ran.stdout
+    assert "`OPENAI_API_KEY`" in ran.stdout

@@ -144,4 +144,6 @@ def test_a_planner_is_told_the_goal_and_not_the_policy() -> None:
         "inputs",
         "now",
         "catalog_digest",
+        "planner",
+        "model",
     }

@@ -7,16 +7,24 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import NothingAllowed, NothingFits, PlanError, RequestUnread
+from orchestrator.core.errors import (
+    NothingAllowed,
+    NothingFits,
+    PlanError,
+    RequestUnread,
+    UsageError,
+)
 from orchestrator.planning.models import (
     AgentProfile,
     Finish,
     GoalBrief,
+    LegPlan,
     MissionPlan,
     StepContext,
     StepDecision,
 )
 from orchestrator.planning.per_agent import PerAgentPlanner
+from orchestrator.planning.who_plans import with_choice
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
 
@@ -141,3 +149,94 @@ async def test_what_no_agent_may_touch_is_not_left_to_a_model() -> None:
 
     with pytest.raises(NothingAllowed):
         await planner.split_goal(BRIEF, CATALOG, [WALLED])
+
+
+class Named(Lost):
+    """A mind of the user's own: every step ends with its name."""
+
+    async def plan_metered(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> tuple[StepDecision, Usage | None]:
+        return Finish(summary="mind"), Usage(requests=2)
+
+
+@pytest.mark.parametrize(
+    ("planner", "summary"),
+    [("chaining", "chaining"), ("llm", "model"), ("mine:mind", "mind")],
+)
+async def test_a_leg_is_planned_by_whom_its_profile_names(
+    step_context: StepContext, planner: str, summary: str
+) -> None:
+    """Whatever the worker's default is."""
+    agent = AgentProfile(name="a", planner=planner)
+    ours = PerAgentPlanner(Lost(), Lost, default_model="a:model", minds={"mine:mind": Named()})
+
+    decision = await ours.plan_step(
+        step_context.model_copy(update={"agent": agent}), SELECTION, CATALOG
+    )
+
+    assert decision == Finish(summary=summary)
+
+
+async def test_a_mind_that_was_not_loaded_is_not_looked_for(step_context: StepContext) -> None:
+    """A leg brings the name from outside: it is no way to have a module imported."""
+    agent = AgentProfile(name="a", planner="os:system")
+
+    with pytest.raises(UsageError, match="no planner 'os:system' for the agent a"):
+        await _planner().plan_step(
+            step_context.model_copy(update={"agent": agent}), SELECTION, CATALOG
+        )
+
+
+@pytest.mark.parametrize(
+    ("agent", "choice", "planner", "model"),
+    [
+        (AgentProfile(name="a"), {"model": "its:own"}, None, "its:own"),
+        (AgentProfile(name="a"), {"planner": "chaining"}, "chaining", None),
+        (AgentProfile(name="a", planner="llm"), {"model": "its:own"}, "llm", "its:own"),
+        (MODELLED, {"model": "its:own"}, None, "some:model"),
+        (MODELLED, {"planner": "chaining"}, None, "some:model"),
+        (AgentProfile(name="a", planner="mine:mind"), {"model": "x:y"}, "mine:mind", None),
+        (AgentProfile(name="a", planner="chaining"), {"planner": "llm"}, "chaining", None),
+    ],
+    ids=["model", "rules", "model of llm", "profile", "profile, rules", "mind", "profile's rules"],
+)
+def test_a_mission_chooses_where_the_profile_says_nothing(
+    agent: AgentProfile, choice: dict[str, str], planner: str | None, model: str | None
+) -> None:
+    """Which provider sees what an agent handles is the decision of whoever wrote its profile."""
+    brief = GoalBrief.model_validate({**BRIEF.model_dump(), **choice})
+    plan = MissionPlan(legs=(LegPlan(leg_id="1", goal="do it", agent=agent),))
+
+    [leg] = with_choice(plan, brief).legs
+
+    assert (leg.agent.planner, leg.agent.model) == (planner, model)
+
+
+async def test_a_mission_brings_the_model_that_nothing_else_names() -> None:
+    """A goal that rules cannot split goes to a generalist with the mission's model."""
+    brief = BRIEF.model_copy(update={"model": "its:own"})
+
+    [leg] = (await _planner().split_goal(brief, CATALOG, [])).legs
+
+    assert (leg.agent.name, leg.agent.model) == ("generalist", "its:own")
+
+
+async def test_a_mission_by_rules_asks_no_model() -> None:
+    """Not even the worker's own."""
+    brief = BRIEF.model_copy(update={"planner": "chaining"})
+
+    with pytest.raises(NothingFits):
+        await _planner("some:model").split_goal(brief, CATALOG, [])
+
+
+async def test_a_model_that_cannot_be_asked_is_told_before_anything_is_begun() -> None:
+    """Not by the leg that would need it, when others have booked."""
+
+    def check(name: str | None) -> None:
+        raise UsageError(f"{name} cannot be asked")
+
+    planner = PerAgentPlanner(Lost(), Lost, check_model=check)
+
+    with pytest.raises(UsageError, match="foo:bar cannot be asked"):
+        await planner.split_goal(BRIEF.model_copy(update={"model": "foo:bar"}), CATALOG, [])

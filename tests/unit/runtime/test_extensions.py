@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from orchestrator.core.errors import UsageError
+from orchestrator.planning.models import AgentProfile
+from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.defaults import default_planner, default_routers
 from orchestrator.runtime.extensions import load_embedder
@@ -20,6 +22,9 @@ class Planner:
         self.parts = parts
     async def split_goal(self, brief, catalog, agents): ...
     async def plan_step(self, context, selection, catalog): ...
+class Mind:
+    def __init__(self, parts): ...
+    async def plan_metered(self, context, selection, catalog): ...
 class Half(Planner):
     split_goal = property()
 class Embedder:
@@ -102,9 +107,12 @@ def test_a_file_of_the_current_folder_is_found(
     [
         (
             "yours",
-            "'yours' is no planner: name module:factory, or one that is installed (a, mine, tw",
+            "'yours' is no planner: name chaining, llm, module:factory, or one that",
         ),
-        ("of mine:x", "'of mine:x' is no planner: name module:factory, or one that is installed"),
+        (
+            "of mine:x",
+            "'of mine:x' is no planner: name chaining, llm, module:factory, or one",
+        ),
         ("nowhere:make", "the planner nowhere:make cannot be loaded: No module named 'nowhere'"),
         ("a", "the planner of_nobody:make cannot be loaded: No module named 'of_nobody'"),
         ("of_mine:absent", "of_mine:absent cannot be loaded: module 'of_mine' has no attribute"),
@@ -168,3 +176,42 @@ def test_what_is_no_embedder_is_refused_in_a_sentence(
     with pytest.raises(UsageError) as refused:
         default_routers(Settings(embedder=named, state_dir=tmp_path))
     assert sentence in str(refused.value)
+
+
+def _planner_for(agent: AgentProfile, settings: Settings | None = None) -> object:
+    return default_planner(settings or Settings(), Router, (agent,))
+
+
+def test_an_agent_may_have_a_mind_of_its_own() -> None:
+    """What decides steps is enough: goals are split by another."""
+    _planner_for(AgentProfile(name="a", planner="of_mine:Mind"))
+
+    with pytest.raises(UsageError, match="of_mine:Embedder gives 'Embedder', which is no planner"):
+        _planner_for(AgentProfile(name="a", planner="of_mine:Embedder"))
+
+
+@pytest.mark.parametrize("keys", [{"model": "foo:bar"}, {"fallback": ("openai:a",)}])
+def test_a_worker_does_not_begin_with_a_model_that_it_cannot_ask(
+    monkeypatch: pytest.MonkeyPatch, keys: dict[str, Any]
+) -> None:
+    """The sentence names the agent, the model and, where it is that, the variable of the key."""
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    agent = AgentProfile(name="office", planner="llm", **{"model": "test", **keys})
+
+    with pytest.raises(UsageError, match=r"agent office: the model (foo:bar .*|.*OPENAI_API_KEY)"):
+        _planner_for(agent)
+
+
+def test_rules_by_name_leave_the_models_setting_alone() -> None:
+    """It holds for missions and agents that ask for a model."""
+    settings = Settings(planner="chaining", planner_model="test")
+    planner = default_planner(settings, Router, ())
+
+    assert isinstance(planner, PerAgentPlanner)
+
+
+def test_a_model_by_name_needs_one() -> None:
+    """A worker that was told to ask a model does not plan by rules instead."""
+    with pytest.raises(UsageError, match="ORCHESTRATOR_PLANNER_MODEL"):
+        default_planner(Settings(planner="llm"), Router, ())

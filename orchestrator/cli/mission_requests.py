@@ -1,0 +1,57 @@
+"""What the options of `mission start` and `mission plan` ask for."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from orchestrator.cli.options import read_money, read_pairs
+from orchestrator.cli.signing import account_name
+from orchestrator.core.errors import UsageError
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.new_requests import new_mission_id
+from orchestrator.planning.models import OwnPlanner
+from orchestrator.settings import load_policy, load_settings
+
+
+def mission_request(
+    goal: str,
+    inputs: list[str] | None,
+    budget: tuple[str, str] | None,
+    policy: Path | None,
+    *,
+    mission_id: str | None = None,
+    requester: str | None = None,
+    planner: OwnPlanner | None = None,
+    model: str | None = None,
+) -> MissionRequest:
+    """What the options of a command ask for.
+
+    Raises:
+        UsageError: one of them is not as it should be.
+    """
+    try:
+        request = MissionRequest(
+            goal=goal,
+            inputs=read_pairs(inputs or []),
+            budget=None if budget is None else read_money(*budget),
+            # Named here, so that it can be said whatever becomes of this process.
+            mission_id=new_mission_id(goal) if mission_id is None else mission_id,
+            requester=account_name() if requester is None else requester,
+            planner=planner,
+            model=model,
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "".join(f"{part}: " for part in first["loc"])
+        raise UsageError(f"{where}{first['msg'].removeprefix('Value error, ')}") from None
+    given = load_policy(policy)
+    return request if given is None else request.model_copy(update={"policy": given})
+
+
+def with_plan_first(request: MissionRequest) -> MissionPolicy:
+    """The policy that the mission would have, tightened: a plan is approved first."""
+    policy = request.policy
+    if "policy" not in request.model_fields_set:
+        policy = load_policy(load_settings().mission_policy) or policy
+    return policy.model_copy(update={"plan_first": True})
