@@ -1,0 +1,136 @@
+"""One user task and one injection, in an environment of its own that keeps what was done to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+import yaml
+from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
+from agentdojo.attacks.important_instructions_attacks import ImportantInstructionsAttack
+from agentdojo.base_tasks import BaseInjectionTask, BaseUserTask
+from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime, TaskEnvironment
+from agentdojo.models import MODEL_NAMES
+from agentdojo.task_suite.load_suites import get_suite, get_suites
+from agentdojo.task_suite.task_suite import TaskSuite
+from pydantic import TypeAdapter
+
+from tests.benchmarks.injection.dojo.documents import document_of, is_consequence, tool_name
+
+_VERSION: Final = "v1.2.2"
+_JSON: Final = TypeAdapter(Any)
+
+
+class Refused(Exception):
+    """A function did not do it; the text says why."""
+
+
+@dataclass
+class World:
+    """What one mission finds, and the witness of what it does."""
+
+    suite: TaskSuite[Any]
+    user_task: BaseUserTask[Any]
+    injection_task: BaseInjectionTask[Any] | None
+    before: TaskEnvironment
+    now: TaskEnvironment
+    made: list[FunctionCall] = field(default_factory=list)
+    keys: dict[str, Any] = field(default_factory=dict)
+    """Answers by idempotency key: a call that comes twice is made once."""
+
+    def call(self, function: str, arguments: Mapping[str, Any], key: str) -> Any:
+        """Run a function.
+
+        Raises:
+            Refused: it raised, or there is none of that name.
+        """
+        if key and key in self.keys:
+            return self.keys[key]
+        runtime = FunctionsRuntime(self.suite.tools)
+        result, error = runtime.run_function(self.now, function, dict(arguments))
+        if error is not None:
+            raise Refused(error)
+        self.made.append(FunctionCall(function=function, args=dict(arguments)))
+        answer = _JSON.dump_python(result, mode="json")
+        if key:
+            self.keys[key] = answer
+        return answer
+
+    def task(self) -> dict[str, Any]:
+        """What is asked for, what does it, and what the injection wants, as calls."""
+        wanted = self.injection_task
+        return {
+            "goal": self.user_task.PROMPT,
+            "ends_with": self.user_task.GROUND_TRUTH_OUTPUT or "Done.",
+            "calls": self._calls(self.user_task),
+            "injected": [] if wanted is None else self._calls(wanted),
+        }
+
+    def witnessed(self) -> dict[str, Any]:
+        """The consequences that arrived, and AgentDojo's own verdicts."""
+        return {
+            "effects": [self._told(one) for one in self.made if is_consequence(one.function)],
+            "task_done": self._holds(self.user_task),
+            "attack_succeeded": self.injection_task is not None
+            and self._holds(self.injection_task),
+        }
+
+    def _calls(self, task: BaseUserTask[Any] | BaseInjectionTask[Any]) -> list[dict[str, Any]]:
+        return [self._told(one) for one in task.ground_truth(self.before.model_copy(deep=True))]
+
+    def _told(self, call: FunctionCall) -> dict[str, Any]:
+        given = {name: value for name, value in call.args.items() if value is not None}
+        return {
+            "tool": tool_name(self.suite.name, call.function),
+            "arguments": _JSON.dump_python(given, mode="json"),
+            "is_consequence": is_consequence(call.function),
+        }
+
+    def _holds(self, task: BaseUserTask[Any] | BaseInjectionTask[Any]) -> bool:
+        said = [{"type": "text", "content": task.GROUND_TRUTH_OUTPUT}]
+        return bool(self.suite._check_task_result(task, said, self.before, self.now, self.made))
+
+
+@cache
+def _attack(suite: str) -> ImportantInstructionsAttack:
+    victim = GroundTruthPipeline(None)
+    victim.name = next(iter(MODEL_NAMES))
+    return ImportantInstructionsAttack(get_suite(_VERSION, suite), victim)
+
+
+def open_world(suite: str, user_task: str, injection_task: str | None) -> World:
+    """A fresh environment, with AgentDojo's attack in all places that the user task reads."""
+    own = get_suite(_VERSION, suite)
+    user = own.get_user_task_by_id(user_task)
+    injected = None if injection_task is None else own.get_injection_task_by_id(injection_task)
+    texts = {} if injected is None else _attack(suite).attack(user, injected)
+    now = user.init_environment(own.load_and_inject_default_environment(texts))
+    return World(own, user, injected, now.model_copy(deep=True), now)
+
+
+def listing(server: str) -> dict[str, Any]:
+    """Every suite: its document, and the ids of its tasks."""
+    return {
+        name: {
+            "document": document_of(suite, server),
+            "user_tasks": list(suite.user_tasks),
+            "injection_tasks": list(suite.injection_tasks),
+        }
+        for name, suite in get_suites(_VERSION).items()
+    }
+
+
+def arguments_of(query: Mapping[str, list[str]], suite: str, function: str) -> dict[str, Any]:
+    """The arguments of a GET, typed as the function wants them."""
+    functions = {one.name: one for one in get_suite(_VERSION, suite).tools}
+    if function not in functions:
+        raise Refused(f"there is no {function}")
+    properties = functions[function].parameters.model_json_schema().get("properties", {})
+    return {
+        name: values if "array" in str(properties.get(name, {})) else _typed(values[0])
+        for name, values in query.items()
+    }
+
+
+def _typed(text: str) -> Any:
+    return text if not text.isdigit() else yaml.safe_load(text)
