@@ -2,7 +2,7 @@
 
 from orchestrator.testing.model_server.model_server import ModelReply as ModelReply
 from orchestrator.testing.model_server.model_server import ModelServer as ModelServer
-from orchestrator.testing.model_server.model_server import ScriptedMind as ScriptedMind
+from orchestrator.testing.model_server.model_server import ScriptedModel as ScriptedModel
 from orchestrator.testing.model_server.received import ConversationTurn as ConversationTurn
 from orchestrator.testing.model_server.received import ModelCall as ModelCall
 from orchestrator.testing.model_server.received import OfferedTool as OfferedTool

@@ -42,7 +42,7 @@ from orchestrator.testing.model_server.troubles import (
 )
 
 ModelReply = ModelAnswer | ModelTrouble
-ScriptedMind = Callable[[ReceivedRequest], ModelReply | Awaitable[ModelReply]]
+ScriptedModel = Callable[[ReceivedRequest], ModelReply | Awaitable[ModelReply]]
 """What answers: a function of the request; one that looks at nothing else answers twice alike."""
 
 KEY: Final = "sk-model-server"
@@ -51,7 +51,7 @@ _CHARACTERS_A_TOKEN: Final = 4
 
 
 class ModelServer:
-    """Answers for every model, by what was scripted and else by its mind.
+    """Answers for every model, by what was queued and else by its script.
 
     Example:
         async with ModelServer(lambda asked: call("part_done", summary="Done.")) as server:
@@ -61,7 +61,7 @@ class ModelServer:
 
     def __init__(
         self,
-        mind: ScriptedMind | None = None,
+        script: ScriptedModel | None = None,
         *,
         key: str = KEY,
         port: int = 0,
@@ -70,12 +70,12 @@ class ModelServer:
         """Take what answers.
 
         Args:
-            mind: asked where no script is left; without one the server answers 500.
+            script: asked where nothing was queued; without one the server answers 500.
             key: what requests have to carry; changed later, it is a key that was rotated.
             port: 0 takes a free one.
             must_fit: whether leaving the block fails when a request broke the provider's rules.
         """
-        self.mind = mind
+        self.script = script
         self.key = key
         self.requests: list[ReceivedRequest] = []
         """All that fitted and carried the key, in order."""
@@ -84,7 +84,7 @@ class ModelServer:
         self.replies: list[ModelReply] = []
         """What each of the requests was answered."""
         self._port, self._must_fit = port, must_fit
-        self._scripted: deque[ModelReply] = deque()
+        self._queued: deque[ModelReply] = deque()
         self._always: ModelTrouble | None = None
         self._cache = PromptCache()
         self._closing = asyncio.Event()
@@ -93,8 +93,8 @@ class ModelServer:
     # -- the script -------------------------------------------------------------------------------
 
     def next(self, *replies: ModelReply) -> None:
-        """What the next requests get, one each; then the mind answers again."""
-        self._scripted.extend(replies)
+        """What the next requests get, one each; then the script answers again."""
+        self._queued.extend(replies)
 
     def always(self, trouble: ModelTrouble | None) -> None:
         """What every request gets from now on; None: all is well again."""
@@ -199,11 +199,11 @@ class ModelServer:
     async def _reply(self, received: ReceivedRequest) -> ModelReply:
         if self._always is not None:
             return self._always
-        if self._scripted:
-            return self._scripted.popleft()
-        if self.mind is None:
-            return StatusTrouble(500, "api_error", None, "the model server has no mind")
-        answer = self.mind(received)
+        if self._queued:
+            return self._queued.popleft()
+        if self.script is None:
+            return StatusTrouble(500, "api_error", None, "the model server has no script")
+        answer = self.script(received)
         return await answer if isawaitable(answer) else answer
 
     def _whole(self, api: ApiFormat, answer: ModelAnswer, received: ReceivedRequest) -> Response:

@@ -54,7 +54,8 @@ def _validator(api: Api, streamed: bool) -> jsonschema_rs.Validator:
 
 def _request_type(api: Api, streamed: bool) -> Any:
     if api == "messages":
-        from anthropic.types import message_create_params as messages
+        # The client of the planner asks by the beta's path, whose fields are a superset.
+        from anthropic.types.beta import message_create_params as messages
 
         if streamed:
             return messages.MessageCreateParamsStreaming
