@@ -5,13 +5,13 @@ downloaded when the tests run.
 """
 
 import asyncio
+import ipaddress
 import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-import pydantic_ai.models
 import pytest
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.client import Client
@@ -40,6 +40,7 @@ _TIME_SKIPPING: Final = "time-skipping"
 _LOCAL: Final = "local"
 _OPTION: Final = "--workflow-environment"
 _FOREIGN_VARIABLES: Final = ("ORCHESTRATOR_", "TEMPORAL_")
+_OF_PROVIDERS: Final = ("_API_KEY", "_BASE_URL")
 
 # A thread of the SDK's core that still finishes a call while the interpreter shuts down aborts the
 # process (temporalio/sdk-python issue 300). Time in seconds for the last call to be over.
@@ -67,9 +68,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def no_model_requests() -> None:
-    """Refuse requests to real models: only fake ones answer in tests."""
-    pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
+def only_loopback() -> None:
+    """Refuse connections of this process to anything but this machine: real models are none."""
+    sys.addaudithook(refuse_others)
+
+
+def refuse_others(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook that lets nobody connect to another machine.
+
+    Raises:
+        ConnectionRefusedError: the address is one of another machine.
+    """
+    if event != "socket.connect" or not isinstance(arguments[1], tuple):
+        return
+    host = str(arguments[1][0])
+    if not ipaddress.ip_address(host.partition("%")[0]).is_loopback:
+        raise ConnectionRefusedError(f"a test may not connect to {host}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -98,8 +112,9 @@ def _mix(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the settings of the machine from every test."""
-    for name in [name for name in os.environ if name.startswith(_FOREIGN_VARIABLES)]:
-        monkeypatch.delenv(name)
+    for name in list(os.environ):
+        if name.startswith(_FOREIGN_VARIABLES) or name.endswith(_OF_PROVIDERS):
+            monkeypatch.delenv(name)
 
 
 @pytest.fixture(scope="session")

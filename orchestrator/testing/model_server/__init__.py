@@ -1,0 +1,35 @@
+"""A provider of models on loopback, for tests and for trying things out: its models are scripts."""
+
+from orchestrator.testing.model_server.model_server import ModelReply as ModelReply
+from orchestrator.testing.model_server.model_server import ModelServer as ModelServer
+from orchestrator.testing.model_server.model_server import ScriptedModel as ScriptedModel
+from orchestrator.testing.model_server.received import ConversationTurn as ConversationTurn
+from orchestrator.testing.model_server.received import ModelCall as ModelCall
+from orchestrator.testing.model_server.received import OfferedTool as OfferedTool
+from orchestrator.testing.model_server.received import ReceivedRequest as ReceivedRequest
+from orchestrator.testing.model_server.replies import ModelAnswer as ModelAnswer
+from orchestrator.testing.model_server.replies import broken_call as broken_call
+from orchestrator.testing.model_server.replies import call as call
+from orchestrator.testing.model_server.replies import calling as calling
+from orchestrator.testing.model_server.replies import cut_off_call as cut_off_call
+from orchestrator.testing.model_server.replies import nothing as nothing
+from orchestrator.testing.model_server.replies import refuse as refuse
+from orchestrator.testing.model_server.replies import say as say
+from orchestrator.testing.model_server.troubles import PROVIDER_TROUBLES as PROVIDER_TROUBLES
+from orchestrator.testing.model_server.troubles import ModelTrouble as ModelTrouble
+from orchestrator.testing.model_server.troubles import bad_request as bad_request
+from orchestrator.testing.model_server.troubles import broken_json as broken_json
+from orchestrator.testing.model_server.troubles import cut_body as cut_body
+from orchestrator.testing.model_server.troubles import drop as drop
+from orchestrator.testing.model_server.troubles import empty_body as empty_body
+from orchestrator.testing.model_server.troubles import forbidden as forbidden
+from orchestrator.testing.model_server.troubles import hang as hang
+from orchestrator.testing.model_server.troubles import no_fields as no_fields
+from orchestrator.testing.model_server.troubles import no_json as no_json
+from orchestrator.testing.model_server.troubles import no_such_model as no_such_model
+from orchestrator.testing.model_server.troubles import out_of_quota as out_of_quota
+from orchestrator.testing.model_server.troubles import payment_required as payment_required
+from orchestrator.testing.model_server.troubles import rate_limited as rate_limited
+from orchestrator.testing.model_server.troubles import server_error as server_error
+from orchestrator.testing.model_server.troubles import too_long as too_long
+from orchestrator.testing.model_server.troubles import unauthorized as unauthorized

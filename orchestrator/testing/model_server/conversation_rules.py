@@ -1,0 +1,128 @@
+"""What providers refuse though their schemas allow it: tools' names, calls without answers."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.testing.model_server.received import ConversationTurn
+
+_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_MOST_TOOLS: Final = 128
+_NOT_AT_THE_TOP: Final = ("anyOf", "oneOf", "allOf", "enum", "not")
+_MOST_BREAKPOINTS: Final = 4
+
+
+def open_ai_tool_breaches(functions: Sequence[Mapping[str, Any]], choice: Any) -> Iterator[str]:
+    """What OpenAI refuses in a list of functions and in the choice among them."""
+    yield from duplicate_names(functions)
+    if len(functions) > _MOST_TOOLS:
+        yield f"{len(functions)} tools are more than {_MOST_TOOLS}"
+    if choice == "required" and not functions:
+        yield "tool_choice is required, and there are no tools"
+    for function in functions:
+        yield from _function_breaches(function)
+
+
+def duplicate_names(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Names of tools that stand twice."""
+    names = Counter(function["name"] for function in functions if "name" in function)
+    yield from (f"tool {name} stands {n} times" for name, n in names.items() if n > 1)
+
+
+def unpaired(items: Sequence[Mapping[str, Any]], key: str, call: str, output: str) -> Iterator[str]:
+    """Calls without an answer, and answers to no call made before, by their types."""
+    made: list[str] = []
+    answered: list[str] = []
+    for item in items:
+        if item.get("type") == call:
+            made.append(item[key])
+        elif item.get("type") == output:
+            if item[key] not in made:
+                yield f"no tool call found for {output} with {key} {item[key]}"
+            answered.append(item[key])
+    yield from (f"no tool output found for {call} {name}" for name in made if name not in answered)
+
+
+def unanswered(turns: Sequence[ConversationTurn]) -> Iterator[str]:
+    """Calls that are not answered right after them, and answers to none right before them."""
+    waiting: set[str] = set()
+    for turn in turns:
+        if turn.role == "tool":
+            if turn.call_id not in waiting:
+                yield f"the answer to {turn.call_id} has no call right before it"
+            waiting.discard(turn.call_id)
+            continue
+        yield from _left(waiting)
+        waiting = {call.call_id for call in turn.calls}
+    yield from _left(waiting)
+
+
+def anthropic_breaches(body: Mapping[str, Any]) -> Iterator[str]:
+    """What Anthropic refuses."""
+    messages = body["messages"]
+    if not messages:
+        yield "messages: at least one message is required"
+    elif messages[0]["role"] != "user":
+        yield "messages: the first message must use the user role"
+    for message in messages:
+        yield from _empty_texts(message["content"])
+    yield from _thinking_breaches(body)
+    if body["max_tokens"] < 1:
+        yield "max_tokens must be at least 1"
+    breakpoints = str(body).count("'cache_control': {")
+    if breakpoints > _MOST_BREAKPOINTS:
+        yield f"{breakpoints} blocks with cache_control are more than {_MOST_BREAKPOINTS}"
+
+
+def _left(waiting: set[str]) -> Iterator[str]:
+    yield from (f"the call {call_id} is not answered right after it" for call_id in sorted(waiting))
+
+
+def _function_breaches(function: Mapping[str, Any]) -> Iterator[str]:
+    name, parameters = function["name"], function.get("parameters") or {}
+    if not _NAME.fullmatch(name):
+        yield f"tool name {name!r} does not fit {_NAME.pattern}"
+    if parameters and parameters.get("type") != "object":
+        yield f"the parameters of {name} are no object"
+    for word in _NOT_AT_THE_TOP:
+        if word in parameters:
+            yield f"the parameters of {name} have {word} at the top level"
+    if function.get("strict"):
+        yield from _not_strict(parameters, name)
+
+
+def _not_strict(schema: Any, place: str) -> Iterator[str]:
+    if isinstance(schema, list):
+        for item in schema:
+            yield from _not_strict(item, place)
+    if not isinstance(schema, dict):
+        return
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        if schema.get("additionalProperties") is not False:
+            yield f"{place} is strict and does not forbid additional properties"
+        if missing := sorted(set(properties) - set(schema.get("required", []))):
+            yield f"{place} is strict and does not require {', '.join(missing)}"
+    for name, inner in schema.items():
+        yield from _not_strict(inner, f"{place}.{name}")
+
+
+def _empty_texts(content: Any) -> Iterator[str]:
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    for block in blocks:
+        if block.get("type") == "text" and not block["text"].strip():
+            yield "messages: text content blocks must be non-empty"
+
+
+def _thinking_breaches(body: Mapping[str, Any]) -> Iterator[str]:
+    thinking = body.get("thinking") or {}
+    if thinking.get("type") in (None, "disabled"):
+        return
+    choice = (body.get("tool_choice") or {}).get("type")
+    if choice in ("any", "tool"):
+        yield "thinking may not be enabled when tool_choice forces tool use"
+    if thinking.get("budget_tokens", 0) >= body["max_tokens"]:
+        yield "max_tokens must be greater than thinking.budget_tokens"
+    if body.get("temperature", 1) != 1:
+        yield "temperature may only be 1 when thinking is enabled"
