@@ -1,5 +1,7 @@
 """Whether a planner may end a leg: what was ordered is to be done first, or left knowingly."""
 
+from collections.abc import Iterable
+
 from orchestrator.planning.left_of_all import left_of_all
 from orchestrator.planning.models import FINISH, StepContext
 from orchestrator.saga.served import Effected, unserved
@@ -19,12 +21,17 @@ def doubt_about_finish(context: StepContext) -> str | None:
     missing = [order.clause for order in unserved(context.orders, effects) if order.tools]
     if not missing and (left := left_of_all(context)):
         return (
-            f"all were ordered, and of what was found these are left: {'; '.join(left)}. Do them "
+            f"all were ordered, and of what was found these are left: {_quoted(left)}. Do them "
             "too, or finish again: the user is asked then whether they are to be left"
         )
     if not missing:
         return None
     return (
-        f"no call of this leg did what was ordered: {'; '.join(map(repr, missing))}. Do it, ask "
+        f"no call of this leg did what was ordered: {_quoted(missing)}. Do it, ask "
         "the user, or give up; finishing again ends the mission as incomplete"
     )
+
+
+def _quoted(texts: Iterable[str]) -> str:
+    """In quotes: what was found is in a provider's words, which are none of ours."""
+    return "; ".join(map(repr, texts))

@@ -11,6 +11,9 @@ TOKENS_PER_BYTE: Final = 0.3
 """An estimate that is a little high for JSON and English (o200k measures 0.23 on tool schemas), and
 holds for other scripts, whose characters are several bytes each."""
 _LONGEST_TEXT: Final = 2_000
+_MOST_PROPERTIES: Final = 200
+_LONGEST_NAME: Final = 200
+"""Of objects too large: a map of thousands of keys would otherwise stay whole at any limit."""
 _MOST_ITEMS: Final = 25
 
 
@@ -18,8 +21,11 @@ def trim_body(body: JsonValue, *, most: int = MOST_CHARACTERS) -> JsonValue:
     """A body whose JSON has at most about `most` characters.
 
     Long lists lose their ends and long texts their tails, alike at every depth, until it fits;
-    objects keep all their properties, so identifiers at the top are never lost.
+    objects keep their properties, so identifiers at the top are never lost, up to a number that
+    no document comes near.
     """
+    if len(json.dumps(body)) > most:
+        body = _with_fewer_names(body)
     items, text = _MOST_ITEMS, _LONGEST_TEXT
     while len(json.dumps(body)) > most and items >= 1:
         body = _cut(body, items, text)
@@ -36,6 +42,16 @@ def cut_text(text: str, size: int) -> str:
 def estimate_tokens(text: str) -> int:
     """About how many tokens a text is, rounded up; never below what 0.3 per byte gives."""
     return math.ceil(TOKENS_PER_BYTE * len(text.encode("utf-8", errors="replace")))
+
+
+def _with_fewer_names(value: JsonValue) -> JsonValue:
+    """The first properties of each object, without those whose names are texts."""
+    if isinstance(value, list):
+        return [_with_fewer_names(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    named = [item for item in value.items() if len(item[0]) <= _LONGEST_NAME]
+    return {name: _with_fewer_names(inner) for name, inner in named[:_MOST_PROPERTIES]}
 
 
 def _cut(value: JsonValue, items: int, text: int) -> JsonValue:

@@ -20,6 +20,7 @@ from orchestrator.planning.llm.model_step import ModelStep, complaint, wire_name
 from orchestrator.planning.llm.prompt import ToolBlock, block_of
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
 from orchestrator.planning.models import StepContext, StepDecision
+from orchestrator.planning.projection import shown_to_models
 from orchestrator.routing.selection import Selection
 
 _KEPT_STATES: Final = 256
@@ -66,6 +67,7 @@ class LlmPlanner:
             ModelRefused: the provider does not serve the request.
             UsageError: no such model, or its provider is not set up here.
         """
+        context = shown_to_models(context, catalog)
         model = self._model(context.agent.model or self._default)
         block = block_of(context, selection, catalog)
         state = self._state(context, block)

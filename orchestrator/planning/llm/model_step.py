@@ -24,10 +24,11 @@ from orchestrator.core.errors import (
     DecisionInvalid,
     OutsideWall,
 )
-from orchestrator.planning.llm.briefing import DATA_RULE, briefing
+from orchestrator.planning.llm.briefing import briefing
 from orchestrator.planning.llm.meta_tools import META_TOOLS
 from orchestrator.planning.llm.prompt import tool_description, tool_parameters
 from orchestrator.planning.llm.prompt_state import PromptState
+from orchestrator.planning.llm.tool_output import DATA_RULE
 from orchestrator.planning.models import CallTool, StepContext, StepDecision
 from orchestrator.planning.planner import check_decision
 from orchestrator.planning.trimming import cut_text, estimate_tokens

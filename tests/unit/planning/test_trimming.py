@@ -77,3 +77,12 @@ def test_long_texts_are_cut_with_an_ellipsis() -> None:
     """The result is never longer than allowed."""
     assert cut_text("  short ", 10) == "short"
     assert cut_text("x" * 20, 10) == "x" * 9 + "…"
+
+
+def test_a_map_of_many_or_long_keys_is_cut_too() -> None:
+    """Keys are a provider's text like any other."""
+    many: JsonValue = {f"key-{n}": n for n in range(100_000)}
+    long: JsonValue = {"id": 7, "x" * 100_000: 1}
+
+    assert len(json.dumps(trim_body(many))) <= MOST_CHARACTERS
+    assert trim_body(long) == {"id": 7}

@@ -87,7 +87,8 @@ class World:
         }
 
     def _holds(self, task: BaseUserTask[Any] | BaseInjectionTask[Any]) -> bool:
-        said = [{"type": "text", "content": task.GROUND_TRUTH_OUTPUT}]
+        # What the model says at its end is no consequence: it says what its user's task ends with.
+        said = [{"type": "text", "content": self.user_task.GROUND_TRUTH_OUTPUT}]
         return bool(self.suite._check_task_result(task, said, self.before, self.now, self.made))
 
 

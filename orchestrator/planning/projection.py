@@ -1,0 +1,128 @@
+"""Answers projected by their schemas: of a document's objects, only what the document names.
+
+What a provider sends beside it has no meaning that anybody declared: no planner needs it, and it is
+where text for a model hides that no reader of the document expects. An object of which the document
+names nothing is whole: its keys are data.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.patterns import matches_pattern
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import IN_PLACE, properties_of, subschemas
+from orchestrator.planning.models import Fact, Observation, StepContext
+
+Told = TypeVar("Told", Observation, Fact)
+
+_APPLIED: Final = tuple(keyword for keyword in IN_PLACE if keyword != "not")
+_NAMING: Final = ("properties", "patternProperties", "additionalProperties")
+_ANY_OBJECT: Final[Sequence[JsonValue]] = (True, {}, {"type": "object"})
+_MOST_SCHEMAS: Final = 200
+"""That are about one value: alternatives may hold alternatives, and those themselves again."""
+
+
+def shown_to_models(context: StepContext, catalog: Catalog) -> StepContext:
+    """A step's context whose answers hold only what their documents name."""
+    seen = tuple(_projected_of(one, catalog) for one in context.observations)
+    facts = tuple(_projected_of(one, catalog) for one in context.facts)
+    if seen == context.observations and facts == context.facts:
+        return context
+    return context.model_copy(update={"observations": seen, "facts": facts})
+
+
+def projected(body: JsonValue, schema: JsonObject) -> JsonValue:
+    """The parts of an answer that its schema names, at every depth.
+
+    Example: `projected({"id": "B7", "note_to_ai": "..."}, schema)` is `{"id": "B7"}` where the
+    schema has the property `id`.
+    """
+    return _Projection(schema).of(body, [schema])
+
+
+def _projected_of(told: Told, catalog: Catalog) -> Told:
+    tool = catalog.tools.get(told.tool)
+    if tool is None or tool.output_schema is None:
+        return told
+    body = projected(told.body, tool.output_schema)
+    return told if body == told.body else told.model_copy(update={"body": body})
+
+
+class _Projection:
+    """Of answers by one compiled schema, whose references lead to its own definitions."""
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+
+    def of(self, value: JsonValue, schemas: list[JsonObject]) -> JsonValue:
+        """A value that any of these schemas may be about."""
+        if isinstance(value, list):
+            return [self.of(held, self._of_item(n, schemas)) for n, held in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        parts = list(self._in_place(schemas))
+        if not any(map(_names_something, parts)) or any(map(_is_free, schemas)):
+            return value
+        named = {name: self._of_property(name, parts) for name in value}
+        return {name: self.of(value[name], found) for name, found in named.items() if found}
+
+    def _in_place(self, schemas: list[JsonObject]) -> Iterator[JsonObject]:
+        """The schemas, and all that they apply to the same value: alternatives and conditions."""
+        waiting = list(schemas)
+        for _ in range(_MOST_SCHEMAS):
+            if not waiting:
+                return
+            part = resolve(waiting.pop(), self._root)
+            yield part
+            waiting += [inner for inner in subschemas(part, _APPLIED) if isinstance(inner, dict)]
+
+    def _of_property(self, name: str, parts: list[JsonObject]) -> list[JsonObject]:
+        """What is said of a property; nothing where nobody names it."""
+        found = [properties[name] for part in parts if name in (properties := properties_of(part))]
+        found += [schema for part in parts for schema in _by_pattern(name, part)]
+        return found or [schema for part in parts for schema in _of_others(part)]
+
+    def _of_item(self, number: int, schemas: list[JsonObject]) -> list[JsonObject]:
+        return [inner for part in self._in_place(schemas) for inner in _items(number, part)] or [{}]
+
+
+def _names_something(schema: JsonObject) -> bool:
+    """Whether a schema tells the keys of its objects apart, or says what they all hold."""
+    return any(schema.get(keyword) for keyword in _NAMING)
+
+
+def _is_free(schema: JsonObject) -> bool:
+    """Whether a schema, or an alternative of it, takes objects of any kind."""
+    branches = [*subschemas(schema, ("anyOf", "oneOf"))]
+    return any(branch in _ANY_OBJECT for branch in branches)
+
+
+def _by_pattern(name: str, schema: JsonObject) -> Iterator[JsonObject]:
+    patterns = schema.get("patternProperties")
+    for pattern, inner in patterns.items() if isinstance(patterns, Mapping) else ():
+        with suppress(ValueError):  # what no engine can decide names nothing
+            if matches_pattern(pattern, name):
+                yield inner if isinstance(inner, dict) else {}
+
+
+def _of_others(schema: JsonObject) -> Iterator[JsonObject]:
+    """What is said of keys without a name, where the document says that there are such."""
+    for keyword in ("additionalProperties", "unevaluatedProperties"):
+        inner = schema.get(keyword)
+        if inner is True:
+            yield {}
+        elif isinstance(inner, dict):
+            yield inner
+
+
+def _items(number: int, schema: JsonObject) -> Iterator[JsonObject]:
+    first = schema.get("prefixItems")
+    if isinstance(first, list) and number < len(first):
+        yield first[number] if isinstance(first[number], dict) else {}
+    elif isinstance(inner := schema.get("items"), dict):
+        yield inner
