@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from orchestrator.sandbox.faults import Role
+from orchestrator.sandbox.made_values import examples
 from orchestrator.sandbox.places import Position, ThingPlace
 from orchestrator.sandbox.problems import UnservedOperation
 from orchestrator.sandbox.runtime_expressions import RuntimeExpression, read_expression
@@ -208,6 +209,18 @@ class Document:
         # What the caller's own vault fills in was never ours to give.
         private = {n for o in self.operations for n in o.raw.get("x-orchet-pii-required", [])}
         return frozenset([*self.reference_names, *offered]) - private
+
+    @cached_property
+    def example_ids(self) -> frozenset[tuple[str, str]]:
+        """Ids that the document itself shows of what it hands out, each with its property."""
+        items = ((o, self.book.properties(o.item_schema or {})) for o in self.operations)
+        return frozenset(
+            (name, value)
+            for operation, properties in items
+            for name in self.offered_ids(operation)
+            for value in examples(self.book.resolve(properties[name]))
+            if isinstance(value, str)
+        )
 
     @cached_property
     def reference_names(self) -> tuple[str, ...]:

@@ -51,7 +51,8 @@ class ResourceFinder:
         if resource:
             return resource.facts
         known = self._store.offer(name, value) or self._playbook.standing_thing(name, value)
-        if known is None and self._is_stocked:
+        is_shown = (name, value) in self._document.example_ids
+        if known is None and (self._is_stocked or is_shown):
             return {name: call.arguments[name]}
         if known is None:
             raise self._unknown(call, name, value)

@@ -270,3 +270,26 @@ async def test_a_name_by_which_one_kind_is_found_is_free_for_others(open_app: Op
         other = await http.post("/desk/people", json={"name": "Ada"})
 
     assert [made.status_code, found.status_code, other.status_code] == [201, 200, 200]
+
+
+async def test_an_id_that_the_document_shows_exists(open_app: Opener) -> None:
+    """What is handed out under it is named by it in requests; an id that nobody gave is not."""
+    named = {"type": "string", "example": "cus_7f31"}
+    customer = {"type": "object", "properties": {"customer_id": named, "name": {"type": "string"}}}
+    listed = {"type": "array", "items": customer}
+    found = {"description": "all", "content": {"application/json": {"schema": listed}}}
+    ordered = {"type": "object", "properties": {"customer_id": named}, "required": ["customer_id"]}
+    order = {"content": {"application/json": {"schema": ordered}}}
+    paths = {
+        "/customers": {"get": {"operationId": "customers/find", "responses": {"200": found}}},
+        "/orders": {
+            "post": {"operationId": "orders/place", "requestBody": order, "responses": ANSWER}
+        },
+    }
+    async with open_app(documents={"desk": desk(**paths)}) as client:
+        placed = [
+            (await client.post("/desk/orders", json={"customer_id": given})).status_code
+            for given in ("cus_7f31", "cus_0000")
+        ]
+
+    assert placed == [200, 404]
