@@ -131,12 +131,9 @@ async def test_missions_succeed_and_roll_back(newcomer: Newcomer) -> None:
     )
     made = await newcomer.ledger()
     async with httpx.AsyncClient() as client:
-        told = {
-            "content": faults[faults.index("-d") + 1],
-            "headers": {"content-type": "application/json"},
-        }
+        told, form = faults[faults.index("-d") + 1], {"content-type": "application/json"}
         where = f"http://127.0.0.1:{newcomer.ports.sandbox}/_sandbox/faults"
-        (await client.put(where, **told)).raise_for_status()
+        (await client.put(where, content=told, headers=form)).raise_for_status()
 
     async def both() -> None:
         await newcomer.confirms("createTicket")
