@@ -90,7 +90,7 @@ class AgentProfile(Record):
     )
     planner: str | None = Field(
         default=None,
-        description="who decides its steps: chaining, llm, or module:factory of a mind of your "
+        description="who decides its steps: chaining, llm, or module:factory of a planner of your "
         "own; None: a model where one is set, else chaining",
     )
     task_queue: str | None = Field(default=None, description="None: the mission's own")

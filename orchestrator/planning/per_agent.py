@@ -1,4 +1,4 @@
-"""Each leg goes to the planner its agent names: over a model, by rules, or a mind of the user's."""
+"""Each leg goes to the planner its agent names: over a model, by rules, or the user's own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -21,8 +21,8 @@ from orchestrator.planning.planner import MeteredPlanner, Planner, StepPlanner
 from orchestrator.planning.who_plans import asks_model, chosen, with_choice
 from orchestrator.routing.selection import Selection
 
-Mind = StepPlanner | MeteredPlanner
-_NO_MINDS: Final[Mapping[str, Mind]] = MappingProxyType({})
+LegPlanner = StepPlanner | MeteredPlanner
+_NONE: Final[Mapping[str, LegPlanner]] = MappingProxyType({})
 
 
 def _any_model(name: str | None) -> None:
@@ -32,7 +32,7 @@ def _any_model(name: str | None) -> None:
 class PerAgentPlanner:
     """Asks a model for the legs whose agent has one, or all when a default is set.
 
-    An agent may have a planner of its own, a mind: of those that were loaded when the worker began,
+    An agent may have a planner of its own: of those that were loaded when the worker began,
     and of no others, for a leg brings the name of one from outside.
 
     Goals are split by rules. One that cannot be is one leg, where a model is set: it may find what
@@ -45,7 +45,7 @@ class PerAgentPlanner:
         over_model: Callable[[], MeteredPlanner],
         *,
         default_model: str | None = None,
-        minds: Mapping[str, Mind] = _NO_MINDS,
+        own: Mapping[str, LegPlanner] = _NONE,
         check_model: Callable[[str | None], None] = _any_model,
     ) -> None:
         """Take both planners; the one over models is made when the first leg needs it.
@@ -54,14 +54,14 @@ class PerAgentPlanner:
             by_rules: plans without a model, and splits goals.
             over_model: gives the planner over models.
             default_model: plans for agents of which neither profile nor mission says who does.
-            minds: planners of the user's own, by the names that profiles give them.
+            own: planners of the user's own, by the names that profiles give them.
             check_model: raises UsageError for one that cannot be asked from here; of None, where
                 none is named.
         """
         self._by_rules = by_rules
         self._over_model = over_model
         self._default = default_model
-        self._minds = minds
+        self._own = own
         self._check_model = check_model
 
     async def split_goal(
@@ -93,7 +93,7 @@ class PerAgentPlanner:
         if asks_model(agent, self._default):
             self._check_model(agent.model)
         elif agent.planner not in (None, CHAINING):
-            self._mind(agent)
+            self._own_planner(agent)
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
@@ -111,25 +111,25 @@ class PerAgentPlanner:
             return await self._over_model().plan_metered(context, selection, catalog)
         if agent.planner in (None, CHAINING):
             return await self._by_rules.plan_step(context, selection, catalog), None
-        mind = self._mind(agent)
-        if isinstance(mind, MeteredPlanner):
-            return await mind.plan_metered(context, selection, catalog)
-        return await mind.plan_step(context, selection, catalog), None
+        planner = self._own_planner(agent)
+        if isinstance(planner, MeteredPlanner):
+            return await planner.plan_metered(context, selection, catalog)
+        return await planner.plan_step(context, selection, catalog), None
 
-    def _mind(self, agent: AgentProfile) -> Mind:
-        """The mind that an agent names.
+    def _own_planner(self, agent: AgentProfile) -> LegPlanner:
+        """The planner of its own that an agent names.
 
         Raises:
             UsageError: this worker has none of that name.
         """
-        mind = self._minds.get(agent.planner or "")
-        if mind is None:
-            had = ", ".join([CHAINING, LLM, *self._minds])
+        planner = self._own.get(agent.planner or "")
+        if planner is None:
+            had = ", ".join([CHAINING, LLM, *self._own])
             raise UsageError(
                 f"this worker has no planner {agent.planner!r} for the agent {agent.name}, only "
                 f"{had}: name it in the file of ORCHESTRATOR_AGENTS that the worker reads"
             )
-        return mind
+        return planner
 
     def _generalist(self, agents: Sequence[AgentProfile], brief: GoalBrief) -> AgentProfile | None:
         """The agent with a model to which a whole goal can be given; None when there is none.

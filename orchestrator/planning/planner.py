@@ -79,7 +79,7 @@ class Planner(Protocol):
 
 
 class StepPlanner(Protocol):
-    """A mind: what decides the steps of legs that it is given, and splits no goal."""
+    """What decides the steps of the legs that it is given, and splits no goal."""
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog

@@ -34,7 +34,7 @@ def asks_model(agent: AgentProfile, default_model: str | None) -> bool:
     return (agent.model or default_model) is not None
 
 
-def minds_of(agents: Iterable[AgentProfile]) -> tuple[str, ...]:
+def own_planners(agents: Iterable[AgentProfile]) -> tuple[str, ...]:
     """The planners of a user's own that these agents name, each once."""
     named = (agent.planner for agent in agents)
     return tuple(dict.fromkeys(one for one in named if one not in (None, CHAINING, LLM)))

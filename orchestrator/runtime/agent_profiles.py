@@ -8,8 +8,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import ProfilesInvalid
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.profile_faults import ProfileFault, catalog_faults, read_profiles
-from orchestrator.planning.who_plans import minds_of
-from orchestrator.runtime.extensions import mind_problem
+from orchestrator.planning.who_plans import own_planners
+from orchestrator.runtime.extensions import planner_problem
 from orchestrator.settings import Settings, read_profiles_file
 
 LLM_EXTRA = "pip install 'orchestrator-missions[llm]'"
@@ -38,7 +38,7 @@ def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> Exam
     """
     profiles, faults = read_profiles(read_profiles_file(path))
     faults += catalog_faults(profiles, catalog)
-    faults += tuple(_mind_faults(profiles))
+    faults += tuple(_planner_faults(profiles))
     if own_planner:
         return ExaminedProfiles(profiles, faults)
     faults += tuple(_model_faults(profiles))
@@ -63,10 +63,10 @@ def load_profiles(
     return examined.profiles
 
 
-def _mind_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
+def _planner_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
     for profile in profiles:
-        for named in minds_of([profile]):
-            if (problem := mind_problem(named)) is not None:
+        for named in own_planners([profile]):
+            if (problem := planner_problem(named)) is not None:
                 remedy = "its worker imports it: see docs/models.md"
                 yield _fault(profile, "planner", problem, remedy)
 

@@ -15,16 +15,16 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.personal_data import open_vault
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile
-from orchestrator.planning.per_agent import Mind, PerAgentPlanner
+from orchestrator.planning.per_agent import LegPlanner, PerAgentPlanner
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
-from orchestrator.planning.who_plans import asks_model, minds_of
+from orchestrator.planning.who_plans import asks_model, own_planners
 from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.deadline import STEP_VECTORS_S
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import LLM_EXTRA
-from orchestrator.runtime.extensions import PlannerParts, load_mind, load_planner
+from orchestrator.runtime.extensions import PlannerParts, load_leg_planner, load_planner
 from orchestrator.runtime.vectors import embedder_of, similarity_of
 from orchestrator.settings import Settings, load_routing_profile
 
@@ -76,17 +76,17 @@ def default_planner(
             raise UsageError(f"planning with a model needs the llm extra: {LLM_EXTRA}") from error
         return LlmPlanner(default_model=settings.planner_model)
 
-    minds: dict[str, Mind] = {}
+    own: dict[str, LegPlanner] = {}
     default_model = None if settings.planner == CHAINING else settings.planner_model
     ours = PerAgentPlanner(
         chaining,
         modelled,
         default_model=default_model,
-        minds=minds,
+        own=own,
         check_model=lambda name: modelled().check(name),
     )
     parts = PlannerParts(settings, tuple(agents), routers, ours)
-    minds |= {named: load_mind(named, parts) for named in minds_of(agents)}
+    own |= {named: load_leg_planner(named, parts) for named in own_planners(agents)}
     # All that is wrong with a model is told before the first mission, not at the leg that needs it.
     if settings.planner_model or settings.planner == LLM:
         modelled().check(None)

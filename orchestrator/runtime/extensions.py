@@ -20,7 +20,7 @@ from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import OrchestratorError, UsageError
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile
-from orchestrator.planning.per_agent import Mind
+from orchestrator.planning.per_agent import LegPlanner
 from orchestrator.planning.planner import MeteredPlanner, Planner, StepPlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
@@ -50,7 +50,7 @@ def load_planner(named: str, parts: PlannerParts) -> Planner:
     return cast(Planner, _loaded("planner", Planner, named, parts))
 
 
-def load_mind(named: str, parts: PlannerParts) -> Mind:
+def load_leg_planner(named: str, parts: PlannerParts) -> LegPlanner:
     """The planner of an agent's own, which decides the steps of its legs and splits no goal.
 
     Raises:
@@ -59,11 +59,11 @@ def load_mind(named: str, parts: PlannerParts) -> Mind:
     place, made = _made("planner", named, parts)
     if not isinstance(made, MeteredPlanner):
         _check(f"{place} gives", "planner of steps", StepPlanner, made)
-    return cast(Mind, made)
+    return cast(LegPlanner, made)
 
 
-def mind_problem(named: str) -> str | None:
-    """Why no factory of a mind can be had by this name; nothing is made of it here."""
+def planner_problem(named: str) -> str | None:
+    """Why no factory of a planner can be had by this name; nothing is made of it here."""
     try:
         _factory("planner", named)
     except UsageError as error:

@@ -112,10 +112,10 @@ def test_models_are_the_affair_of_a_planner_of_ones_own(shipped: Catalog, tmp_pa
         ("fallback: [openai:a, foo:b]", "fallback.1: no provider of models is called 'foo'; "),
         ("model: openai:a\n  fallback: [openai:a]", "fallback: openai:a is named twice; "),
         ("planner: chaining\n  model: openai:a", "model: the planner chaining asks no model; "),
-        ("planner: nowhere:mind", "planner: the planner nowhere:mind cannot be loaded: No module"),
+        ("planner: nowhere:make", "planner: the planner nowhere:make cannot be loaded: No module"),
         ("planner: rules", "planner: 'rules' is no planner: name chaining, llm, module:factory"),
     ],
-    ids=["provider", "no model", "fallback", "twice", "never asked", "mind", "no planner"],
+    ids=["provider", "no model", "fallback", "twice", "never asked", "own", "no planner"],
 )
 def test_who_decides_is_checked(run: Run, tmp_path: Path, keys: str, fault: str) -> None:
     """Before a leg needs it: there it would sink its mission."""

@@ -152,24 +152,24 @@ async def test_what_no_agent_may_touch_is_not_left_to_a_model() -> None:
 
 
 class Named(Lost):
-    """A mind of the user's own: every step ends with its name."""
+    """A planner of the user's own: every step ends with its name."""
 
     async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> tuple[StepDecision, Usage | None]:
-        return Finish(summary="mind"), Usage(requests=2)
+        return Finish(summary="own"), Usage(requests=2)
 
 
 @pytest.mark.parametrize(
     ("planner", "summary"),
-    [("chaining", "chaining"), ("llm", "model"), ("mine:mind", "mind")],
+    [("chaining", "chaining"), ("llm", "model"), ("mine:make", "own")],
 )
 async def test_a_leg_is_planned_by_whom_its_profile_names(
     step_context: StepContext, planner: str, summary: str
 ) -> None:
     """Whatever the worker's default is."""
     agent = AgentProfile(name="a", planner=planner)
-    ours = PerAgentPlanner(Lost(), Lost, default_model="a:model", minds={"mine:mind": Named()})
+    ours = PerAgentPlanner(Lost(), Lost, default_model="a:model", own={"mine:make": Named()})
 
     decision = await ours.plan_step(
         step_context.model_copy(update={"agent": agent}), SELECTION, CATALOG
@@ -178,7 +178,7 @@ async def test_a_leg_is_planned_by_whom_its_profile_names(
     assert decision == Finish(summary=summary)
 
 
-async def test_a_mind_that_was_not_loaded_is_not_looked_for(step_context: StepContext) -> None:
+async def test_a_planner_that_was_not_loaded_is_not_looked_for(step_context: StepContext) -> None:
     """A leg brings the name from outside: it is no way to have a module imported."""
     agent = AgentProfile(name="a", planner="os:system")
 
@@ -196,10 +196,10 @@ async def test_a_mind_that_was_not_loaded_is_not_looked_for(step_context: StepCo
         (AgentProfile(name="a", planner="llm"), {"model": "its:own"}, "llm", "its:own"),
         (MODELLED, {"model": "its:own"}, None, "some:model"),
         (MODELLED, {"planner": "chaining"}, None, "some:model"),
-        (AgentProfile(name="a", planner="mine:mind"), {"model": "x:y"}, "mine:mind", None),
+        (AgentProfile(name="a", planner="mine:make"), {"model": "x:y"}, "mine:make", None),
         (AgentProfile(name="a", planner="chaining"), {"planner": "llm"}, "chaining", None),
     ],
-    ids=["model", "rules", "model of llm", "profile", "profile, rules", "mind", "profile's rules"],
+    ids=["model", "rules", "model of llm", "profile", "profile, rules", "own", "profile's rules"],
 )
 def test_a_mission_chooses_where_the_profile_says_nothing(
     agent: AgentProfile, choice: dict[str, str], planner: str | None, model: str | None

@@ -22,7 +22,7 @@ class Planner:
         self.parts = parts
     async def split_goal(self, brief, catalog, agents): ...
     async def plan_step(self, context, selection, catalog): ...
-class Mind:
+class Steps:
     def __init__(self, parts): ...
     async def plan_metered(self, context, selection, catalog): ...
 class Half(Planner):
@@ -182,9 +182,9 @@ def _planner_for(agent: AgentProfile, settings: Settings | None = None) -> objec
     return default_planner(settings or Settings(), Router, (agent,))
 
 
-def test_an_agent_may_have_a_mind_of_its_own() -> None:
+def test_an_agent_may_have_a_planner_of_its_own() -> None:
     """What decides steps is enough: goals are split by another."""
-    _planner_for(AgentProfile(name="a", planner="of_mine:Mind"))
+    _planner_for(AgentProfile(name="a", planner="of_mine:Steps"))
 
     with pytest.raises(UsageError, match="of_mine:Embedder gives 'Embedder', which is no planner"):
         _planner_for(AgentProfile(name="a", planner="of_mine:Embedder"))
