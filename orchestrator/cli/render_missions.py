@@ -126,7 +126,11 @@ def mission(console: Console, result: MissionResult) -> None:
     legs = table_of("leg", "agent", "status", "goal", "steps")
     for leg in result.legs:
         legs.add_row(
-            leg.leg_id, leg.agent, colored(leg.status.value), block(leg.goal), str(leg.steps_before + len(leg.steps))
+            leg.leg_id,
+            leg.agent,
+            colored(leg.status.value),
+            block(leg.goal),
+            str(leg.steps_before + len(leg.steps)),
         )
     _under(console, "legs", legs)
     if result.ledger.obligations:
