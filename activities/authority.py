@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.errors import GrantRefused, SignatureRefused
+from orchestrator.core.limits import Limits
 from orchestrator.messages.begin import BeginInput, check_begin
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.oversight import check_grant_rules, governed
@@ -34,7 +35,16 @@ class Authority:
         """A plan, and whether the mission's policy or the operator's wants it approved."""
         wanted = mission.policy.plan_first or self.policy.plan_first
         fields = {name: getattr(plan, name) for name in MissionPlan.model_fields}
-        return BegunPlan(**fields, needs_approval=wanted)
+        return BegunPlan(
+            **fields,
+            needs_approval=wanted,
+            limits=self.limits(mission.policy),
+            leg_limits=mission.policy.leg_limits.beside(self.policy.leg_limits),
+        )
+
+    def limits(self, missions: MissionPolicy) -> Limits:
+        """The limits of a whole mission: its own and the operator's."""
+        return missions.limits.beside(self.policy.limits)
 
     def spending(self, missions: MissionPolicy) -> SpendingPolicy:
         """The rules on spending that hold for a mission: its own and the operator's."""

@@ -1,7 +1,7 @@
 """Where our errors become Temporal's, and where long work tells the server that it is alive."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 from temporalio import activity
@@ -24,12 +24,17 @@ def translated_errors() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def heartbeats() -> AsyncIterator[None]:
-    """Heartbeat while the body runs, so that the server notices within seconds when we die."""
+async def heartbeats(
+    details: Callable[[], Sequence[object]] = tuple,
+) -> AsyncIterator[None]:
+    """Heartbeat while the body runs, so that the server notices within seconds when we die.
+
+    The next attempt is told the `details` of the last heartbeat that the server had.
+    """
 
     async def beat() -> None:
         while True:
-            activity.heartbeat()
+            activity.heartbeat(*details())
             await asyncio.sleep(_BEAT_S)
 
     beating = asyncio.create_task(beat())

@@ -9,8 +9,9 @@ from typing import TypeVar
 from temporalio import activity
 
 from activities.authority import Authority
-from activities.boundary import heartbeats, translated_errors
+from activities.boundary import translated_errors
 from activities.kept_messages import KeptMessages, NothingKept
+from activities.metering import metered
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.route_traces import RouteTraces
@@ -18,6 +19,7 @@ from orchestrator.adapters.telemetry import Telemetry, count_selection, default_
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import OutsideWall, PlanInvalid
+from orchestrator.core.limits import left_of_limits
 from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
@@ -28,6 +30,7 @@ from orchestrator.planning.accounting.account import with_account
 from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_at_once
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.left_of_all import left_of_all, question_about
+from orchestrator.planning.metering import Meter
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
@@ -38,6 +41,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.orders import with_orders
 from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
+from orchestrator.planning.profile_limits import within_profiles
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.walls import Walls, is_inside
 from orchestrator.routing.discovery import DiscoveryIndexes, Match
@@ -81,18 +85,21 @@ class PlanningActivities:
         return self._authority.begun(await self._split(mission), mission)
 
     async def _split(self, mission: BeginInput) -> MissionPlan:
-        async with heartbeats():
+        async with metered() as meter:
             with translated_errors():
                 self._authority.check_begin(mission)
-                brief = mission.brief
+                left = left_of_limits(self._authority.limits(mission.policy), mission.used)
+                brief = mission.brief.model_copy(update={"allowance": left.of_models()})
                 catalog = self._catalogs.get(brief.catalog_digest)
                 plan = await _awaited(self._planner.split_goal(brief, catalog, self._agents))
                 check_plan(plan)
                 self._guard.walls.check_plan(plan, catalog)
+                plan = within_profiles(plan, self._agents)
                 router = self._router_or_none(catalog)
-                return await asyncio.to_thread(
+                accounted = await asyncio.to_thread(
                     _accounted, plan, brief.goal, catalog, router, now=brief.now
                 )
+                return accounted.model_copy(update={"usage": _taken(meter, plan.usage)})
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
         """What the first step of a leg would be forwarded; nothing of it is recorded."""
@@ -137,7 +144,7 @@ class PlanningActivities:
     @activity.defn(name=names.PLAN_STEP)
     async def plan_step(self, wanted: PlanStepInput | KeptStep) -> PlanStepOutput:
         """What to do next, checked against what the planner was shown."""
-        async with heartbeats():
+        async with metered() as meter:
             with translated_errors():
                 step = await self._kept.step(wanted)
                 catalog = self._catalogs.get(step.context.catalog_digest)
@@ -145,7 +152,8 @@ class PlanningActivities:
                 step = _shown(step, catalog, walls.around(step.context.agent.wall))
                 if is_asked_at_once(step.context):
                     return _standing(Finish(summary=""), step.context, catalog, None)
-                decision, usage = await self._decide(step, catalog)
+                decision, told = await self._decide(step, catalog)
+                usage = None if told is None else _taken(meter, told)
                 try:
                     check_decision(decision, step.selection, step.context, catalog, walls)
                 except OutsideWall as error:
@@ -202,6 +210,13 @@ class PlanningActivities:
             walls = self._guard.walls.around(wanted.agent)
             matches = await asyncio.to_thread(self._discovered, wanted, catalog, walls)
             return DiscoverOutput(tools=tuple(match.name for match in matches))
+
+
+def _taken(meter: Meter, told: Usage) -> Usage:
+    """What models took in all attempts; of a planner that counts nothing, what it tells."""
+    if not meter.counted:
+        meter.count(told)
+    return meter.usage
 
 
 def _accounted(

@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.asked_calls import AskedCalls, CallRefused
     from workflows.doubts import Doubts
     from workflows.failures import LegLost, LegSkipped
+    from workflows.leg_limits import LegLimits
     from workflows.overcharges import Overcharges
     from workflows.progress import Progress
     from workflows.questions import Questions
@@ -24,11 +25,13 @@ class Caller:
     def __init__(
         self,
         progress: Progress,
+        limits: LegLimits,
         reservations: Reservations,
         approvals: Approvals,
         questions: Questions,
     ) -> None:
         self._progress = progress
+        self._limits = limits
         self._reservations = reservations
         self._approvals = approvals
         self._questions = questions
@@ -50,7 +53,7 @@ class Caller:
                 and that was not settled.
             LegSkipped: a person left the leg out.
         """
-        self._check_calls_left()
+        await self._limits.check_call()
         prepared = await self._prepared(wanted)
         if prepared.call is None:
             self._not_sent(wanted, "invalid", "; ".join(prepared.problems))
@@ -77,12 +80,6 @@ class Caller:
                 "rollback finds out"
             )
         await self._overcharges.settle(permitted)
-
-    def _check_calls_left(self) -> None:
-        """Only calls that were sent count: discovery, questions and refused calls are free."""
-        made = self._progress.state.tool_calls
-        if made >= self._progress.leg.leg.agent.max_tool_calls:
-            raise LegLost(f"the leg made {made} tool calls without reaching its goal")
 
     async def _prepared(self, wanted: CallTool) -> PreparedCall:
         """The call, once all is there that it needs: personal values, credentials, a host."""

@@ -6,8 +6,10 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.budget import Usage
     from orchestrator.core.errors import OrchestratorError
     from orchestrator.messages import names
+    from orchestrator.messages.usage_so_far import UsageSoFar
     from orchestrator.saga.outcome import CompensationFailure
 
 LOST = (Exception, asyncio.CancelledError)
@@ -31,6 +33,12 @@ def first_words(error: BaseException) -> str:
     if isinstance(cause, ApplicationError):
         return cause.message
     return str(cause) or type(cause).__name__
+
+
+def usage_of(error: ActivityError) -> Usage | None:
+    """What models took in an activity that failed; None: as far as is known, nothing."""
+    cause = error.cause
+    return UsageSoFar.found_in(cause.details) if isinstance(cause, ApplicationError) else None
 
 
 def compensation_failure(error: ActivityError) -> CompensationFailure:

@@ -9,6 +9,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import left_of
+    from orchestrator.core.limits import Allowance, left_of_limits
     from orchestrator.core.pii import as_written
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, LegResult
@@ -26,7 +27,7 @@ def step_context(leg: LegInput) -> StepContext:
         step=state.step,
         mission_goal=leg.mission_goal,
         leg_goal=leg.leg.goal,
-        agent=leg.leg.agent,
+        agent=leg.leg.agent.within(leg.limits),
         inputs=as_written({**leg.inputs, **state.answers}),
         facts=leg.facts,
         observations=state.observations,
@@ -35,10 +36,19 @@ def step_context(leg: LegInput) -> StepContext:
         decides=leg.leg.decides,
         only_looks=leg.leg.only_looks,
         budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),
+        allowance=allowance_of(leg),
         # The mission's start, not this step's: "tomorrow" means the same in every leg.
         now=leg.started_at,
         catalog_digest=leg.catalog.digest,
     )
+
+
+def allowance_of(leg: LegInput) -> Allowance | None:
+    """What the leg may still take of models: of its own limits, and of its share of others'."""
+    left = left_of_limits(leg.leg.agent.leg_limits.beside(leg.limits), leg.state.used)
+    if (share := leg.state.share.allowance) is not None:
+        left = left.beside(share.after(leg.state.share.since, leg.state.used))
+    return left.of_models() if left.of_models().left else None
 
 
 def leg_result(leg: LegInput) -> LegResult:
@@ -61,6 +71,9 @@ def leg_result(leg: LegInput) -> LegResult:
         ledger=state.ledger,
         spend=state.spend,
         usage=state.usage,
+        tool_calls=state.tool_calls,
+        steps_taken=state.step,
+        limit=state.limit,
         decisions=state.decisions,
         looked_up=(*state.looked_up, *_looked_up(leg)),
         discovered=state.discovered,

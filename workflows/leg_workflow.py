@@ -1,7 +1,12 @@
 """One leg of a mission: select tools, plan one step, do it, until the goal is reached or lost."""
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    FailureError,
+    is_cancelled_exception,
+)
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionEnvelope, DecisionReceipt
@@ -16,6 +21,7 @@ with workflow.unsafe.imports_passed_through():
         ReserveOutput,
         SpendingHold,
     )
+    from orchestrator.messages.leg_limits import ShareOutput
     from orchestrator.messages.step import PlanStepOutput
     from orchestrator.planning.models import (
         FINISH,
@@ -24,15 +30,18 @@ with workflow.unsafe.imports_passed_through():
         DiscoverTools,
         Finish,
         GiveUp,
+        StepContext,
     )
+    from orchestrator.routing.selection import Selection
     from workflows import calls
     from workflows.approval import Approvals
     from workflows.call import Caller
-    from workflows.failures import LOST, LegLost, LegSkipped, first_words
+    from workflows.failures import LOST, LegLost, LegSkipped, first_words, usage_of
     from workflows.finds import tell_mission
     from workflows.goal_cases import settle, told_of
     from workflows.keeping import PATCH as KEPT
     from workflows.keeping import Keeping
+    from workflows.leg_limits import LegLimits, LimitSpent, in_time
     from workflows.leg_view import leg_result, step_context
     from workflows.lineage import check_leg
     from workflows.progress import Progress
@@ -51,7 +60,10 @@ class LegWorkflow:
         self._approvals = Approvals(self._progress)
         self._questions = Questions(self._progress)
         self._reservations = Reservations(self._progress)
-        self._caller = Caller(self._progress, self._reservations, self._approvals, self._questions)
+        self._limits = LegLimits(self._progress)
+        self._caller = Caller(
+            self._progress, self._limits, self._reservations, self._approvals, self._questions
+        )
 
     @workflow.run
     async def run(self, leg: LegInput) -> LegResult:
@@ -62,11 +74,14 @@ class LegWorkflow:
                 LegUnowned when no mission started it.
         """
         check_leg(leg)
+        self._progress.begin(workflow.now())
         try:
-            await self._reach_goal()
+            await in_time(self._reach_goal(), self._limits)
         except LegSkipped as skipped:
             self._progress.end(LegStatus.SKIPPED, error=str(skipped))
         except LegLost as lost:
+            if isinstance(lost, LimitSpent):
+                self._progress.reach(lost.limit)
             self._progress.end(LegStatus.FAILED, error=str(lost))
         except LOST as error:
             if is_cancelled_exception(error):
@@ -98,12 +113,10 @@ class LegWorkflow:
             self._progress.keeping = Keeping()
         self._progress.show(LegStatus.RUNNING)
         while self._progress.state.status is LegStatus.RUNNING:
-            step = self._progress.state.step
-            if step >= self._progress.leg.leg.agent.max_steps:
-                raise LegLost(f"the leg took {step} steps without reaching its goal")
             if workflow.info().is_continue_as_new_suggested():
                 await self._drain()
                 workflow.continue_as_new(self._progress.leg)
+            await self._limits.check()
             await self._take_step()
 
     async def _take_step(self) -> None:
@@ -111,8 +124,7 @@ class LegWorkflow:
         context = step_context(self._progress.leg)
         selection = await calls.select_tools(context, self._progress)
         self._progress.forward(selection)
-        planned = await calls.plan_step(context, selection, self._progress)
-        self._progress.count_usage(planned.usage)
+        planned = await self._planned(context, selection)
         if planned.decided:
             await self._settle(planned)
             return
@@ -135,6 +147,17 @@ class LegWorkflow:
                 self._progress.end(LegStatus.SUCCEEDED, summary=summary, table=table)
             case GiveUp(reason=reason):
                 self._give_up(reason)
+
+    async def _planned(self, context: StepContext, selection: Selection) -> PlanStepOutput:
+        """What the planner decides; what that took is counted, whatever comes of it."""
+        with self._limits.thinking():
+            try:
+                planned = await calls.plan_step(context, selection, self._progress)
+            except ActivityError as error:
+                self._progress.count_usage(usage_of(error))
+                raise
+            self._progress.count_usage(planned.usage)
+        return planned
 
     async def _settle(self, planned: PlanStepOutput) -> None:
         """End a leg that others wait for to hear of a condition; what is open is asked."""
@@ -189,6 +212,11 @@ class LegWorkflow:
     def budget_reserved(self, answer: ReserveOutput) -> None:
         """The mission's answer to a reservation."""
         self._reservations.take(answer)
+
+    @workflow.signal(name=names.SHARED_SIGNAL)
+    async def limits_shared(self, answer: ShareOutput) -> None:
+        """The mission's answer to what the leg may use, or that it wants back what it granted."""
+        await self._limits.take(answer)
 
     @workflow.signal(name=names.HOLD_SIGNAL)
     def hold_spending(self, hold: SpendingHold) -> None:

@@ -41,6 +41,8 @@ class MissionView:
     plan: MissionPlan
     started: Sequence[str]
     results: Mapping[str, LegResult]
+    planning: Usage
+    """What models took to plan it."""
     ledger: Ledger | None
     started_at: datetime
     finished_at: datetime | None
@@ -63,7 +65,8 @@ class MissionView:
             legs=legs,
             unserved=missing,
             **told_of(ledger),
-            usage=Usage.total(r.usage for r in self.results.values()),
+            usage=Usage.total([self.planning, *(r.usage for r in self.results.values())]),
+            limit=next((leg.limit for leg in legs if leg.limit is not None), None),
             catalog_digest=self.catalog.digest,
             catalog_size=self.catalog.size,
             started_at=self.started_at,

@@ -5,6 +5,7 @@ was rolled back, or is held open by its rollback for an operator.
 """
 
 import asyncio
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
@@ -14,6 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionEnvelope, DecisionReceipt
     from orchestrator.core.budget import Money
     from orchestrator.core.errors import MissionIdTaken
+    from orchestrator.core.limits import Used, out_of_time
     from orchestrator.messages import names
     from orchestrator.messages.begin import BeginInput
     from orchestrator.messages.leg import (
@@ -27,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
         OverchargeNews,
         ReserveInput,
     )
+    from orchestrator.messages.leg_limits import ShareInput
     from orchestrator.messages.leg_terms import LegTerms
     from orchestrator.messages.mission import (
         AcceptedMission,
@@ -43,7 +46,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.plan_preview import BegunPlan
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.unserved import unserved_of
-    from orchestrator.planning.models import LegPlan, MissionPlan
+    from orchestrator.planning.models import LegPlan
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse
@@ -51,6 +54,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.goal_cases import facts_for, not_called_for
     from workflows.leg_news import PATCH, NewsOfLegs
     from workflows.lineage import check_mission
+    from workflows.mission_limits import MissionLimits
     from workflows.mission_page import MissionPage
     from workflows.mission_view import MissionView, unserved_reason
     from workflows.own_rollback import OwnRollback
@@ -75,13 +79,16 @@ class MissionWorkflow:
         self._mission_id = workflow.info().workflow_id
         self._status = MissionStatus.PLANNING
         self._catalog = CatalogPin(digest="", size=0)
-        self._plan = MissionPlan(legs=())
+        self._plan = BegunPlan(legs=())
         self._results: dict[str, LegResult] = {}
         self._started: list[str] = []
         self._ledger: Ledger | None = None
         self._error: str | None = None
         self._cancelled = False
         self._reservations = BudgetReservations(mission.request.budget)
+        self._limits = MissionLimits(
+            self._mission_id, self._under_way, lambda: self._error is not None
+        )
         self._news = NewsOfLegs(self._mission_id)
         self._holds = SpendingHolds(self._mission_id, self._under_way)
         self._finds = SharedFinds(self._mission_id, self._under_way)
@@ -132,8 +139,10 @@ class MissionWorkflow:
                 requester=self._request.requester,
                 planner=self._request.planner,
                 model=self._request.model,
+                used=self._limits.before_legs,
             )
         )
+        self._limits.plan(plan.limits, Used(usage=plan.usage))
         self._plan = plan
         return plan
 
@@ -145,17 +154,18 @@ class MissionWorkflow:
         """
         running: dict[str, asyncio.Task[LegResult]] = {}
         ended: list[str] = []
-        deadline = workflow.info().start_time + self._request.policy.deadline
+        deadline = workflow.info().start_time + self._longest()
         late = asyncio.create_task(workflow.sleep(until(deadline), summary=ui.MISSION_DEADLINE))
         try:
             self._start_ready(running, ended)
             while len(self._results) < len(self._plan.legs):
                 await workflow.wait_condition(lambda: bool(ended) or late.done())
                 if not ended:
-                    raise MissionLost("the mission's deadline has passed")
+                    raise MissionLost(self._out_of_time())
                 result = running.pop(ended.pop(0)).result()
                 self._results[result.leg_id] = result
                 self._reservations.settle(result.leg_id, result.taken)
+                self._limits.settle(result)
                 self._finds.keep(result.discovered)
                 self._show(self._status)
                 self._start_ready(running, ended)
@@ -168,6 +178,17 @@ class MissionWorkflow:
             raise
         finally:
             late.cancel()
+
+    def _longest(self) -> timedelta:
+        """How long it may take in all."""
+        limit = self._limits.limits.wall_clock
+        deadline = self._request.policy.deadline
+        return deadline if limit is None else min(limit, deadline)
+
+    def _out_of_time(self) -> str:
+        passed = workflow.now() - workflow.info().start_time
+        limit = out_of_time(self._limits.limits.wall_clock, passed, of="the mission")
+        return "the mission's deadline has passed" if limit is None else str(limit)
 
     def _start_ready(self, running: dict[str, asyncio.Task[LegResult]], ended: list[str]) -> None:
         """Start what can start; each leg is noted in `ended`, in the order of history."""
@@ -223,6 +244,8 @@ class MissionWorkflow:
                 budget=self._request.budget,
                 policy=self._request.policy,
                 requester=self._request.requester,
+                limits=self._plan.leg_limits,
+                shares_limits=self._limits.is_shared,
                 catalog=self._catalog,
                 started_at=self._talk.said_at,
                 spending_held=self._holds.starts(leg.leg_id),
@@ -390,6 +413,11 @@ class MissionWorkflow:
         else:
             ui.draw_mission(self._page())
 
+    @workflow.signal(name=names.SHARE_SIGNAL)
+    async def share_limits(self, told: ShareInput) -> None:
+        """A leg tells what it has used, and asks what it may use next."""
+        await self._limits.take(told)
+
     @workflow.signal(name=names.OVERCHARGED_SIGNAL)
     async def overcharged(self, news: OverchargeNews) -> None:
         """A call of a leg cost more than was approved, or that was decided on."""
@@ -456,6 +484,7 @@ class MissionWorkflow:
             plan=self._plan,
             started=self._started,
             results=self._results,
+            planning=self._limits.before_legs.usage,
             ledger=self._ledger,
             started_at=workflow.info().start_time,
             finished_at=workflow.now() if self._finished else None,

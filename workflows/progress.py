@@ -10,8 +10,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Usage
+    from orchestrator.core.limits import LimitReached
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
+    from orchestrator.messages.leg_limits import LegShare
     from orchestrator.messages.step import StepRecord
     from orchestrator.planning.models import AnswerTable, CallTool, Decided, Doubt, Observation
     from orchestrator.routing.selection import Selection
@@ -159,6 +161,18 @@ class Progress:
     def count_call(self) -> None:
         """Count a call that is about to be sent."""
         self._update(tool_calls=self.state.tool_calls + 1)
+
+    def begin(self, at: datetime) -> None:
+        """Note when it began, in its first run."""
+        self._update(began_at=self.state.began_at or at)
+
+    def share_limits(self, share: LegShare) -> None:
+        """Keep its share of the limits of its mission."""
+        self._update(share=share)
+
+    def reach(self, limit: LimitReached) -> None:
+        """Keep the limit that ends it."""
+        self._update(limit=limit)
 
     def count_usage(self, usage: Usage | None) -> None:
         """Count what a model was asked and answered."""

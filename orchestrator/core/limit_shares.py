@@ -16,6 +16,7 @@ from orchestrator.core.limits import (
     LimitReached,
     Limits,
     Used,
+    is_of_calls,
     left_of_limits,
     reached,
 )
@@ -61,11 +62,14 @@ class LimitShares:
         self.used[leg_id] = used
         self.granted.pop(leg_id, None)
 
-    def ask(self, leg_id: str, used: Used, *, running: int) -> Share:
-        """What a leg may use next; `running` legs share what is left, this one included."""
+    def ask(self, leg_id: str, used: Used, *, running: int, calls: bool = False) -> Share:
+        """What a leg may use next; `running` legs share what is left, this one included.
+
+        It asks for its next step, or with `calls` for its next call of a tool.
+        """
         self.tell(leg_id, used)
         total = self.total
-        refusal = reached(self.limits, total, of="the mission")
+        refusal = reached(self.limits, total, of="the mission", calls=calls)
         if refusal is not None:
             return Share(refusal=refusal)
         left = left_of_limits(self.limits, total).left
@@ -74,7 +78,8 @@ class LimitShares:
         free = {name: most - self._held(name) for name, most in left.items()}
         parts = {name: most / (2 * running) for name, most in free.items()}
         finest = {name: most / _FINEST for name, most in self.limits.figures.items()}
-        if all(parts[name] >= max(finest[name], _smallest(name)) for name in parts):
+        wanted = [name for name in parts if is_of_calls(name) is calls]
+        if all(parts[name] >= max(finest[name], _smallest(name)) for name in wanted):
             return self._grant(leg_id, {name: _whole(name, most) for name, most in parts.items()})
         if self.granted:
             return Share(call_back=tuple(self.granted))

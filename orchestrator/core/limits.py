@@ -119,9 +119,15 @@ class Allowance(Record):
         used = figures_of(usage)
         return any(used[name] >= most for name, most in self.left.items() if name in used)
 
-    def is_spent(self, used: Figures) -> bool:
-        """Whether nothing more may be begun, after this was used of it."""
-        return any(used.get(name, Decimal(0)) >= most for name, most in self.left.items())
+    def is_spent(self, *, calls: bool) -> bool:
+        """Whether no call of a tool, or else no step, may be begun."""
+        return not all(most for name, most in self.left.items() if is_of_calls(name) is calls)
+
+    def after(self, before: Used, now: Used) -> "Allowance":
+        """What is left of it, nothing below zero: `before` is what had been used without it."""
+        since = {name: used - before.figures[name] for name, used in now.figures.items()}
+        left = {n: max(most - since[n], Decimal(0)) for n, most in self.left.items()}
+        return Allowance(left=left)
 
     def of_models(self) -> "Allowance":
         """The part of it that requests to models use up."""
@@ -149,6 +155,11 @@ def least(one: Figures, other: Figures) -> Figures:
     return {name: min(each[name] for each in (one, other) if name in each) for name in names}
 
 
+def is_of_calls(figure: str) -> bool:
+    """Whether a figure limits calls of tools, and not steps."""
+    return figure == "tool_calls"
+
+
 def left_of_limits(limits: Limits, used: Used) -> Allowance:
     """What is left, nothing below zero."""
     gone = used.figures
@@ -156,11 +167,14 @@ def left_of_limits(limits: Limits, used: Used) -> Allowance:
     return Allowance(left=left)
 
 
-def reached(limits: Limits, used: Used, *, of: str) -> LimitReached | None:
-    """The first limit that is reached; None: all may go on."""
+def reached(limits: Limits, used: Used, *, of: str, calls: bool = False) -> LimitReached | None:
+    """The first limit that keeps the next step, or with `calls` the next call, from beginning.
+
+    A leg that has made all its calls may still end: tool calls keep no step from beginning.
+    """
     gone = used.figures
     for name, most in limits.figures.items():
-        if gone[name] >= most:
+        if gone[name] >= most and is_of_calls(name) is calls:
             return LimitReached(figure=name, used=gone[name], limit=most, of=of)
     return None
 

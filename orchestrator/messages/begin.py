@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from orchestrator.core.errors import RequesterMissing
+from orchestrator.core.limits import Used
 from orchestrator.messages.mission_policy import MissionPolicy, check_not_widened
 from orchestrator.messages.new_requests import check_new
 from orchestrator.planning.models import GoalBrief
@@ -13,6 +14,9 @@ class BeginInput(GoalBrief):
 
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     requester: str = ""
+    used: Used = Field(
+        default_factory=Used, description="what its mission has used up until it is planned"
+    )
 
     @property
     def brief(self) -> GoalBrief:

@@ -9,8 +9,10 @@ from orchestrator.confirmation.asked_before import AskedCall
 from orchestrator.confirmation.models import ConfirmationCard, DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.call_ref import CallRef
+from orchestrator.core.limits import LimitReached, Limits, Used
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.leg_limits import LegShare
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
 from orchestrator.messages.question_field import QuestionField, question_fields
@@ -50,6 +52,11 @@ class LegState(Record):
     spend: Spend = Field(default_factory=Spend)
     usage: Usage = Field(default_factory=Usage)
     tool_calls: int = 0
+    began_at: datetime | None = Field(default=None, description="its first run; None: not yet")
+    share: LegShare = Field(
+        default_factory=LegShare, description="of the limits of its mission, where it has some"
+    )
+    limit: LimitReached | None = Field(default=None, description="that ended it, where one did")
     decisions: tuple[DecisionRecord, ...] = ()
     asked: tuple[AskedCall, ...] = Field(
         default=(), description="what people were asked, with what came of it, the newest last"
@@ -88,6 +95,11 @@ class LegState(Record):
         return Spend.total([self.spend, self.ledger.set_aside])
 
     @property
+    def used(self) -> Used:
+        """What it has used of what may be limited."""
+        return Used(usage=self.usage, tool_calls=self.tool_calls, steps=self.step)
+
+    @property
     def has_past(self) -> bool:
         """Whether a leg in it has done something; what its mission told it at its start is none.
 
@@ -108,6 +120,12 @@ class LegInput(Record):
     budget: Money | None = None
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     requester: str = ""
+    limits: Limits = Field(
+        default_factory=Limits, description="of each leg of its mission, beside its agent's own"
+    )
+    shares_limits: bool = Field(
+        default=False, description="its mission has limits, and is asked before they are used up"
+    )
     catalog: CatalogPin
     started_at: datetime
     state: LegState = Field(default_factory=LegState)
@@ -163,6 +181,11 @@ class LegResult(Record):
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
     usage: Usage = Field(default_factory=Usage)
+    tool_calls: int = Field(default=0, description="that were sent")
+    steps_taken: int = 0
+    limit: LimitReached | None = Field(
+        default=None, description="that ended it: which, whose, and how much of it was used"
+    )
     decisions: tuple[DecisionRecord, ...] = ()
     looked_up: tuple[LookedUp, ...] = Field(
         default=(), description="what its calls told of the conditions of its mission's goal"
@@ -176,6 +199,11 @@ class LegResult(Record):
     not_called_for: bool = Field(
         default=False, description="skipped as its condition is not met: nothing of it was wanted"
     )
+
+    @property
+    def used(self) -> Used:
+        """What it has used of what may be limited."""
+        return Used(usage=self.usage, tool_calls=self.tool_calls, steps=self.steps_taken)
 
     @property
     def told(self) -> str:

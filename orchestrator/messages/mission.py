@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
+from orchestrator.core.limits import LimitReached
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import LegResult, LegWaiting
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
@@ -165,6 +166,9 @@ class MissionResult(Record):
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
     usage: Usage = Field(default_factory=Usage, description="of the models that planned it")
+    limit: LimitReached | None = Field(
+        default=None, description="that ended one of its legs: which, and how much of it was used"
+    )
     catalog_digest: str = ""
     catalog_size: int = 0
     started_at: datetime | None = None

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from orchestrator.confirmation.policy import ConfirmationPolicy
 from orchestrator.core.errors import PolicyWidened
+from orchestrator.core.limits import Limits
 from orchestrator.core.record import Record
 from orchestrator.messages.call_limits import CALL_ATTEMPTS, CALL_TIMEOUT
 from orchestrator.messages.spending_policy import SpendingPolicy
@@ -26,6 +27,12 @@ class MissionPolicy(Record):
         default=True, description="a rollback asks the probe after each cancel that was answered"
     )
     spending: SpendingPolicy = Field(default_factory=SpendingPolicy)
+    limits: Limits = Field(
+        default_factory=Limits, description="what all legs and the planning may use up together"
+    )
+    leg_limits: Limits = Field(
+        default_factory=Limits, description="what each leg may use up, beside what its agent may"
+    )
     plan_first: bool = Field(
         default=False,
         description="somebody approves the plan before anything is done; a worker's policy that "
@@ -36,9 +43,9 @@ class MissionPolicy(Record):
 def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
     """What a mission's own policy allows beyond its worker's, a sentence each; empty: nothing.
 
-    Who may decide, two approvers, the requester and the plan's approval are not here: there both
-    policies hold, so that a mission's can only add to the worker's. An expiry or a rule on spending
-    that is the default counts as not said.
+    Who may decide, two approvers, the requester, the plan's approval and limits are not here: there
+    both policies hold, so that a mission's can only add to the worker's. An expiry or a rule on
+    spending that is the default counts as not said.
     """
     found = []
     longest, default = workers.confirmation_expiry, MissionPolicy().confirmation_expiry

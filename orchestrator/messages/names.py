@@ -50,6 +50,8 @@ LEG_WAITS_SIGNAL: Final = "leg_waits"
 OVERCHARGED_SIGNAL: Final = "overcharged"
 HOLD_SIGNAL: Final = "hold_spending"
 FOUND_SIGNAL: Final = "found_tools"
+SHARE_SIGNAL: Final = "share_limits"
+SHARED_SIGNAL: Final = "limits_shared"
 
 MISSION_ID_ATTRIBUTE: Final = "OrchetMissionId"
 STATUS_ATTRIBUTE: Final = "OrchetStatus"

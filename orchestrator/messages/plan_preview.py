@@ -6,6 +6,7 @@ from pydantic import Field
 
 from orchestrator.confirmation.models import ConfirmationCard, Grant, canonical_digest
 from orchestrator.confirmation.signatures import PublicKeys
+from orchestrator.core.limits import Limits
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -131,6 +132,12 @@ class BegunPlan(MissionPlan):
 
     needs_approval: bool = Field(
         default=False, description="whether a policy wants it approved before it begins"
+    )
+    limits: Limits = Field(
+        default_factory=Limits, description="of its mission, by both policies: the tighter of each"
+    )
+    leg_limits: Limits = Field(
+        default_factory=Limits, description="of each of its legs, by both policies"
     )
 
 

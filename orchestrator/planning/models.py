@@ -6,7 +6,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, JsonValue
 
 from orchestrator.core.body_ref import BodyRef
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, Usage
+from orchestrator.core.limits import Allowance, Limits
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
 from orchestrator.saga.outcome import OutcomeKind
@@ -104,9 +105,35 @@ class AgentProfile(Record):
         description="of a kind that one request is carried out for, a call each; more is refused "
         "before the first",
     )
+    limits: Limits = Field(
+        default_factory=Limits,
+        description="what one leg of it may use up; its steps and tool calls, where they are said "
+        "here, take the place of `max_steps` and `max_tool_calls`",
+    )
+    max_repeats: int = Field(
+        default=3,
+        ge=2,
+        description="the same call with the same answer, with nothing new between: it is told so "
+        "then, and once more ends the leg",
+    )
     context_tokens: int = Field(
         default=32_000, ge=1_000, description="what the prompt of one step may take"
     )
+
+    @property
+    def leg_limits(self) -> Limits:
+        """What one leg of it may use up, its steps and calls of tools always among it."""
+        usual = {"steps": self.max_steps, "tool_calls": self.max_tool_calls}
+        said = {n: most for n, most in usual.items() if getattr(self.limits, n) is None}
+        return self.limits.model_copy(update=said)
+
+    def within(self, limits: Limits) -> "AgentProfile":
+        """This agent, allowed no more than these limits."""
+        both = self.leg_limits.beside(limits)
+        if both == self.leg_limits:
+            return self
+        steps = {"max_steps": both.steps, "max_tool_calls": both.tool_calls}
+        return self.model_copy(update={**steps, "limits": both})
 
     @property
     def wall(self) -> Wall:
@@ -198,6 +225,9 @@ class MissionPlan(Record):
     doubts: tuple[Doubt, ...] = Field(
         default=(), description="to be settled by a person before the first side effect"
     )
+    usage: Usage = Field(
+        default_factory=Usage, description="what models took to make it, failed answers included"
+    )
 
 
 class GoalBrief(Record):
@@ -213,6 +243,10 @@ class GoalBrief(Record):
     )
     model: str | None = Field(
         default=None, description="of the mission, for agents that name none; None: the worker's"
+    )
+
+    allowance: Allowance | None = Field(
+        default=None, description="what planning it may take of models; None: there is no limit"
     )
 
 
@@ -304,6 +338,11 @@ class StepContext(Record):
     )
     only_looks: bool = Field(default=False, description="that is all that it is there for")
     budget_left: Money | None = Field(default=None, description="None: there is no limit")
+    allowance: Allowance | None = Field(
+        default=None,
+        description="what this step may still take of models: a planner that asks several times in "
+        "one step asks no more once it is spent; None: there is no limit",
+    )
     now: datetime = Field(
         description="the mission's start: `tomorrow` means the same day in every step"
     )

@@ -27,7 +27,7 @@ async def test_a_leg_that_wants_more_calls_than_it_has_is_lost(
 
     result = await (await stage.start()).end()
 
-    assert result.error == "the leg made 2 tool calls without reaching its goal"
+    assert result.error == "the limit of the agent scout is reached: used 2 of 2 tool calls"
     assert result.status is MissionStatus.ROLLED_BACK
     assert len(world.sent("find_flights")) == 1
 
@@ -113,7 +113,7 @@ async def test_an_agent_that_insists_is_lost_in_its_steps(stage: Stage, world: F
 
     result = await (await stage.start()).end()
 
-    assert result.error == "the leg took 3 steps without reaching its goal"
+    assert result.error == "the limit of the agent scout is reached: used 3 of 3 steps"
     assert [step.outcome for step in result.legs[0].steps] == ["succeeded", "refused", "refused"]
     assert world.sent("book_car") == []
     assert states_of(result.ledger) == {"book_flight": "cancelled"}

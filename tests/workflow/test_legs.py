@@ -219,7 +219,7 @@ async def test_a_leg_that_reaches_no_goal_in_its_steps_is_lost(
 
     result = await (await stage.start()).end()
 
-    assert result.error == "the leg took 2 steps without reaching its goal"
+    assert result.error == "the limit of the agent scout is reached: used 2 of 2 steps"
     assert len(world.sent("find_flights")) == 2
 
 

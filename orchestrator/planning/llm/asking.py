@@ -20,6 +20,7 @@ from orchestrator.core.errors import (
     OrchestratorError,
     UsageError,
 )
+from orchestrator.planning.metering import count
 
 SETTINGS: Final = ModelSettings(max_retries=0, parallel_tool_calls=False, timeout=90.0)
 """One request is one attempt: the activity around it is what retries. Time in seconds."""
@@ -62,6 +63,7 @@ async def ask(
         output_tokens=counted.output_tokens,
         cost_usd=_cost(answer),
     )
+    count(usage)
     return answer, usage
 
 

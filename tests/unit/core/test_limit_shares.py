@@ -50,7 +50,7 @@ def run(shares: LimitShares, legs: dict[str, Leg], dice: Random) -> int:
     while going := [name for name, leg in legs.items() if not (leg.refused or leg.rests)]:
         name = dice.choice(going)
         leg = legs[name]
-        if leg.share.is_spent({"total_tokens": Decimal(leg.since)}):
+        if leg.share.is_spent_by(Usage(input_tokens=leg.since)):
             asked += 1
             share = shares.ask(name, leg.told(), running=len(legs))
             for other in share.call_back:

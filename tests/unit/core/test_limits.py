@@ -27,9 +27,15 @@ USED = Used(usage=ASKED, tool_calls=4, steps=5)
 )
 def test_a_limit_that_is_reached_is_told_with_its_figure(limits: Limits, told: str) -> None:
     """Whose it is, how much was used, and of how much."""
-    found = reached(limits, USED, of="the agent scout")
+    found = reached(limits, USED, of="the agent scout", calls=limits.tool_calls is not None)
 
     assert str(found) == f"the limit of the agent scout is reached: {told}"
+
+
+def test_who_has_made_all_calls_may_still_end() -> None:
+    """The limit is on calls, not on what follows them."""
+    assert reached(Limits(tool_calls=4), USED, of="the mission") is None
+    assert reached(Limits(steps=5), USED, of="the mission", calls=True) is None
 
 
 def test_below_every_limit_all_may_go_on() -> None:
@@ -78,7 +84,9 @@ def test_what_is_left_says_whether_a_model_may_be_asked_again() -> None:
     assert not left.of_models().is_spent_by(Usage(requests=1, input_tokens=7_899))
     assert left.of_models().is_spent_by(Usage(requests=1, input_tokens=7_000, output_tokens=900))
     assert left.of_models().is_spent_by(Usage(requests=2))
-    assert left.is_spent({})
+    assert left.is_spent(calls=False)
+    assert not left.is_spent(calls=True)
+    assert not left.of_models().is_spent(calls=False)
     assert not Allowance().is_spent_by(ASKED)
 
 

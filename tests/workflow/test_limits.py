@@ -1,0 +1,311 @@
+"""Limits of agents, legs and missions: reached, they end a leg cleanly and say which and how much."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.core.budget import Usage
+from orchestrator.core.limits import Limits
+from orchestrator.messages import names
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.planning.models import (
+    AgentProfile,
+    AskUser,
+    CallTool,
+    DiscoverTools,
+    Finish,
+    MissionPlan,
+)
+from orchestrator.testing import FakeWorld, fake_leg, states_of
+from tests.workflow.replays import replays_at_every_task
+
+if TYPE_CHECKING:
+    from tests.workflow.conftest import Stage
+
+BOOK = CallTool(tool="book_flight")
+ASKED = Usage(requests=1, input_tokens=900, output_tokens=100, cost_usd=Decimal("0.25"))
+
+
+def searches(number: int) -> list[DiscoverTools]:
+    """As many steps that find nothing, each another."""
+    return [DiscoverTools(query=f"{word}") for word in range(number)]
+
+
+def policy(limits: Limits | None = None, legs: Limits | None = None) -> MissionPolicy:
+    return MissionPolicy(limits=limits or Limits(), leg_limits=legs or Limits())
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        (Limits(requests=3), "used 3 of 3 requests to models"),
+        (Limits(input_tokens=2_000), "used 2,700 of 2,000 input tokens"),
+        (Limits(output_tokens=300), "used 300 of 300 output tokens"),
+        (Limits(total_tokens=2_500), "used 3,000 of 2,500 tokens"),
+        (Limits(cost_usd=Decimal("0.60")), "used 0.75 of 0.6 USD for models"),
+        (Limits(steps=3), "used 3 of 3 steps"),
+    ],
+)
+@pytest.mark.parametrize("whose", ["the agent scout", "each leg", "the mission"])
+async def test_a_limit_ends_the_leg_and_says_which_and_how_much(
+    stage: Stage, world: FakeWorld, limits: Limits, told: str, whose: str
+) -> None:
+    """Whoever it is of; what was done before is taken back, which no limit stops."""
+    own = limits if whose == "the agent scout" else Limits()
+    world.plan(fake_leg("flight", agent=AgentProfile(name="scout", limits=own)))
+    world.decide("flight", BOOK, *searches(9))
+    world.usage = ASKED
+    shared = policy(limits if whose == "the mission" else None, limits if "each" in whose else None)
+
+    result = await (await stage.start(policy=shared)).end()
+
+    assert result.error == f"the limit of {whose} is reached: {told}"
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+    assert len(result.legs[0].steps) == 3
+    assert result.limit is not None
+    assert (str(result.limit), result.legs[0].limit) == (result.error, result.limit)
+    assert result.usage.requests == 3
+
+
+async def test_without_consequences_nothing_is_rolled_back(stage: Stage, world: FakeWorld) -> None:
+    """The mission failed, and had left nothing."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", *searches(9))
+    world.usage = ASKED
+
+    result = await (await stage.start(policy=policy(Limits(requests=2)))).end()
+
+    assert result.status is MissionStatus.FAILED
+    assert world.compensated() == []
+
+
+async def test_a_leg_may_end_with_its_last_step(stage: Stage, world: FakeWorld) -> None:
+    """What is limited is what is begun; all its calls made, it may still say what it found."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", BOOK, Finish(summary="Booked."))
+    world.usage = ASKED
+    limits = Limits(requests=2, total_tokens=2_000, steps=2, tool_calls=1)
+
+    result = await (await stage.start(policy=policy(limits, limits))).end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("whose", ["each leg", "the mission"])
+async def test_calls_are_limited(stage: Stage, world: FakeWorld, whose: str) -> None:
+    """The call over the limit is not sent."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", BOOK, CallTool(tool="find_flights"), CallTool(tool="find_flights"))
+    calls = Limits(tool_calls=1)
+    shared = policy(calls) if whose == "the mission" else policy(legs=calls)
+
+    result = await (await stage.start(policy=shared)).end()
+
+    assert result.error == f"the limit of {whose} is reached: used 1 of 1 tool calls"
+    assert world.sent("find_flights") == []
+
+
+async def test_the_steps_of_a_profiles_limits_take_the_place_of_max_steps(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """40 by default: an agent that may take more says so in either place."""
+    agent = AgentProfile(name="scout", limits=Limits(steps=45))
+    world.plan(fake_leg("flight", agent=agent))
+    world.decide("flight", *searches(44), Finish(summary="Found."))
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert world.contexts("flight")[0].agent.leg_limits.steps == 45
+
+
+async def test_the_workers_policy_holds_beside_the_missions(stage: Stage, world: FakeWorld) -> None:
+    """Of each figure the tighter: nobody starts a mission that may use more."""
+    world.govern(policy(Limits(requests=2)))
+    world.plan(fake_leg("flight"))
+    world.decide("flight", *searches(9))
+    world.usage = ASKED
+
+    result = await (await stage.start(policy=policy(Limits(requests=50)))).end()
+
+    assert result.error == "the limit of the mission is reached: used 2 of 2 requests to models"
+
+
+async def test_what_planning_takes_counts(stage: Stage, world: FakeWorld) -> None:
+    """Splitting the goal has used what the mission may: no leg takes a step."""
+    plan = MissionPlan(legs=(fake_leg("flight"),), usage=Usage(requests=4, input_tokens=9_000))
+    world.plan_anew(plan)
+    world.decide("flight", BOOK)
+
+    result = await (await stage.start(policy=policy(Limits(requests=4)))).end()
+
+    assert result.error == "the limit of the mission is reached: used 4 of 4 requests to models"
+    assert result.usage == plan.usage
+    assert world.attempts(names.PLAN_STEP) == []
+
+
+async def test_a_step_is_told_what_it_may_still_take(stage: Stage, world: FakeWorld) -> None:
+    """A planner that asks several times in one step stops when that is used up."""
+    world.plan(fake_leg("flight", agent=AgentProfile(name="scout", limits=Limits(requests=5))))
+    world.decide("flight", *searches(1), Finish(summary="Found."))
+    world.usage = ASKED
+
+    await (await stage.start(policy=policy(Limits(total_tokens=1_600)))).end()
+
+    left = [c.allowance.left if c.allowance else None for c in world.contexts("flight")]
+    assert left == [{"requests": 5, "total_tokens": 1_600}, {"requests": 4, "total_tokens": 600}]
+
+
+async def test_without_limits_no_allowance_is_told_and_nobody_asks(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """A leg asks its mission only where there is something to share."""
+    world.plan(fake_leg("flight"))
+    mission = await stage.start()
+
+    await mission.end()
+
+    assert world.contexts("flight")[0].allowance is None
+    assert await signals(mission.handle) == []
+
+
+async def test_legs_side_by_side_share_what_their_mission_may_use(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Together they go beyond it by one request each at most, and end only once it is used up."""
+    world.plan(*(fake_leg(name) for name in ("north", "south", "west")))
+    for name in ("north", "south", "west"):
+        world.decide(name, *searches(60))
+    world.usage = ASKED
+    mission = await stage.start(policy=policy(Limits(total_tokens=40_000)))
+
+    result = await mission.end()
+
+    assert result.limit is not None
+    assert 40_000 <= result.limit.used <= 42_000
+    assert result.limit.of == "the mission"
+    assert 40 <= result.usage.requests <= 42
+    handles = [mission.handle, *(mission.leg_handle(n) for n in ("north", "south", "west"))]
+    await replays_at_every_task(*handles)
+
+
+async def test_who_waits_for_a_person_holds_nothing_back(stage: Stage, world: FakeWorld) -> None:
+    """What was granted to the one is called back; it may answer to that while it waits."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", AskUser(question="When?", fields={"day": {"type": "string"}}))
+    world.decide("south", *searches(60))
+    world.usage = ASKED
+    mission = await stage.start(policy=policy(Limits(requests=20)))
+    await mission.question("north")
+
+    result = await mission.end()
+
+    assert result.error == "the limit of the mission is reached: used 20 of 20 requests to models"
+    assert result.usage.requests == 20
+
+
+async def test_a_mission_answers_its_legs_seldom(stage: Stage, world: FakeWorld) -> None:
+    """A leg alone asks once, however long it is."""
+    world.plan(fake_leg("flight", agent=AgentProfile(name="scout", max_steps=40)))
+    world.decide("flight", *searches(30), Finish(summary="Found."))
+    world.usage = ASKED
+    mission = await stage.start(policy=policy(Limits(requests=50)))
+
+    await mission.end()
+
+    assert await signals(mission.handle) == [names.SHARE_SIGNAL]
+
+
+@pytest.mark.parametrize("whose", ["the agent scout", "each leg"])
+async def test_time_runs_out_while_a_person_is_waited_for(
+    stage: Stage, world: FakeWorld, whose: str
+) -> None:
+    """The leg ends at its hour, and asks nobody any more."""
+    hour = Limits(wall_clock=timedelta(hours=1))
+    agent = AgentProfile(name="scout", limits=hour if "scout" in whose else Limits())
+    world.plan(fake_leg("flight", agent=agent))
+    world.decide("flight", BOOK, CallTool(tool="buy_ticket", arguments={"seat": "12A"}))
+    mission = await stage.start(policy=policy(legs=None if "scout" in whose else hour))
+    await mission.card("flight")
+
+    result = await mission.end()
+
+    assert result.error == f"the limit of {whose} is reached: used 1 h of 1 h wall clock time"
+    assert result.legs[0].status is LegStatus.FAILED
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+    assert (await mission.waiting("flight")).card is None
+    await replays_at_every_task(mission.handle, mission.leg_handle("flight"))
+
+
+async def test_a_leg_that_is_done_in_time_waits_for_no_timer(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """It succeeds; a cancel reaches one that is not done as it reaches any."""
+    day = Limits(wall_clock=timedelta(days=1))
+    world.plan(fake_leg("flight"))
+    world.decide("flight", BOOK)
+    assert (await (await stage.start(policy=policy(legs=day))).end()).status is (
+        MissionStatus.SUCCEEDED
+    )
+
+    booking = world.hold(names.INVOKE_TOOL, "book_flight")
+    mission = await stage.start(policy=policy(legs=day))
+    async with booking:
+        await mission.handle.cancel()
+        await mission.is_cancelling("flight")
+    cancelled = await mission.end()
+
+    assert cancelled.status is MissionStatus.CANCELLED
+    assert states_of(cancelled.ledger) == {"book_flight": "cancelled"}
+
+
+async def test_time_of_the_whole_mission_runs_out(stage: Stage, world: FakeWorld) -> None:
+    """Whatever each of its legs waits for."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", BOOK, AskUser(question="When?", fields={"day": {"type": "string"}}))
+    mission = await stage.start(policy=policy(Limits(wall_clock=timedelta(hours=2))))
+
+    result = await mission.end()
+
+    assert result.error == "the limit of the mission is reached: used 2 h of 2 h wall clock time"
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+
+
+async def test_a_call_on_its_way_when_time_runs_out_is_waited_for(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """What came of it is in the ledger, and taken back."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", BOOK)
+    booking = world.hold(names.INVOKE_TOOL, "book_flight")
+    soon = Limits(wall_clock=timedelta(seconds=0.5))
+    mission = await stage.start(policy=policy(legs=soon))
+    await booking.reached()
+
+    async def is_late() -> bool | None:
+        history = await mission.leg_handle("flight").fetch_history()
+        return (
+            any("timerFired" in str(e.event_type) or e.event_type == 18 for e in history.events)
+            or None
+        )
+
+    await mission.eventually(is_late)
+    booking.release()
+    result = await mission.end()
+
+    assert "wall clock time" in (result.error or "")
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+
+
+async def signals(handle: object) -> list[str]:
+    """The shares that were asked for, as the history of a mission has them."""
+    history = await handle.fetch_history()  # type: ignore[attr-defined]
+    named = [e.workflow_execution_signaled_event_attributes.signal_name for e in history.events]
+    return [name for name in named if name == names.SHARE_SIGNAL]
