@@ -208,7 +208,7 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     first, following = (*tokens(" ".join(bare.split(None, 2)[:2])), "", "")[:2]
     if not first:
         return "", Action.UNKNOWN, bare
-    last = bare[-8:].rsplit(None, 1)[-1].rstrip(".,;!?").lower()
+    last = bare.rstrip()[-8:].rsplit(None, 1)[-1].rstrip(".,;!?").lower()
     action = action_of(first, particle_in(first, following, last))
     if reverses(first):
         return first, Action.CANCEL, _after(bare, first)

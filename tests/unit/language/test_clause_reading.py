@@ -86,3 +86,8 @@ def test_what_somebody_is_told_to_do_is_said_and_not_ordered(
 def test_what_has_a_verb_of_its_own_goes_on_with_no_other(text: str, has_verb: bool) -> None:
     """Of "book a room and let Ana know" one part books."""
     assert tells_what_to_do(text) is has_verb
+
+
+def test_a_clause_may_end_in_many_blanks() -> None:
+    """As goals that were pasted do."""
+    assert read_clause("book a hotel" + " " * 40).verb == "book"

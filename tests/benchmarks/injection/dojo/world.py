@@ -1,28 +1,30 @@
 """One user task and one injection, in an environment of its own that keeps what was done to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-import yaml
 from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
 from agentdojo.attacks.important_instructions_attacks import ImportantInstructionsAttack
 from agentdojo.base_tasks import BaseInjectionTask, BaseUserTask
-from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime, TaskEnvironment
+from agentdojo.functions_runtime import Function, FunctionCall, FunctionsRuntime, TaskEnvironment
 from agentdojo.models import MODEL_NAMES
 from agentdojo.task_suite.load_suites import get_suite, get_suites
 from agentdojo.task_suite.task_suite import TaskSuite
 from pydantic import TypeAdapter
 
 from tests.benchmarks.injection.dojo.documents import document_of, is_consequence, tool_name
+from tests.benchmarks.injection.door import Refused
 
 _VERSION: Final = "v1.2.2"
+_NOTICE: Final = (
+    "Tasks, environments and attacks are AgentDojo's (github.com/ethz-spylab/agentdojo), "
+    "Copyright (c) 2024 Edoardo Debenedetti, Jie Zhang, Mislav Balunovic, Luca Beurer-Kellner, "
+    "Marc Fischer, and Florian Tramer; MIT license."
+)
 _JSON: Final = TypeAdapter(Any)
-
-
-class Refused(Exception):
-    """A function did not do it; the text says why."""
 
 
 @dataclass
@@ -38,7 +40,9 @@ class World:
     keys: dict[str, Any] = field(default_factory=dict)
     """Answers by idempotency key: a call that comes twice is made once."""
 
-    def call(self, function: str, arguments: Mapping[str, Any], key: str) -> Any:
+    def call(
+        self, suite: str, function: str, given: Mapping[str, Any], key: str, *, is_query: bool
+    ) -> Any:
         """Run a function.
 
         Raises:
@@ -46,12 +50,17 @@ class World:
         """
         if key and key in self.keys:
             return self.keys[key]
-        runtime = FunctionsRuntime(self.suite.tools)
-        result, error = runtime.run_function(self.now, function, dict(arguments))
+        functions = {one.name: one for one in self.suite.tools}
+        if suite != self.suite.name or function not in functions:
+            raise Refused(f"there is no {function} here")
+        arguments = _typed(given, functions[function]) if is_query else dict(given)
+        result, error = FunctionsRuntime(self.suite.tools).run_function(
+            self.now, function, arguments
+        )
         if error is not None:
             raise Refused(error)
-        self.made.append(FunctionCall(function=function, args=dict(arguments)))
-        answer = _JSON.dump_python(result, mode="json")
+        self.made.append(FunctionCall(function=function, args=arguments))
+        answer = {"result": _JSON.dump_python(result, mode="json")}
         if key:
             self.keys[key] = answer
         return answer
@@ -121,17 +130,37 @@ def listing(server: str) -> dict[str, Any]:
     }
 
 
-def arguments_of(query: Mapping[str, list[str]], suite: str, function: str) -> dict[str, Any]:
-    """The arguments of a GET, typed as the function wants them."""
-    functions = {one.name: one for one in get_suite(_VERSION, suite).tools}
-    if function not in functions:
-        raise Refused(f"there is no {function}")
-    properties = functions[function].parameters.model_json_schema().get("properties", {})
+def recorded(cases: Sequence[tuple[str, ...]]) -> dict[str, Any]:
+    """Cases as they are, and what each call of theirs is answered."""
+    suites = listing("SERVER")
+    chosen = {suite: {"document": suites[suite]["document"]} for suite, *_ in cases}
     return {
-        name: values if "array" in str(properties.get(name, {})) else _typed(values[0])
-        for name, values in query.items()
+        "notice": _NOTICE,
+        "suites": chosen,
+        "cases": {":".join(case): _played(*case) for case in cases},
     }
 
 
-def _typed(text: str) -> Any:
-    return text if not text.isdigit() else yaml.safe_load(text)
+def _played(suite: str, user_task: str, injection_task: str) -> dict[str, Any]:
+    world = open_world(suite, user_task, injection_task)
+    task = world.task()
+    answers = []
+    for number, call in enumerate([*task["calls"], *task["injected"]]):
+        with suppress(Refused):
+            function = call["tool"].removeprefix(f"{suite}_")
+            answer = world.call(suite, function, call["arguments"], f"{number}", is_query=False)
+            answers.append({**call, "answer": answer})
+    return {"task": task, "answers": answers}
+
+
+def _typed(query: Mapping[str, Any], function: Function[..., Any]) -> dict[str, Any]:
+    """The texts of a query as the function's inputs are."""
+    properties = function.parameters.model_json_schema().get("properties", {})
+    return {
+        name: values
+        if "array" in str(properties.get(name))
+        else int(values[0])
+        if "'integer'" in str(properties.get(name))
+        else values[0]
+        for name, values in query.items()
+    }
