@@ -127,20 +127,17 @@ async def select_tools(context: StepContext, progress: Progress) -> Selection:
     keeping = progress.keeping
     if keeping is None:
         return await _run(names.SELECT_TOOLS, context, gives=Selection, summary=summary, **_LOCAL)
-    past = progress.state.past
-    seen = progress.state.observations
-    key = new_key() if seen or not past else ""
+    seen, key = progress.state.observations, new_key()
     kept = keeping.message(
         context.model_copy(update={"observations": seen}),
         of_mission=context.mission_id,
-        past=past,
+        past=progress.state.past,
         keep_as=key,
     )
     selection = await _from_store(
         progress, names.SELECT_TOOLS, kept, gives=Selection, summary=summary, **_LOCAL
     )
-    if key:
-        progress.kept(key, len(seen))
+    progress.kept(key, len(seen))
     return selection
 
 
@@ -150,9 +147,8 @@ async def plan_step(
     """What to do next, out of the selected tools."""
     wanted: Record = PlanStepInput(context=context, selection=selection)
     if progress.keeping is not None:
-        wanted = progress.keeping.step(
+        wanted = progress.keeping.message(
             context.model_copy(update={"observations": progress.state.observations}),
-            selection,
             of_mission=context.mission_id,
             past=progress.state.past,
         )

@@ -13,8 +13,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
     from orchestrator.core.record import Record
-    from orchestrator.messages.kept import KeptMessage, KeptStep
-    from orchestrator.routing.selection import Selection
+    from orchestrator.messages.kept import KeptMessage
 
 PATCH = "kept-observations"
 """Runs that began without it carry all in each message: none of their commands changes."""
@@ -46,11 +45,11 @@ class Keeping:
         told = message.model_dump(mode="json")
         kind = type(message).__name__
         key, before = self._whole.get(kind, ("", {}))
+        seen = [_bare(one) for one in told.pop("observations")]
         changes = {name: value for name, value in told.items() if before.get(name) != value}
         new = None
-        seen = changes.pop("observations", told["observations"])
         if not key or len(str(changes)) > _MOST_CHANGED:
-            key, new, changes = new_key(), {**told, "observations": []}, {}
+            key, new, changes = new_key(), told, {}
             self._whole[kind] = (key, new)
         return KeptMessage(
             of_mission=of_mission,
@@ -65,13 +64,6 @@ class Keeping:
         """Send the next of each kind whole: whether the last was kept is not known."""
         self._whole.clear()
 
-    def step(
-        self, message: Record, selection: Selection, *, of_mission: str, past: str
-    ) -> KeptStep:
-        """The same for a planner's step."""
-        kept = self.message(message, of_mission=of_mission, past=past)
-        return KeptStep(**dict(kept), selection=selection)
-
 
 def new_key() -> str:
     """A key that no other piece has."""
@@ -84,3 +76,10 @@ def store_trouble(error: ActivityError) -> str | None:
     if isinstance(cause, ApplicationError) and cause.type in _OF_STORES:
         return cause.message
     return None
+
+
+def _bare(seen: dict[str, Any]) -> dict[str, Any]:
+    """An observation without what is not set, and without a body that is kept already."""
+    left_out = {"body"} if seen["body_ref"] else set()
+    left_out |= {name for name, value in seen.items() if value is None or value == ""}
+    return {name: value for name, value in seen.items() if name not in left_out}

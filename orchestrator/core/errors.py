@@ -633,7 +633,7 @@ class RunReplayed(QueryFailed):
 
 
 class ObservationMissing(ServiceUnavailable, Worded):
-    """What a leg has seen is not kept where this worker looks: the leg waits for one that has it."""
+    """What a leg has seen is not where this worker looks: the leg waits for one that has it."""
 
     template = (
         "what mission {mission_id} has seen is not in {place}; give this worker the state "
