@@ -13,10 +13,13 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter
+from temporalio import activity
 
+from activities.boundary import translated_errors
 from orchestrator.adapters.storage.observation_store import ObservationStore
 from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
+from orchestrator.messages import names
 from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.step import PlanStepInput
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
@@ -113,6 +116,16 @@ class KeptMessages:
         short = trim_body(outcome.body, most=LONGEST_INLINE)
         return outcome.model_copy(update={"body": short, "body_ref": reference})
 
+    @activity.defn(name=names.READ_KEPT)
+    async def read_kept(self, message: KeptMessage) -> None:
+        """Find out whether all that a message names can be read here, and more be kept.
+
+        Raises:
+            ApplicationError: it cannot; to be tried again, until a person has mended it.
+        """
+        with translated_errors():
+            await asyncio.to_thread(self._check, message)
+
     # -- a message --------------------------------------------------------------------------------
 
     def _context(self, message: KeptMessage) -> StepContext:
@@ -151,6 +164,12 @@ class KeptMessages:
             key, seen = self._node(message.of_mission, key)
             parts.append(seen)
         return tuple(one for part in reversed(parts) for one in part)
+
+    def _check(self, message: KeptMessage) -> None:
+        self._fields(message)
+        self._all(message, _OBSERVATIONS.validate_python(message.changes["observations"]))
+        if message.keep_as:
+            self._put(message.of_mission, f"{message.keep_as}.room", b"")
 
     def _keep(self, message: KeptMessage, selection: Selection) -> None:
         node = {

@@ -54,7 +54,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from workflows import ui
     from workflows.failures import first_words
-    from workflows.keeping import AGAIN, new_key, store_trouble
+    from workflows.keeping import STORE_TROUBLE, new_key, store_trouble
     from workflows.progress import Progress
 
 T = TypeVar("T")
@@ -72,6 +72,8 @@ _RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200),
     maximum_interval=timedelta(seconds=10),
     maximum_attempts=12,
+    # The leg says at once what it waits for.
+    non_retryable_error_types=STORE_TROUBLE,
 )
 _LOCAL: Final[_Limits] = {
     "start_to_close_timeout": timedelta(seconds=15),
@@ -312,11 +314,24 @@ async def _from_store(
                     progress.keeping.forget()
                 raise
             progress.hold_up(why)
-            await workflow.sleep(AGAIN, summary=ui.summary(ui.UNTIL_KEPT, why=why))
+            await _read_kept(message)
+            progress.hold_up("")
         else:
-            if progress.state.held_up:
-                progress.hold_up("")
             return answer
+
+
+async def _read_kept(message: Record) -> None:
+    """Wait until some worker can read what a message names: however long that is, history waits."""
+    await _run(
+        names.READ_KEPT,
+        message,
+        gives=type(None),
+        summary=ui.READ_KEPT,
+        start_to_close_timeout=timedelta(seconds=60),
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1)
+        ),
+    )
 
 
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:

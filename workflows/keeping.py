@@ -4,7 +4,6 @@ A step's history then holds what is new of it, however long the leg is. The keys
 workflow's own random numbers: a replay gives them again, and a run that was reset gives others.
 """
 
-from datetime import timedelta
 from typing import Any, Final
 
 from temporalio import workflow
@@ -17,9 +16,8 @@ with workflow.unsafe.imports_passed_through():
 
 PATCH = "kept-observations"
 """Runs that began without it carry all in each message: none of their commands changes."""
-AGAIN = timedelta(seconds=20)
-"""After which a store is asked again that lacked something; a person has to mend it."""
-_OF_STORES: Final = frozenset({ObservationMissing.__name__, ObservationsUnkept.__name__})
+STORE_TROUBLE: Final = (ObservationMissing.__name__, ObservationsUnkept.__name__)
+"""Types of errors that are no failure of a leg, whatever its work is: it waits."""
 _MOST_CHANGED: Final = 2_000
 """Characters of what differs from the message that was sent whole, before one is sent anew."""
 
@@ -73,7 +71,7 @@ def new_key() -> str:
 def store_trouble(error: ActivityError) -> str | None:
     """Why no worker could read or keep what the leg has seen; None for any other failure."""
     cause = error.cause
-    if isinstance(cause, ApplicationError) and cause.type in _OF_STORES:
+    if isinstance(cause, ApplicationError) and cause.type in STORE_TROUBLE:
         return cause.message
     return None
 

@@ -133,6 +133,9 @@ def mission(console: Console, result: MissionResult) -> None:
             str(leg.steps_before + len(leg.steps)),
         )
     _under(console, "legs", legs)
+    for leg in result.legs:
+        if leg.held_up:
+            console.print(line((f"{leg.leg_id} waits: {leg.held_up}", "yellow")), soft_wrap=True)
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
         render_parked.resolutions(console, result.ledger.obligations)

@@ -306,6 +306,7 @@ class FakeWorld:
             self._review_plan,
             self._select_tools,
             self._plan_step,
+            self._kept.read_kept,
             self._discover_tools,
             self._prepare_call,
             self._prepare_overcharge,
