@@ -96,7 +96,7 @@ def known(console: Console, mission: KnownMission) -> None:
         console.print(line(f"  {leg.leg_id} ", colored(leg.status)))
     for wait in mission.waits_for:
         console.print(f"waits for {wait.what}: {wait.command}", soft_wrap=True)
-    console.print(line(("legs, receipts and ledger need a worker: ", "yellow"), mission.unread))
+    console.print(line(("legs, receipts and ledger could not be read: ", "yellow"), mission.unread))
 
 
 def mission(console: Console, result: MissionResult) -> None:
