@@ -66,6 +66,7 @@ def all_activities(
         planning.split_goal,
         planning.select_tools,
         planning.plan_step,
+        kept.read_kept,
         planning.discover_tools,
         plans.preview_plan,
         plans.review_plan,

@@ -13,19 +13,23 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter
+from temporalio import activity
 
+from activities.boundary import translated_errors
 from orchestrator.adapters.storage.observation_store import ObservationStore
 from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
-from orchestrator.messages.kept import KeptMessage, KeptStep
+from orchestrator.messages import names
+from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.step import PlanStepInput
-from orchestrator.messages.tool_call import PrepareInput
+from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.planning.telling_facts import facts_naming, facts_of_nothing
 from orchestrator.planning.trimming import trim_body
+from orchestrator.routing.selection import Selection
 from orchestrator.saga.outcome import ToolOutcome
 
-LONGEST_INLINE: Final = 1_000
+LONGEST_INLINE: Final = 600
 """Of a body's JSON in a history, in bytes; a longer one is kept, and its history has a reference
 and a form of it that is about as short."""
 _IN_MEMORY: Final = 64_000_000
@@ -71,11 +75,19 @@ class KeptMessages:
             return message
         return await asyncio.to_thread(self._context, message)
 
-    async def step(self, message: PlanStepInput | KeptStep) -> PlanStepInput:
-        """What a planner gets for one step, whole."""
+    async def keep(self, message: StepContext | KeptMessage, selection: Selection) -> None:
+        """Keep the observations that came with a message, and what was selected by them."""
+        if isinstance(message, KeptMessage) and message.keep_as:
+            await asyncio.to_thread(self._keep, message, selection)
+
+    async def step(self, message: PlanStepInput | KeptMessage) -> PlanStepInput:
+        """What a planner gets for one step, whole: the selection is the last that was kept."""
         if isinstance(message, PlanStepInput):
             return message
-        return PlanStepInput(context=await self.context(message), selection=message.selection)
+        context = await self.context(message)
+        kept = await asyncio.to_thread(self._store.get, message.of_mission, message.past)
+        selection = Selection.model_validate(json.loads(kept)["selection"])
+        return PlanStepInput(context=context, selection=selection)
 
     async def prepared(self, message: T | KeptMessage, kind: type[T]) -> T:
         """The call that a message wants prepared, whole; what other legs found is looked through.
@@ -88,7 +100,7 @@ class KeptMessages:
             return message
         return await asyncio.to_thread(self._prepared, message, kind)
 
-    async def shortened(self, outcome: ToolOutcome, mission_id: str) -> ToolOutcome:
+    async def shortened(self, outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
         """The outcome with a long body kept, and its place taken by a short form.
 
         Where it cannot be kept, it stays as it is: what a provider did must not be lost by that.
@@ -98,11 +110,21 @@ class KeptMessages:
             return outcome
         reference = BodyRef(key=hashlib.sha256(text).hexdigest(), size=len(text))
         try:
-            await asyncio.to_thread(self._store.put, mission_id, reference.key, text)
+            await asyncio.to_thread(self._store.put, call.mission_id, reference.key, text)
         except OSError:
             return outcome
         short = trim_body(outcome.body, most=LONGEST_INLINE)
         return outcome.model_copy(update={"body": short, "body_ref": reference})
+
+    @activity.defn(name=names.READ_KEPT)
+    async def read_kept(self, message: KeptMessage) -> None:
+        """Find out whether all that a message names can be read here, and more be kept.
+
+        Raises:
+            ApplicationError: it cannot; to be tried again, until a person has mended it.
+        """
+        with translated_errors():
+            await asyncio.to_thread(self._check, message)
 
     # -- a message --------------------------------------------------------------------------------
 
@@ -134,10 +156,7 @@ class KeptMessages:
         return {**terms, **message.changes}
 
     def _all(self, message: KeptMessage, own: tuple[Observation, ...]) -> tuple[Observation, ...]:
-        """Every observation of the leg, the oldest first; its own are kept if that is asked."""
-        if message.keep_as:
-            node = {"before": message.past, "seen": _OBSERVATIONS.dump_python(own, mode="json")}
-            self._put(message.of_mission, message.keep_as, json.dumps(node).encode())
+        """Every observation of the leg, the oldest first."""
         fresh = tuple(self._whole(one, message.of_mission) for one in own)
         parts = [fresh]
         key = message.past
@@ -145,6 +164,20 @@ class KeptMessages:
             key, seen = self._node(message.of_mission, key)
             parts.append(seen)
         return tuple(one for part in reversed(parts) for one in part)
+
+    def _check(self, message: KeptMessage) -> None:
+        self._fields(message)
+        self._all(message, _OBSERVATIONS.validate_python(message.changes["observations"]))
+        if message.keep_as:
+            self._put(message.of_mission, f"{message.keep_as}.room", b"")
+
+    def _keep(self, message: KeptMessage, selection: Selection) -> None:
+        node = {
+            "before": message.past,
+            "seen": message.changes["observations"],
+            "selection": selection.model_dump(mode="json"),
+        }
+        self._put(message.of_mission, message.keep_as, json.dumps(node).encode())
 
     def _put(self, mission_id: str, key: str, piece: bytes) -> None:
         try:

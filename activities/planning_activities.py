@@ -23,7 +23,7 @@ from orchestrator.core.limits import left_of_limits
 from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
-from orchestrator.messages.kept import KeptMessage, KeptStep
+from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.plan_preview import BegunPlan
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.accounting.account import with_account
@@ -139,10 +139,12 @@ class PlanningActivities:
                     catalog_digest=context.catalog_digest,
                 )
             )
-            return _with_discovered(selection, context, catalog, walls)
+            selection = _with_discovered(selection, context, catalog, walls)
+            await self._kept.keep(wanted, selection)
+            return selection
 
     @activity.defn(name=names.PLAN_STEP)
-    async def plan_step(self, wanted: PlanStepInput | KeptStep) -> PlanStepOutput:
+    async def plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:
         """What to do next, checked against what the planner was shown."""
         async with metered() as meter:
             with translated_errors():

@@ -140,7 +140,7 @@ class ToolActivities:
             outcome = await self._sent(catalog, tool, call, left)
             if not call.by_reference:
                 return outcome
-            return await self._kept.shortened(_with_looks(outcome, call), call.mission_id)
+            return await self._kept.shortened(with_looks(outcome, call), call)
 
     async def _sent(
         self, catalog: Catalog, tool: Tool, call: ToolCall, within_s: float
@@ -205,7 +205,7 @@ def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> T
     return outcome.model_copy(update={"undo_arguments": known})
 
 
-def _with_looks(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
+def with_looks(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
     """With what the answer tells of conditions: it is read here, where it is whole."""
     if outcome.kind != "succeeded" or not call.looks_up:
         return outcome

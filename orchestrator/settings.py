@@ -76,7 +76,7 @@ class Settings(BaseSettings):
         ORCHESTRATOR_PII_KEY=...                  the key of the vault of personal values (or
                                                   ..._FILE=path); unset, a file beside the vault
         ORCHESTRATOR_PII_RETENTION=P30D           or seconds; how long values that a mission brought
-                                                  are kept after its end
+                                                  and what it has seen are kept after its end
         ORCHESTRATOR_ONLY_HOSTS=127.0.0.1:8700    tools are called there and nowhere else, whatever
                                                   their documents say; `dev` sets it
         ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls; HTTP_PROXY is not read

@@ -54,7 +54,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from workflows import ui
     from workflows.failures import first_words
-    from workflows.keeping import AGAIN, new_key, store_trouble
+    from workflows.keeping import STORE_TROUBLE, new_key, store_trouble
     from workflows.progress import Progress
 
 T = TypeVar("T")
@@ -72,6 +72,8 @@ _RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200),
     maximum_interval=timedelta(seconds=10),
     maximum_attempts=12,
+    # The leg says at once what it waits for.
+    non_retryable_error_types=STORE_TROUBLE,
 )
 _LOCAL: Final[_Limits] = {
     "start_to_close_timeout": timedelta(seconds=15),
@@ -127,20 +129,17 @@ async def select_tools(context: StepContext, progress: Progress) -> Selection:
     keeping = progress.keeping
     if keeping is None:
         return await _run(names.SELECT_TOOLS, context, gives=Selection, summary=summary, **_LOCAL)
-    past = progress.state.past
-    seen = progress.state.observations
-    key = new_key() if seen or not past else ""
+    seen, key = progress.state.observations, new_key()
     kept = keeping.message(
         context.model_copy(update={"observations": seen}),
         of_mission=context.mission_id,
-        past=past,
+        past=progress.state.past,
         keep_as=key,
     )
     selection = await _from_store(
         progress, names.SELECT_TOOLS, kept, gives=Selection, summary=summary, **_LOCAL
     )
-    if key:
-        progress.kept(key, len(seen))
+    progress.kept(key, len(seen))
     return selection
 
 
@@ -150,9 +149,8 @@ async def plan_step(
     """What to do next, out of the selected tools."""
     wanted: Record = PlanStepInput(context=context, selection=selection)
     if progress.keeping is not None:
-        wanted = progress.keeping.step(
+        wanted = progress.keeping.message(
             context.model_copy(update={"observations": progress.state.observations}),
-            selection,
             of_mission=context.mission_id,
             past=progress.state.past,
         )
@@ -316,11 +314,24 @@ async def _from_store(
                     progress.keeping.forget()
                 raise
             progress.hold_up(why)
-            await workflow.sleep(AGAIN, summary=ui.summary(ui.UNTIL_KEPT, why=why))
+            await _read_kept(message)
+            progress.hold_up("")
         else:
-            if progress.state.held_up:
-                progress.hold_up("")
             return answer
+
+
+async def _read_kept(message: Record) -> None:
+    """Wait until some worker can read what a message names: however long that is, history waits."""
+    await _run(
+        names.READ_KEPT,
+        message,
+        gives=type(None),
+        summary=ui.READ_KEPT,
+        start_to_close_timeout=timedelta(seconds=60),
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1)
+        ),
+    )
 
 
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:

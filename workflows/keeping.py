@@ -4,7 +4,6 @@ A step's history then holds what is new of it, however long the leg is. The keys
 workflow's own random numbers: a replay gives them again, and a run that was reset gives others.
 """
 
-from datetime import timedelta
 from typing import Any, Final
 
 from temporalio import workflow
@@ -13,14 +12,12 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
     from orchestrator.core.record import Record
-    from orchestrator.messages.kept import KeptMessage, KeptStep
-    from orchestrator.routing.selection import Selection
+    from orchestrator.messages.kept import KeptMessage
 
 PATCH = "kept-observations"
 """Runs that began without it carry all in each message: none of their commands changes."""
-AGAIN = timedelta(seconds=20)
-"""After which a store is asked again that lacked something; a person has to mend it."""
-_OF_STORES: Final = frozenset({ObservationMissing.__name__, ObservationsUnkept.__name__})
+STORE_TROUBLE: Final = (ObservationMissing.__name__, ObservationsUnkept.__name__)
+"""Types of errors that are no failure of a leg, whatever its work is: it waits."""
 _MOST_CHANGED: Final = 2_000
 """Characters of what differs from the message that was sent whole, before one is sent anew."""
 
@@ -46,11 +43,11 @@ class Keeping:
         told = message.model_dump(mode="json")
         kind = type(message).__name__
         key, before = self._whole.get(kind, ("", {}))
+        seen = [_bare(one) for one in told.pop("observations")]
         changes = {name: value for name, value in told.items() if before.get(name) != value}
         new = None
-        seen = changes.pop("observations", told["observations"])
         if not key or len(str(changes)) > _MOST_CHANGED:
-            key, new, changes = new_key(), {**told, "observations": []}, {}
+            key, new, changes = new_key(), told, {}
             self._whole[kind] = (key, new)
         return KeptMessage(
             of_mission=of_mission,
@@ -65,13 +62,6 @@ class Keeping:
         """Send the next of each kind whole: whether the last was kept is not known."""
         self._whole.clear()
 
-    def step(
-        self, message: Record, selection: Selection, *, of_mission: str, past: str
-    ) -> KeptStep:
-        """The same for a planner's step."""
-        kept = self.message(message, of_mission=of_mission, past=past)
-        return KeptStep(**dict(kept), selection=selection)
-
 
 def new_key() -> str:
     """A key that no other piece has."""
@@ -81,6 +71,13 @@ def new_key() -> str:
 def store_trouble(error: ActivityError) -> str | None:
     """Why no worker could read or keep what the leg has seen; None for any other failure."""
     cause = error.cause
-    if isinstance(cause, ApplicationError) and cause.type in _OF_STORES:
+    if isinstance(cause, ApplicationError) and cause.type in STORE_TROUBLE:
         return cause.message
     return None
+
+
+def _bare(seen: dict[str, Any]) -> dict[str, Any]:
+    """An observation without what is not set, and without a body that is kept already."""
+    left_out = {"body"} if seen["body_ref"] else set()
+    left_out |= {name for name, value in seen.items() if value is None or value == ""}
+    return {name: value for name, value in seen.items() if name not in left_out}

@@ -22,6 +22,8 @@ def leg_page(leg: LegInput, waiting: LegWaiting) -> str:
     ]
     if state.error:
         lines.append(f"**Error** {md.text(state.error)}")
+    if state.held_up:
+        lines.append(f"**Waits** {md.text(state.held_up)}")
     if state.summary:
         lines.append(f"**Result** {md.text(state.summary)}")
     lines += md.section("Found", md.table_lines(state.table))
@@ -29,7 +31,8 @@ def leg_page(leg: LegInput, waiting: LegWaiting) -> str:
         lines += ["", "waits for a decision:", "", as_markdown(waiting.card)]
     if waiting.question is not None:
         lines += _question(waiting.question, waiting)
-    lines += md.section("Steps", [_step_line(step) for step in state.steps])
+    before = [f"- {state.steps_before} before these"] if state.steps_before else []
+    lines += md.section("Steps", [*before, *(_step_line(step) for step in state.steps)])
     lines += md.section("Ledger", [md.obligation_line(o) for o in state.ledger.obligations])
     return md.page(lines, mission_id=leg.mission_id)
 

@@ -143,7 +143,7 @@ class Progress:
         self.show(self.state.status)
 
     def _add(self, record: StepRecord) -> None:
-        """With the record of one more step; without `keeping` all are there, as they always were."""
+        """With the record of one more step; a leg without `keeping` has all, as it always had."""
         steps = (*self.state.steps, record)
         over = max(0, len(steps) - _MOST_STEPS) if self.keeping is not None else 0
         self._update(

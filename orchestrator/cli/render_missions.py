@@ -96,7 +96,7 @@ def known(console: Console, mission: KnownMission) -> None:
         console.print(line(f"  {leg.leg_id} ", colored(leg.status)))
     for wait in mission.waits_for:
         console.print(f"waits for {wait.what}: {wait.command}", soft_wrap=True)
-    console.print(line(("legs, receipts and ledger need a worker: ", "yellow"), mission.unread))
+    console.print(line(("legs, receipts and ledger could not be read: ", "yellow"), mission.unread))
 
 
 def mission(console: Console, result: MissionResult) -> None:
@@ -133,6 +133,9 @@ def mission(console: Console, result: MissionResult) -> None:
             str(leg.steps_before + len(leg.steps)),
         )
     _under(console, "legs", legs)
+    for leg in result.legs:
+        if leg.held_up:
+            console.print(line((f"{leg.leg_id} waits: {leg.held_up}", "yellow")), soft_wrap=True)
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
         render_parked.resolutions(console, result.ledger.obligations)

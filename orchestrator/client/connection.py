@@ -26,6 +26,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.client.message_size import check_size, is_about_size
+from orchestrator.client.stuck_workflows import stuck
 from orchestrator.client.task_queues import has_poller
 from orchestrator.core import errors
 from orchestrator.core.record import Record
@@ -77,6 +78,7 @@ class Connection:
             try:
                 return await self._query_once(workflow_id, name, kind, rpc_timeout=timeouts[-1])
             except errors.NoAnswer:
+                await self._check_goes_on(workflow_id)
                 timeouts.pop()
                 if not timeouts:
                     raise errors.NoAnswer(
@@ -103,6 +105,20 @@ class Connection:
                 return answer
         finally:
             asking.cancel()
+
+    async def _check_goes_on(self, workflow_id: str) -> None:
+        """Say so where no worker can help, since its code cannot take what it is given.
+
+        Raises:
+            WorkflowStuck: its tasks fail.
+        """
+        if (why := await self.stuck(await self.describe(workflow_id))) is not None:
+            raise why
+
+    async def stuck(self, found: WorkflowExecutionDescription) -> errors.WorkflowStuck | None:
+        """Why a workflow cannot go on; None while its tasks do not fail."""
+        with self.explaining(found.id):
+            return await stuck(self.temporal, found)
 
     async def _queue_of(self, workflow_id: str) -> str:
         """The task queue that a workflow waits on: that of its agent, or of its mission."""

@@ -7,6 +7,7 @@ from pydantic import Field
 from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.client.connection import Connection
 from orchestrator.client.overview import MissionSummary, family_of, status_of, waits_for
+from orchestrator.core.errors import WorkflowStuck
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 
@@ -27,6 +28,14 @@ class KnownMission(MissionSummary):
     legs: tuple[KnownLeg, ...] = Field(default=(), description="those that run")
     unread: str = Field(description="why the rest of it could not be read")
     is_partial: bool = True
+
+
+async def stuck_in(connection: Connection, mission_id: str) -> list[WorkflowStuck]:
+    """Why a mission, or a leg of it that runs, cannot go on: of each that cannot."""
+    mission = await connection.describe(mission_id)
+    legs = (await family_of(connection, [mission])).legs.get(mission_id, [])
+    runs = [mission, *[await connection.describe(leg.id) for leg in legs]]
+    return [why for run in runs if (why := await connection.stuck(run)) is not None]
 
 
 async def known_mission(connection: Connection, mission_id: str, *, why: str) -> KnownMission:

@@ -8,6 +8,7 @@ from temporalio.client import WorkflowFailureError
 from orchestrator.client.answer_sending import send_answer
 from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.decisions import send_decision
+from orchestrator.client.known_mission import stuck_in
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.snapshot import standing, take_snapshot
 from orchestrator.client.typed_answers import Understood
@@ -160,6 +161,7 @@ class MissionHandle:
 
         Raises:
             UsageError: it is over.
+            CancelUnheard: it was asked; but it, or a leg of it, cannot go on to hear it.
         """
         if not await self._is_running():
             raise errors.UsageError(
@@ -168,6 +170,8 @@ class MissionHandle:
             )
         with self._connection.explaining(self.mission_id):
             await self._connection.temporal.get_workflow_handle(self.mission_id).cancel()
+        for why in await stuck_in(self._connection, self.mission_id):
+            raise errors.CancelUnheard(why.workflow_id, why.attempts, why.reason)
 
     async def rollback(
         self, *, reason: str = "asked for", approver: str | None = None

@@ -51,6 +51,11 @@ def store_personal(field: str) -> str:
     return _line("pii", "set", field)
 
 
+def terminate(workflow_id: str) -> str:
+    """Stop a workflow that hears nothing, with Temporal's own command line."""
+    return f"temporal workflow terminate --workflow-id {shlex.quote(workflow_id)}"
+
+
 def show_mission(mission_id: str) -> str:
     """All of a mission."""
     return _line("mission", "show", mission_id)

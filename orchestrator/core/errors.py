@@ -628,12 +628,36 @@ class QueryFailed(ServiceUnavailable, Worded):
         )
 
 
+class WorkflowStuck(ServiceUnavailable, Worded):
+    """A mission or a leg whose workflow task fails each time: nothing that is sent reaches it."""
+
+    workflow_id: str
+    attempts: int
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.workflow_id} cannot go on: its workflow task failed {self.attempts - 1} times "
+            f"({self.reason}). Run its workers with code that can take it, and it goes on by "
+            f"itself; or stop it with: {command_lines.terminate(self.workflow_id)}; what was done "
+            "is then undone, by its mission or by the next sweep"
+        )
+
+
+class CancelUnheard(WorkflowStuck):
+    """A mission was asked to stop, and cannot: the request waits for it with the server."""
+
+    def __str__(self) -> str:
+        asked = "the request to stop waits with the server, and nothing has stopped"
+        return f"{asked}: {super().__str__()}"
+
+
 class RunReplayed(QueryFailed):
     """A worker sent a query back while it replays the run: asked again, it answers."""
 
 
 class ObservationMissing(ServiceUnavailable, Worded):
-    """What a leg has seen is not kept where this worker looks: the leg waits for one that has it."""
+    """What a leg has seen is not where this worker looks: the leg waits for one that has it."""
 
     template = (
         "what mission {mission_id} has seen is not in {place}; give this worker the state "

@@ -5,7 +5,6 @@ from typing import Any
 from pydantic import Field
 
 from orchestrator.core.record import Record
-from orchestrator.routing.selection import Selection
 
 
 class KeptMessage(Record):
@@ -23,11 +22,5 @@ class KeptMessage(Record):
     changes: dict[str, Any] = Field(description="the fields in which this one differs from it")
     past: str = Field(default="", description="the key of the newest observations that are kept")
     keep_as: str = Field(
-        default="", description="the key under which its own observations are to be kept now"
+        default="", description="the key under which its observations are to be kept now"
     )
-
-
-class KeptStep(KeptMessage):
-    """The same for a planner's step, with what was selected for it."""
-
-    selection: Selection

@@ -1,4 +1,4 @@
-"""Credentials, personal fields and used grants in memory only, and origins that nobody checks."""
+"""Credentials, personal fields, used grants and observations in memory; unchecked origins."""
 
 import secrets
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from orchestrator.adapters.storage.personal_values import KeptValue, VaultContents, commitment
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import PiiMissing, SecretMissing
+from orchestrator.core.errors import ObservationMissing, PiiMissing, SecretMissing
 from orchestrator.core.pii import Handle
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 
@@ -122,3 +122,39 @@ class TrustedOrigins:
 
     async def check(self, call: PrepareInput | ToolCall, tool: Tool) -> None:
         """Nothing: there is nobody to ask."""
+
+
+class MemoryObservations:
+    """A store of observations in memory, which can be lost and full."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, dict[str, bytes]] = {}
+        self.lost = False
+        """While it is, nothing of it is there."""
+        self.is_full = False
+        """While it is, nothing more is taken."""
+
+    def put(self, mission_id: str, key: str, piece: bytes) -> None:
+        """Keep a piece."""
+        if self.is_full:
+            raise OSError(28, "No space left on device")
+        self._kept.setdefault(mission_id, {}).setdefault(key, piece)
+
+    def get(self, mission_id: str, key: str) -> bytes:
+        """A piece that was kept.
+
+        Raises:
+            ObservationMissing: it was not, or is lost.
+        """
+        if self.lost or key not in self._kept.get(mission_id, {}):
+            raise ObservationMissing(mission_id, "memory")
+        return self._kept[mission_id][key]
+
+    def missions(self) -> Mapping[str, datetime]:
+        """Those of which anything is kept."""
+        return {mission_id: datetime.now(UTC) for mission_id in self._kept}
+
+    def purge(self, *mission_ids: str) -> None:
+        """Remove all that is kept of these missions."""
+        for mission_id in mission_ids:
+            self._kept.pop(mission_id, None)

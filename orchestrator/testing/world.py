@@ -17,13 +17,14 @@ from temporalio.client import Client
 from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
 from activities.cancel_review import CancelReview, approved_as
+from activities.kept_messages import KeptMessages
 from activities.overcharge_activities import OverchargeActivities
 from activities.plan_activities import PlanActivities
 from activities.prepare_activities import PrepareActivities
 from activities.reserved_money import ReservedMoney
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
-from activities.tool_activities import check_grant, with_cancel_arguments
+from activities.tool_activities import check_grant, with_cancel_arguments, with_looks
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.http.pinning import PersonalValues
@@ -42,6 +43,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
+from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.plan_preview import (
     BegunPlan,
@@ -69,7 +71,7 @@ from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.saga.served import Order
 from orchestrator.testing.fakes import fake_selection
-from orchestrator.testing.memory import MemoryGrants, MemoryPii, MemorySecrets
+from orchestrator.testing.memory import MemoryGrants, MemoryObservations, MemoryPii, MemorySecrets
 
 DecideStep = StepDecision | Callable[[StepContext], StepDecision]
 """A decision, or what makes one from all that the planner of the step was told."""
@@ -191,6 +193,8 @@ class FakeWorld:
         self._client, self._catalogs, self._wire = client, catalogs, wire
         self._cancels = CancelReview(wire, client)
         self._reserved = ReservedMoney(client)
+        self.observations = MemoryObservations()
+        self._kept = KeptMessages(self.observations)
         self._plans: list[MissionPlan | OrchestratorError] = []
         self.govern(policy or MissionPolicy(), approval_keys)
         self._rollback = RollbackActivities(catalogs, wire, client, MemoryGrants())
@@ -302,6 +306,7 @@ class FakeWorld:
             self._review_plan,
             self._select_tools,
             self._plan_step,
+            self._kept.read_kept,
             self._discover_tools,
             self._prepare_call,
             self._prepare_overcharge,
@@ -346,13 +351,20 @@ class FakeWorld:
         return await self._plan_reviews.review_plan(wanted)
 
     @activity.defn(name=names.SELECT_TOOLS)
-    async def _select_tools(self, context: StepContext) -> Selection:
+    async def _select_tools(self, wanted: StepContext | KeptMessage) -> Selection:
+        with translated_errors():
+            context = await self._kept.context(wanted)
         await self._enter(names.SELECT_TOOLS, context.leg_id, context)
         tools = tuple(dict.fromkeys([*self._forwarded, *context.discovered]))
-        return fake_selection(*tools, catalog_size=len(self.catalog), band="moderate")
+        selection = fake_selection(*tools, catalog_size=len(self.catalog), band="moderate")
+        with translated_errors():
+            await self._kept.keep(wanted, selection)
+        return selection
 
     @activity.defn(name=names.PLAN_STEP)
-    async def _plan_step(self, step: PlanStepInput) -> PlanStepOutput:
+    async def _plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:
+        with translated_errors():
+            step = await self._kept.step(wanted)
         context = step.context
         await self._enter(names.PLAN_STEP, context.leg_id, step)
         script = self._decisions.get(context.leg_id, [])
@@ -386,12 +398,16 @@ class FakeWorld:
         return DiscoverOutput(tools=self._found.get(wanted.query, ()))
 
     @activity.defn(name=names.PREPARE_CALL)
-    async def _prepare_call(self, wanted: PrepareInput) -> PreparedCall:
+    async def _prepare_call(self, message: PrepareInput | KeptMessage) -> PreparedCall:
+        with translated_errors():
+            wanted = await self._kept.prepared(message, PrepareInput)
         await self._enter(names.PREPARE_CALL, wanted.tool, wanted)
         return await self._prepare.prepare_call(wanted)
 
     @activity.defn(name=names.PREPARE_OVERCHARGE)
-    async def _prepare_overcharge(self, wanted: OverchargeInput) -> PreparedCall:
+    async def _prepare_overcharge(self, message: OverchargeInput | KeptMessage) -> PreparedCall:
+        with translated_errors():
+            wanted = await self._kept.prepared(message, OverchargeInput)
         await self._enter(names.PREPARE_OVERCHARGE, wanted.tool, wanted)
         return await self._overcharges.prepare_overcharge(wanted)
 
@@ -413,7 +429,8 @@ class FakeWorld:
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
         outcome = await played(call) if callable(played) else played
-        return with_cancel_arguments(tool, call, outcome)
+        outcome = with_looks(with_cancel_arguments(tool, call, outcome), call)
+        return await self._kept.shortened(outcome, call) if call.by_reference else outcome
 
     @activity.defn(name=names.COMPENSATE)
     async def _compensate(self, wanted: CompensateInput) -> CompensationOutcome:

@@ -123,8 +123,8 @@ async def measured(steps: int) -> Cost:
 
 
 async def _run(temporal: Client, folder: Path, port: int, steps: int) -> None:
-    catalog = Catalog.load(bundled_specs()).documents
-    catalog = Catalog.from_documents({**catalog, "archive": _document(port)})
+    documents = Catalog.load(bundled_specs()).documents
+    catalog = Catalog.from_documents({**documents, "archive": _document(port)})
     settings = Settings.model_construct(
         specs=(), state_dir=folder, task_queue="bench", allowed_private_hosts=("127.0.0.1",)
     )
@@ -168,12 +168,10 @@ async def _cost(temporal: Client, steps: int, seconds: float) -> Cost:
 
 def _payloads(history: WorkflowHistory) -> Iterator[bytes]:
     for event in history.events:
-        for field in event.DESCRIPTOR.fields:
-            if field.name.endswith("_event_attributes") and event.HasField(field.name):
-                attributes = getattr(event, field.name)
-                for part in ("input", "result"):
-                    if hasattr(attributes, part):
-                        yield from (p.data for p in getattr(attributes, part).payloads)
+        attributes = getattr(event, event.WhichOneof("attributes") or "")
+        for part in ("input", "result"):
+            if hasattr(attributes, part):
+                yield from (payload.data for payload in getattr(attributes, part).payloads)
 
 
 def _step_sizes(history: WorkflowHistory) -> list[int]:

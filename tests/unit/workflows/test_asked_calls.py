@@ -10,10 +10,10 @@ from orchestrator.messages.leg import LegInput, LegState, LegWaiting
 from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.messages.tool_call import PreparedCall
 from orchestrator.planning.models import Fact
+from orchestrator.planning.telling_facts import facts_naming, facts_of_nothing
 from orchestrator.testing import fake_leg
 from workflows.asked_calls import AskedCalls, CallRefused
 from workflows.failures import LegLost, LegSkipped
-from workflows.leg_view import facts_naming, facts_of_nothing
 from workflows.progress import Progress
 
 CARD = ConfirmationCard(

@@ -1,0 +1,49 @@
+"""Workflows whose tasks fail again and again: nothing reaches them, however many workers there are.
+
+A message that is too large is one reason; code that a history does not fit is another.
+"""
+
+from typing import Final
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.client import Client, WorkflowExecutionDescription
+
+from orchestrator.core.errors import WorkflowStuck
+
+_ATTEMPTS: Final = 2
+"""A task that is at its third failed twice for more than a moment."""
+_LOOKED_THROUGH: Final = 20
+"""Events from the end: the failure is the last but for what came in since."""
+_LONGEST: Final = 300
+_CAUSE: Final = "WORKFLOW_TASK_FAILED_CAUSE_"
+
+
+async def stuck(client: Client, found: WorkflowExecutionDescription) -> WorkflowStuck | None:
+    """Why a workflow cannot go on; None while its tasks do not fail."""
+    attempts = found.raw_description.pending_workflow_task.attempt
+    if attempts <= _ATTEMPTS:
+        return None
+    reason = await _last_failure(client, found)
+    return None if reason is None else WorkflowStuck(found.id, attempts, reason)
+
+
+async def _last_failure(client: Client, found: WorkflowExecutionDescription) -> str | None:
+    """The cause and the words of the failure; None when the task only was not answered in time."""
+    answer = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=WorkflowExecution(workflow_id=found.id, run_id=found.run_id),
+            maximum_page_size=_LOOKED_THROUGH,
+        )
+    )
+    for event in answer.history.events:
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+            failed = event.workflow_task_failed_event_attributes
+            cause = WorkflowTaskFailedCause.Name(failed.cause).removeprefix(_CAUSE)
+            words = " ".join(failed.failure.message.split())[:_LONGEST]
+            return ": ".join(filter(None, (cause.lower().replace("_", " "), words)))
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            return None
+    return None

@@ -1,0 +1,147 @@
+"""Messages are whole again where they are read, whatever of them was kept where and when."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+
+from activities.kept_messages import KeptMessages
+from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
+from orchestrator.messages.kept import KeptMessage
+from orchestrator.messages.tool_call import PrepareInput, ToolCall
+from orchestrator.planning.models import AgentProfile, Fact, Observation, StepContext
+from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.testing.fakes import fake_selection
+from orchestrator.testing.memory import MemoryObservations
+
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+LONG: JsonValue = {"id": "F-1", "rows": [{"n": n, "text": "x" * 100} for n in range(20)]}
+CALL = ToolCall(
+    call_id="m.1-a.1",
+    mission_id="m",
+    leg_id="1-a",
+    tool="look",
+    catalog_digest="d",
+    arguments={},
+    by_reference=True,
+)
+
+
+def context(*seen: Observation, facts: tuple[Fact, ...] = ()) -> StepContext:
+    return StepContext(
+        mission_id="m",
+        leg_id="1-a",
+        step=len(seen) + 1,
+        mission_goal="look around",
+        leg_goal="look",
+        agent=AgentProfile(name="a"),
+        facts=facts,
+        observations=seen,
+        now=NOW,
+        catalog_digest="d",
+    )
+
+
+def message(whole: StepContext | PrepareInput, **more: Any) -> KeptMessage:
+    told = whole.model_dump(mode="json")
+    seen = told.pop("observations")
+    fields = {"of_mission": "m", "terms": "t", "new_terms": told} | more
+    return KeptMessage(changes={"observations": seen} | fields.pop("changes", {}), **fields)
+
+
+def seen(step: int, outcome: ToolOutcome) -> Observation:
+    return Observation(
+        step=step, tool="look", outcome="succeeded", body=outcome.body, body_ref=outcome.body_ref
+    )
+
+
+async def answered(kept: KeptMessages, body: JsonValue = LONG) -> ToolOutcome:
+    return await kept.shortened(ToolOutcome(kind="succeeded", body=body), CALL)
+
+
+async def test_a_long_body_is_replaced_by_a_short_form() -> None:
+    """It keeps the names at its top, and says where the whole is; a short one stays as it is."""
+    kept = KeptMessages(MemoryObservations())
+
+    long = await answered(kept)
+    short = await answered(kept, {"id": "F-1"})
+
+    assert long.body_ref is not None
+    assert len(str(long.body)) < 1_000
+    assert isinstance(long.body, dict)
+    assert long.body["id"] == "F-1"
+    assert (short.body, short.body_ref) == ({"id": "F-1"}, None)
+
+
+async def test_a_body_that_cannot_be_kept_stays() -> None:
+    """What a provider did is told all the same."""
+    store = MemoryObservations()
+    store.is_full = True
+
+    outcome = await answered(KeptMessages(store))
+
+    assert (outcome.body, outcome.body_ref) == (LONG, None)
+
+
+async def test_steps_are_joined_in_their_order() -> None:
+    """Those that were kept, then those that come along, by a worker that knows neither."""
+    store = MemoryObservations()
+    kept = KeptMessages(store)
+    whole = [seen(n, await answered(kept)) for n in (1, 2, 3)]
+    await kept.keep(message(context(), keep_as="k0"), fake_selection("look", catalog_size=1))
+    first = message(context(whole[0]), past="k0", keep_as="k1")
+    await kept.context(first)
+    await kept.keep(first, fake_selection("look", catalog_size=1))
+    second = message(context(whole[1]), past="k1", keep_as="k2")
+    await kept.keep(second, fake_selection("look", "more", catalog_size=2))
+    third = message(context(whole[2]), past="k2", new_terms=None, changes={"step": 4})
+
+    for reader in (kept, KeptMessages(store)):
+        step = await reader.step(third)
+        assert [o.step for o in step.context.observations] == [1, 2, 3]
+        assert all(o.body == LONG and o.body_ref is None for o in step.context.observations)
+        assert (step.context.step, step.context.leg_goal) == (4, "look")
+        assert step.selection.tools == ("look", "more")
+
+
+async def test_facts_are_chosen_by_their_whole_bodies() -> None:
+    """What names a row that the short form has no room for is there, and nothing else is."""
+    kept = KeptMessages(MemoryObservations())
+    outcome = await answered(kept)
+    facts = tuple(
+        Fact(source=f"0-b.{n}", tool="look", body=body, body_ref=reference)
+        for n, (body, reference) in enumerate([(outcome.body, outcome.body_ref), ({"n": 99}, None)])
+    )
+    wanted = PrepareInput(**CALL.ref, arguments={"row": 19}, now=NOW, facts=facts)
+
+    prepared = await kept.prepared(message(wanted), PrepareInput)
+
+    assert [fact.body for fact in prepared.facts] == [LONG]
+
+
+async def test_what_is_missing_says_where_it_was_looked_for() -> None:
+    """Whichever of the pieces it is; a full disk is told as such."""
+    store = MemoryObservations()
+    kept = KeptMessages(store)
+    outcome = await answered(kept)
+    store.lost = True
+    with pytest.raises(ObservationMissing):
+        await kept.context(message(context(seen(1, outcome))))
+    with pytest.raises(ObservationMissing):
+        await kept.context(message(context(), past="k0"))
+    with pytest.raises(ObservationMissing):
+        await kept.context(message(context(), new_terms=None))
+    store.lost, store.is_full = False, True
+    with pytest.raises(ObservationsUnkept, match="No space left"):
+        await kept.context(message(context()))
+
+
+async def test_a_message_of_an_earlier_release_is_whole() -> None:
+    """Nothing is read for it."""
+    kept = KeptMessages(MemoryObservations())
+    old = context(Observation(step=1, tool="look", outcome="succeeded", body=LONG))
+
+    assert await kept.context(old) is old

@@ -1,0 +1,143 @@
+"""What a leg has seen travels by reference: no history grows by it, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from orchestrator.messages import names
+from orchestrator.messages.leg import LegResult
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.planning.models import CallTool
+from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.testing import FakeWorld, fake_leg
+from tests.workflow.replays import replays_at_every_task
+
+if TYPE_CHECKING:
+    from tests.workflow.conftest import Mission, Stage
+
+PAGE: JsonValue = [{"id": f"F-{n}", "note": "a window seat " * 60} for n in range(24)]
+"""About 20 kB."""
+LOOK = CallTool(tool="find_flights", arguments={})
+
+
+async def test_long_answers_are_in_no_message(stage: Stage, world: FakeWorld) -> None:
+    """The planner sees all of them at each step, and so do the legs that depend on it."""
+    world.plan(fake_leg("flight"), fake_leg("ticket", after=("flight",)))
+    world.decide("flight", *[LOOK] * 6)
+    world.decide("ticket", LOOK)
+    world.answer("find_flights", ToolOutcome(kind="succeeded", status=200, body=PAGE))
+
+    mission = await stage.start()
+    result = await mission.end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert [len(c.observations) for c in world.contexts("flight")] == list(range(7))
+    assert all(o.body == PAGE for c in world.contexts("flight") for o in c.observations)
+    assert [f.body for c in world.contexts("ticket") for f in c.facts] == [PAGE, PAGE]
+    history = await mission.leg_handle("flight").fetch_history()
+    assert max(event.ByteSize() for event in history.events) < 4_000
+    assert await replays_at_every_task(mission.leg_handle("flight"))
+
+
+async def test_what_one_step_writes_does_not_depend_on_the_leg(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The last of many steps writes as much as the third."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", *[LOOK] * 30)
+    world.answer("find_flights", ToolOutcome(kind="succeeded", status=200, body=PAGE))
+
+    mission = await stage.start()
+    await mission.end()
+
+    sizes = await _step_sizes(mission, "flight")
+    assert len(sizes) == 31
+    assert sizes[-2] < sizes[2] + 100
+    assert max(sizes[1:-1]) < 8_000
+
+
+async def test_a_leg_waits_for_a_store_that_lacks_what_it_has_seen(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """It says where it was looked for, and goes on when it is there; nothing is undone."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTool(tool="book_flight", arguments={}), LOOK)
+    held = world.hold(names.INVOKE_TOOL, "book_flight")
+    mission = await stage.start()
+    await held.reached()
+    world.observations.lost = True
+    held.release()
+
+    waiting = await mission.eventually(_held_up(mission, "flight"))
+    assert "memory" in waiting.held_up
+    assert "ORCHESTRATOR_STATE_DIR" in waiting.held_up
+    world.observations.lost = False
+    result = await mission.end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert len(world.sent("book_flight")) == 1
+    assert not world.compensated()
+    assert not result.legs[0].held_up
+
+
+async def test_a_leg_waits_for_room(stage: Stage, world: FakeWorld) -> None:
+    """A full disk costs a pause: what a provider has done is in the ledger, and stands."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTool(tool="book_flight", arguments={}), LOOK)
+    world.answer("book_flight", ToolOutcome(kind="succeeded", status=201, body=PAGE))
+    held = world.hold(names.INVOKE_TOOL, "book_flight")
+    mission = await stage.start()
+    await held.reached()
+    world.observations.is_full = True
+    held.release()
+
+    waiting = await mission.eventually(_held_up(mission, "flight"))
+    assert "No space left" in waiting.held_up
+    world.observations.is_full = False
+    result = await mission.end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert [o.body for o in world.contexts("flight")[-1].observations][:1] == [PAGE]
+
+
+async def test_a_leg_that_waits_for_a_store_can_be_cancelled(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """What it has booked is undone without what it has seen."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTool(tool="book_flight", arguments={}), LOOK)
+    held = world.hold(names.INVOKE_TOOL, "book_flight")
+    mission = await stage.start()
+    await held.reached()
+    world.observations.lost = True
+    held.release()
+    await mission.eventually(_held_up(mission, "flight"))
+
+    await mission.handle.cancel()
+    await mission.failure()
+
+    assert (await mission.snapshot()).status is MissionStatus.CANCELLED
+    assert [o.tool for o in world.compensated()] == ["book_flight"]
+
+
+def _held_up(mission: Mission, leg_id: str) -> Callable[[], Awaitable[LegResult | None]]:
+    async def look() -> LegResult | None:
+        leg = await mission.leg(leg_id)
+        return leg if leg.held_up else None
+
+    return look
+
+
+async def _step_sizes(mission: Mission, leg_id: str) -> list[int]:
+    """Bytes of all events of each step."""
+    sizes: list[int] = []
+    for event in (await mission.leg_handle(leg_id).fetch_history()).events:
+        scheduled = event.activity_task_scheduled_event_attributes
+        if scheduled.activity_type.name == names.SELECT_TOOLS:
+            sizes.append(0)
+        if sizes:
+            sizes[-1] += event.ByteSize()
+    return sizes
