@@ -13,6 +13,7 @@ from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.crew import Crew
 from orchestrator.chaos.fault_injector import FaultInjector
+from orchestrator.chaos.model_faults import ModelledRun
 from orchestrator.chaos.rewind import Rewind
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.scenarios.plan import MissionScript, schedule_strikes
@@ -73,10 +74,11 @@ async def run_scripts(
     reproduce: Reproduce,
     *,
     on_end: OnEnd,
+    modelled: ModelledRun | None = None,
 ) -> ChaosReport:
     """The verdict on the missions of these scripts, played on a started stack.
 
-    `on_end` is told of each mission that is settled.
+    `on_end` is told of each mission that is settled; `modelled` plans them, where a model does.
     """
     case = RunJudge(stack, options, reproduce)
     client, vault = await stack.client(), VaultChanges(stack)
@@ -104,6 +106,7 @@ async def run_scripts(
         decided = {ChaosFault.REJECT: approver.rejected, ChaosFault.EXPIRE: approver.ignored}
         fired = conductor.fired + injector.fired + Counter(decided)
         fired[ChaosFault.TWO_VERSIONS] += crew.has_two_versions
+        fired += Counter() if modelled is None else modelled.fired
         fired[ChaosFault.RESTORE_SERVER] += rewind.over.is_set()
         seen = Seen(tuple(approver.approved), vault.values)
         return await case.verdict(sandbox, scripts, told, fired=fired, planned=Counter(), seen=seen)

@@ -2,15 +2,19 @@
 
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, parse_faults
 from orchestrator.cli import render_chaos
-from orchestrator.cli.options import Overlays, Specs
+from orchestrator.cli.options import Model, Overlays, Specs
 from orchestrator.cli.output import AsJson, present, run
 from orchestrator.core.errors import UsageError
+from orchestrator.planning.models import CHAINING, LLM
+
+if TYPE_CHECKING:
+    from orchestrator.chaos.model_faults import ModelledRun
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -31,6 +35,10 @@ AtOnce = Annotated[int, typer.Option(min=1, help="Missions that run side by side
 Workers = Annotated[int, typer.Option(min=1, help="Worker processes.")]
 Keep = Annotated[Path | None, typer.Option(help="Keep server, ledgers and logs in this folder.")]
 
+RunPlanner = Annotated[
+    str | None, typer.Option("--planner", help=f"{CHAINING}, or {LLM}: a scripted model.")
+]
+
 
 @app.callback()
 def chaos() -> None:
@@ -47,6 +55,8 @@ def run_chaos(
     only: Only = None,
     at_once: AtOnce = 32,
     workers: Workers = 3,
+    planner: RunPlanner = None,
+    model: Model = None,
     keep: Keep = None,
     specs: Specs = None,
     overlays: Overlays = None,
@@ -56,14 +66,23 @@ def run_chaos(
 
     Exit 1 when an invariant broke. Logs are kept then, and where --keep says.
 
+    With --planner llm the missions are planned by a scripted model that the workers ask over a real
+    wire, at a server of this process; nothing leaves the machine, and --model says by which API.
+
     With --specs the documents are yours: each tool that leaves something behind is called, its
     answer spoilt in every way, and cancelled; exit 1 when one could not be.
 
     Example: orchestrator chaos run --seed 7 --missions 100 --faults 5xx,drop-after,kill-worker
 
+    Example: orchestrator chaos run --planner llm --seed 7
+
     Example: orchestrator chaos run --specs crm.yaml --overlay crm-tools.yaml
     """
     chosen = parse_faults(faults)
+    if planner not in (None, CHAINING, LLM):
+        raise UsageError(f"chaos run plans by {CHAINING} or {LLM}, and by no planner {planner!r}")
+    if model is not None and planner != LLM:
+        raise UsageError(f"--model goes with --planner {LLM}")
     seed = secrets.randbelow(10**6) if seed is None else seed
     if specs:
         from orchestrator.cli import chaos_pairs
@@ -76,9 +95,15 @@ def run_chaos(
     from orchestrator.cli import chaos_missions
 
     options = RunOptions(seed, chosen, at_once=at_once, workers=workers)
-    if every_point:
-        play = chaos_missions.every_point(options, goal, only)
+
+    def play(modelled: "ModelledRun | None") -> chaos_missions.Play:
+        if every_point:
+            return chaos_missions.every_point(options, goal, only, modelled)
+        indexes = range(missions) if only is None else [only]
+        return chaos_missions.seeded(options, goal, indexes, modelled)
+
+    if planner == LLM:
+        report = run(chaos_missions.planned_by_a_model(options, keep, model, play))
     else:
-        play = chaos_missions.seeded(options, goal, range(missions) if only is None else [only])
-    report = run(chaos_missions.on_a_stack(options, keep, play))
+        report = run(chaos_missions.on_a_stack(options, keep, play(None)))
     present(report, render_chaos.report, as_json=as_json, ok=report.ok)

@@ -5,14 +5,17 @@ import shlex
 import shutil
 import signal
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from rich.progress import Progress
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.chaos_run import WORKER_VARIABLES, RunOptions, run_scripts
 from orchestrator.chaos.exhaustive import EveryPoint
 from orchestrator.chaos.goals import GOALS
+from orchestrator.chaos.model_faults import ModelledRun, modelled_run
 from orchestrator.chaos.scenarios.chaos_faults import format_faults
 from orchestrator.chaos.scenarios.plan import write_script
 from orchestrator.chaos.verdicts.report import ChaosReport
@@ -21,12 +24,19 @@ from orchestrator.cli.output import progress
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 
+_NO_MORE: Mapping[str, str] = MappingProxyType({})
 Play = Callable[[Stack, Progress], Awaitable[ChaosReport]]
 
 
-def seeded(options: RunOptions, goals: Sequence[str] | None, indexes: Sequence[int]) -> Play:
+def seeded(
+    options: RunOptions,
+    goals: Sequence[str] | None,
+    indexes: Sequence[int],
+    modelled: ModelledRun | None = None,
+) -> Play:
     """Missions to which everything happens that follows from the seed and their index."""
     about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
+    about += modelled.options if modelled else ""
     scripts = [
         write_script(options.seed, index, options.faults, tuple(goals or GOALS))
         for index in indexes
@@ -45,14 +55,21 @@ def seeded(options: RunOptions, goals: Sequence[str] | None, indexes: Sequence[i
                 f"--faults {faults}{about}"
             ),
             on_end=lambda _: bar.advance(task),
+            modelled=modelled,
         )
 
     return play
 
 
-def every_point(options: RunOptions, goals: Sequence[str] | None, only: int | None) -> Play:
+def every_point(
+    options: RunOptions,
+    goals: Sequence[str] | None,
+    only: int | None,
+    modelled: ModelledRun | None = None,
+) -> Play:
     """Missions of the first goal, hit at one point each."""
     about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
+    about += modelled.options if modelled else ""
 
     async def play(stack: Stack, bar: Progress) -> ChaosReport:
         task = bar.add_task("points", total=None)
@@ -70,14 +87,32 @@ def every_point(options: RunOptions, goals: Sequence[str] | None, only: int | No
     return play
 
 
-async def on_a_stack(options: RunOptions, keep: Path | None, play: Play) -> ChaosReport:
-    """Run missions on an installation of their own, whose logs stay when an invariant broke."""
+async def planned_by_a_model(
+    options: RunOptions,
+    keep: Path | None,
+    model: str | None,
+    play_of: Callable[[ModelledRun], Play],
+) -> ChaosReport:
+    """As `on_a_stack`, with a scripted model that the workers ask over a real wire."""
+    catalog = await asyncio.to_thread(Catalog.load, bundled_specs())
+    async with modelled_run(options.seed, options.faults, catalog, model) as modelled:
+        return await on_a_stack(options, keep, play_of(modelled), modelled.variables)
+
+
+async def on_a_stack(
+    options: RunOptions, keep: Path | None, play: Play, variables: Mapping[str, str] = _NO_MORE
+) -> ChaosReport:
+    """Run missions on an installation of their own, whose logs stay when an invariant broke.
+
+    `variables` are more of the workers' environment.
+    """
     this_run = asyncio.current_task()
     assert this_run is not None
     # Asked to stop, it stops its processes first, as after Ctrl-C.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_run.cancel)
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
-    stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=WORKER_VARIABLES)
+    of_workers = {**WORKER_VARIABLES, **variables}
+    stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=of_workers)
     with progress.status("starting Temporal, the sandbox and a worker"):
         await stack.__aenter__()
     try:

@@ -66,6 +66,9 @@ class ChaosFault(StrEnum):
     EXPIRE = "expire"
     """Nobody decides on a card."""
 
+    MODEL = "model"
+    """The provider of a model fails, or the model answers what cannot be carried out."""
+
 
 SERVER_STRIKES = frozenset({ChaosFault.KILL_SERVER, ChaosFault.RESTART_SERVER})
 """Faults of the server that all missions outlive."""

@@ -20,6 +20,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.core.wall import Wall
 from orchestrator.json_schema.walker import with_subschemas
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
+from orchestrator.planning.llm.offered_schema import offered_schema
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.trimming import cut_text, estimate_tokens
 from orchestrator.planning.walls import is_inside, listed
@@ -114,7 +115,8 @@ def tool_parameters(tool: Tool) -> JsonObject:
         for name, schema in tool.properties.items()
         if name not in ours
     }
-    return {**tool.input_schema, "properties": kept} if kept or ours else tool.input_schema
+    shown = {**tool.input_schema, "properties": kept} if kept or ours else tool.input_schema
+    return offered_schema(shown)
 
 
 def _handle(name: str, schema: JsonObject) -> JsonObject:

@@ -5,8 +5,8 @@ from orchestrator.testing.model_server.model_server import ModelServer as ModelS
 from orchestrator.testing.model_server.model_server import ScriptedModel as ScriptedModel
 from orchestrator.testing.model_server.received import ConversationTurn as ConversationTurn
 from orchestrator.testing.model_server.received import ModelCall as ModelCall
-from orchestrator.testing.model_server.received import OfferedTool as OfferedTool
 from orchestrator.testing.model_server.received import ReceivedRequest as ReceivedRequest
+from orchestrator.testing.model_server.received import ShownTool as ShownTool
 from orchestrator.testing.model_server.replies import ModelAnswer as ModelAnswer
 from orchestrator.testing.model_server.replies import broken_call as broken_call
 from orchestrator.testing.model_server.replies import call as call

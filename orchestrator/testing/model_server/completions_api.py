@@ -17,8 +17,8 @@ from orchestrator.testing.model_server.received import (
     Api,
     ConversationTurn,
     ModelCall,
-    OfferedTool,
     ReceivedRequest,
+    ShownTool,
 )
 from orchestrator.testing.model_server.replies import ModelAnswer
 from orchestrator.testing.model_server.responses_api import open_ai_error
@@ -135,12 +135,12 @@ def _turn(message: Mapping[str, Any]) -> ConversationTurn:
     return ConversationTurn("assistant", text, tuple(made))
 
 
-def _tools(body: JsonObject) -> Iterator[OfferedTool]:
+def _tools(body: JsonObject) -> Iterator[ShownTool]:
     tools: Any = body.get("tools") or []
     for tool in tools:
         if tool["type"] == "function":
             made = tool["function"]
-            yield OfferedTool(
+            yield ShownTool(
                 made["name"], made.get("description") or "", made.get("parameters") or {}
             )
 

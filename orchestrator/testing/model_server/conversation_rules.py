@@ -9,7 +9,7 @@ from orchestrator.testing.model_server.received import ConversationTurn
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MOST_TOOLS: Final = 128
-_NOT_AT_THE_TOP: Final = ("anyOf", "oneOf", "allOf", "enum", "not")
+_NOT_AT_THE_TOP: Final = ("anyOf", "oneOf", "allOf", "enum", "const", "not")
 _MOST_BREAKPOINTS: Final = 4
 
 
@@ -67,6 +67,10 @@ def anthropic_breaches(body: Mapping[str, Any]) -> Iterator[str]:
         yield "messages: the first message must use the user role"
     for message in messages:
         yield from _empty_texts(message["content"])
+    for tool in body.get("tools") or []:
+        for word in ("anyOf", "oneOf", "allOf"):
+            if word in tool.get("input_schema", {}):
+                yield f"the input_schema of {tool['name']} has {word} at the top level"
     yield from _thinking_breaches(body)
     if body["max_tokens"] < 1:
         yield "max_tokens must be at least 1"

@@ -20,8 +20,8 @@ from orchestrator.testing.model_server.received import (
     Api,
     ConversationTurn,
     ModelCall,
-    OfferedTool,
     ReceivedRequest,
+    ShownTool,
 )
 from orchestrator.testing.model_server.replies import ModelAnswer
 from orchestrator.testing.model_server.troubles import StatusTrouble
@@ -120,11 +120,11 @@ def _turns(message: Mapping[str, Any]) -> Iterator[ConversationTurn]:
         yield ConversationTurn("user", joined_text(texts))
 
 
-def _tools(body: JsonObject) -> Iterator[OfferedTool]:
+def _tools(body: JsonObject) -> Iterator[ShownTool]:
     tools: Any = body.get("tools") or []
     for tool in tools:
         if tool.get("type") in (None, "custom"):
-            yield OfferedTool(tool["name"], tool.get("description") or "", tool["input_schema"])
+            yield ShownTool(tool["name"], tool.get("description") or "", tool["input_schema"])
 
 
 def _blocks(answer: ModelAnswer, request: ReceivedRequest) -> Iterator[dict[str, Any]]:

@@ -12,13 +12,16 @@ from pydantic import JsonValue, ValidationError
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.models import AgentProfile, Fact, Observation, StepContext
+from orchestrator.planning.models import AgentProfile, Fact, GoalBrief, Observation, StepContext
 from orchestrator.testing.model_server.received import ReceivedRequest
 
 _GOAL: Final = re.compile(
     r"^Mission: (?P<mission>.*?)\nYour part: (?P<part>.*?)\nNow: (?P<now>\S+)"
     r"(?:\nLeft of the budget: (?P<left>[\d.,]+ [A-Z]{3}))?",
     re.M | re.S,
+)
+_BRIEF: Final = re.compile(
+    r"^# Goal\n(?P<goal>.*?)\nNow: (?P<now>\S+)(?:\nGiven: (?P<given>\{))?", re.M | re.S
 )
 _GIVEN: Final = re.compile(r"^# Given\n", re.M)
 _FACT: Final = re.compile(r"^(\S+) called (\S+) (?=\{)", re.M)
@@ -52,6 +55,21 @@ def context_of(request: ReceivedRequest, catalog: Catalog) -> StepContext | None
         observations=seen,
         discovered=tuple(catalog_names(request, catalog)),
         budget_left=_money(goal["left"]),
+        now=_moment(goal["now"]),
+        catalog_digest=catalog.digest,
+    )
+
+
+def brief_of(request: ReceivedRequest, catalog: Catalog) -> GoalBrief | None:
+    """The goal that a prompt asks to split; None when it asks for something else."""
+    goal = _BRIEF.search(request.prompt)
+    if goal is None:
+        return None
+    given = {} if goal["given"] is None else _object(request.prompt, goal.start("given"))[0]
+    return GoalBrief(
+        mission_id="m",
+        goal=goal["goal"],
+        inputs=given,
         now=_moment(goal["now"]),
         catalog_digest=catalog.digest,
     )

@@ -14,7 +14,7 @@ Api = Literal["responses", "chat", "messages"]
 
 
 @dataclass(frozen=True)
-class OfferedTool:
+class ShownTool:
     """A tool that the model may call."""
 
     name: str
@@ -50,7 +50,7 @@ class ReceivedRequest:
     model: str
     instructions: str
     turns: tuple[ConversationTurn, ...]
-    tools: Mapping[str, OfferedTool]
+    tools: Mapping[str, ShownTool]
     body: JsonObject = field(repr=False)
     """All of it, as it came."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -17,8 +17,8 @@ from orchestrator.testing.model_server.received import (
     Api,
     ConversationTurn,
     ModelCall,
-    OfferedTool,
     ReceivedRequest,
+    ShownTool,
 )
 from orchestrator.testing.model_server.replies import ModelAnswer
 from orchestrator.testing.model_server.troubles import StatusTrouble
@@ -145,10 +145,10 @@ def _turn(item: Mapping[str, Any]) -> ConversationTurn | None:
     return ConversationTurn("assistant" if item.get("role") == "assistant" else "user", text)
 
 
-def _tools(body: JsonObject) -> Iterator[OfferedTool]:
+def _tools(body: JsonObject) -> Iterator[ShownTool]:
     for tool in _listed(body.get("tools")):
         if tool["type"] == "function":
-            yield OfferedTool(
+            yield ShownTool(
                 tool["name"], tool.get("description") or "", tool.get("parameters") or {}
             )
 

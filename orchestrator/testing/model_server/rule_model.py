@@ -7,6 +7,8 @@ crash, by whichever worker, it answers alike.
 from collections.abc import Mapping
 from typing import Final
 
+from pydantic import JsonValue
+
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import JsonObject
@@ -16,6 +18,7 @@ from orchestrator.planning.models import (
     DiscoverTools,
     Finish,
     GiveUp,
+    LegPlan,
     StepContext,
     StepDecision,
 )
@@ -24,6 +27,7 @@ from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.testing.model_server.prompt_reading import (
+    brief_of,
     catalog_names,
     context_of,
     wire_name,
@@ -31,6 +35,7 @@ from orchestrator.testing.model_server.prompt_reading import (
 from orchestrator.testing.model_server.received import ReceivedRequest
 from orchestrator.testing.model_server.replies import ModelAnswer, call, say
 
+_GENERALIST: Final = "generalist"
 PLAN_MISSION: Final = "plan_mission"
 _MOST_SEARCHES: Final = 3
 
@@ -51,7 +56,7 @@ class RuleModel:
     async def __call__(self, request: ReceivedRequest) -> ModelAnswer:
         """The next step of a leg, or the legs of a goal."""
         if PLAN_MISSION in request.tools:
-            return self._split(request)
+            return await self._split(request)
         context = context_of(request, self._catalog)
         if context is None:
             return say("This is no step of a mission.")
@@ -63,11 +68,19 @@ class RuleModel:
             decision = GiveUp(reason=str(error))
         return self._answer(decision, request, context)
 
-    def _split(self, request: ReceivedRequest) -> ModelAnswer:
-        for goal, plan in self._plans.items():
-            if goal in request.prompt:
-                return call(PLAN_MISSION, **plan)
-        return say("This goal is one that rules can split.")
+    async def _split(self, request: ReceivedRequest) -> ModelAnswer:
+        """The legs that were given for the goal, else those that rules make of it."""
+        brief = brief_of(request, self._catalog)
+        if brief is None:
+            return say("This is no goal of a mission.")
+        if (given := self._plans.get(brief.goal)) is not None:
+            return call(PLAN_MISSION, **given)
+        try:
+            plan = await self._planner.split_goal(brief, self._catalog, ())
+        except OrchestratorError as error:
+            return say(str(error))
+        legs: list[JsonValue] = [_leg(leg, request) for leg in plan.legs]
+        return call(PLAN_MISSION, legs=legs)
 
     def _selection(self, context: StepContext) -> Selection:
         """What fits the leg, and whatever the request shows beside it."""
@@ -100,6 +113,17 @@ class RuleModel:
         if len(made) >= _MOST_SEARCHES:
             return call("part_lost", reason=f"no tool was found for {query}")
         return call("tools_discover", query=query)
+
+
+def _leg(leg: LegPlan, request: ReceivedRequest) -> JsonObject:
+    is_known = f"- {leg.agent.name}:" in request.instructions
+    return {
+        "id": leg.leg_id,
+        "goal": leg.goal,
+        "agent": leg.agent.name if is_known else _GENERALIST,
+        "serves": [leg.goal],
+        "needs": [{"leg": other, "what": ""} for other in leg.depends_on],
+    }
 
 
 def _field(name: str, schema: JsonObject) -> JsonObject:
