@@ -11,7 +11,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle
 
 from orchestrator.core.budget import Usage
-from orchestrator.core.limits import Limits
+from orchestrator.core.limits import Allowance, Limits
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus
@@ -160,8 +160,9 @@ async def test_a_step_is_told_what_it_may_still_take(stage: Stage, world: FakeWo
 
     await (await stage.start(policy=policy(Limits(total_tokens=1_600)))).end()
 
-    left = [c.allowance.left if c.allowance else None for c in world.contexts("flight")]
-    assert left == [{"requests": 5, "total_tokens": 1_600}, {"requests": 4, "total_tokens": 600}]
+    first, second = (context.allowance for context in world.contexts("flight"))
+    assert first == Allowance(left={"requests": Decimal(5), "total_tokens": Decimal(1_600)})
+    assert second == Allowance(left={"requests": Decimal(4), "total_tokens": Decimal(600)})
 
 
 async def test_without_limits_no_allowance_is_told_and_nobody_asks(
