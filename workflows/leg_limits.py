@@ -15,7 +15,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows import ui
     from workflows.failures import LegLost
     from workflows.progress import Progress
-    from workflows.waiting import finish_despite_cancel, until
+    from workflows.waiting import finish_despite_cancel, sent, until
+
+
+CIRCLES = "circles-end-a-leg"
+"""The change since which a leg that turns in circles ends; asked only where one does."""
 
 
 class LimitSpent(LegLost):
@@ -39,7 +43,11 @@ class LegLimits:
 
         Raises:
             LimitSpent: a limit of the agent, of each leg or of the mission is reached.
+            LegLost: it turns in circles, and its planner was told.
         """
+        circles = self._progress.state.repeats.ended_by
+        if circles and workflow.patched(CIRCLES):
+            raise LegLost(circles)
         await self._check(calls=False)
 
     async def check_call(self) -> None:
@@ -130,7 +138,7 @@ class LegLimits:
 
     async def _tell(self, message: ShareInput) -> None:
         mission = workflow.get_external_workflow_handle(self._progress.leg.mission_id)
-        await mission.signal(names.SHARE_SIGNAL, message)
+        await sent(mission.signal(names.SHARE_SIGNAL, message))
 
 
 async def in_time(work: Coroutine[Any, Any, None], limits: LegLimits) -> None:

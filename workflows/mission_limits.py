@@ -76,13 +76,15 @@ class MissionLimits:
                 return ShareOutput(asks=told.asks, allowance=share.allowance)
             for leg_id in share.call_back:
                 await self._call_back(leg_id)
-            await workflow.wait_condition(
-                lambda held=share.call_back: self._is_lost() or not self._holds(held)
-            )
+            await self._freed(share.call_back)
         return None
 
-    def _holds(self, legs: Sequence[str]) -> bool:
-        return any(leg_id in self._shares.granted for leg_id in legs)
+    async def _freed(self, legs: Sequence[str]) -> None:
+        """Wait until these legs hold nothing; or for a loss, after which nothing matters."""
+        held = self._shares.granted
+        await workflow.wait_condition(
+            lambda: self._is_lost() or not any(leg_id in held for leg_id in legs)
+        )
 
     async def _call_back(self, leg_id: str) -> None:
         if leg_id in self._called_back:

@@ -25,7 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.asked_calls import AskedCalls
     from workflows.failures import LegLost, LegSkipped, compensation_failure
     from workflows.progress import Progress
-    from workflows.waiting import finish_despite_cancel
+    from workflows.waiting import finish_despite_cancel, sent
 
 
 @dataclass(frozen=True)
@@ -112,15 +112,13 @@ class Overcharges:
         """Tell the mission what is spent by now, and whether it may spend more."""
         leg = self._progress.leg
         mission = workflow.get_external_workflow_handle(leg.mission_id)
-        await mission.signal(
-            names.OVERCHARGED_SIGNAL,
-            OverchargeNews(
-                leg_id=leg.leg.leg_id,
-                call_id=obligation.obligation_id,
-                spent=leg.state.taken,
-                is_open=is_open,
-            ),
+        news = OverchargeNews(
+            leg_id=leg.leg.leg_id,
+            call_id=obligation.obligation_id,
+            spent=leg.state.taken,
+            is_open=is_open,
         )
+        await sent(mission.signal(names.OVERCHARGED_SIGNAL, news))
 
     # -- asking -----------------------------------------------------------------------------------
 

@@ -82,7 +82,10 @@ class Progress:
                 **seen,
             }
         )
-        self._update(observations=(*self.state.observations, observation))
+        most = self.leg.leg.agent.max_repeats
+        repeats, told = self.state.repeats.after(observation, most=most)
+        observation = observation.model_copy(update={"repeated": told})
+        self._update(observations=(*self.state.observations, observation), repeats=repeats)
 
     def retract(self, why: str, **seen: object) -> None:
         """Let what this step saw be a refusal: what it did was undone, and is no success."""
@@ -189,7 +192,8 @@ class Progress:
 
     def learn(self, answers: JsonObject) -> None:
         """Keep what a person answered."""
-        self._update(answers={**self.state.answers, **answers})
+        repeats = self.state.repeats.afresh()
+        self._update(answers={**self.state.answers, **answers}, repeats=repeats)
 
     def settle_doubts(self, doubts: tuple[Doubt, ...], *, goes_on: str = "") -> None:
         """Keep that a person has decided on doubts, and the meaning of the call that goes on."""

@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import LegInput, ReserveInput, ReserveOutput
     from orchestrator.messages.tool_call import PreparedCall
     from workflows.progress import Progress
+    from workflows.waiting import sent
 
 
 class BudgetReservations:
@@ -79,15 +80,11 @@ class Reservations:
         if mission is None:
             return over_budget(leg.budget, leg.state.taken, prepared.price)
         call_id = leg.call_id
-        await workflow.get_external_workflow_handle(mission.workflow_id).signal(
-            names.RESERVE_SIGNAL,
-            ReserveInput(
-                leg_id=leg.leg.leg_id,
-                call_id=call_id,
-                spent=leg.state.taken,
-                price=prepared.price,
-            ),
+        wanted = ReserveInput(
+            leg_id=leg.leg.leg_id, call_id=call_id, spent=leg.state.taken, price=prepared.price
         )
+        handle = workflow.get_external_workflow_handle(mission.workflow_id)
+        await sent(handle.signal(names.RESERVE_SIGNAL, wanted))
         await workflow.wait_condition(lambda: call_id in self._answers)
         return self._answers.pop(call_id).refusal
 

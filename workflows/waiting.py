@@ -49,6 +49,17 @@ async def finish_despite_cancel(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
     return task.result(), cancelled
 
 
+async def sent(signal: Coroutine[Any, Any, None]) -> None:
+    """Send a signal to another workflow; a cancel that arrives meanwhile stops what comes after it.
+
+    The SDK forgets such a cancel where the signal has left already: whoever goes on to wait for its
+    answer would wait for ever.
+    """
+    _, cancelled = await finish_despite_cancel(signal)
+    if cancelled:
+        raise asyncio.CancelledError
+
+
 def until(moment: datetime) -> timedelta:
     """How long until a moment; never zero, which would not wait at all."""
     return max(moment - workflow.now(), timedelta(milliseconds=1))

@@ -16,6 +16,7 @@ from orchestrator.messages.leg_limits import LegShare
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
 from orchestrator.messages.question_field import QuestionField, question_fields
+from orchestrator.messages.repeats import Repeats
 from orchestrator.messages.step import StepRecord
 from orchestrator.planning.models import AnswerTable, Decided, Doubt, Fact, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
@@ -57,6 +58,9 @@ class LegState(Record):
         default_factory=LegShare, description="of the limits of its mission, where it has some"
     )
     limit: LimitReached | None = Field(default=None, description="that ended it, where one did")
+    repeats: Repeats = Field(
+        default_factory=Repeats, description="how often the same call came to the same"
+    )
     decisions: tuple[DecisionRecord, ...] = ()
     asked: tuple[AskedCall, ...] = Field(
         default=(), description="what people were asked, with what came of it, the newest last"

@@ -98,6 +98,8 @@ def _step(seen: Observation, cut: _Cut) -> str:
     line = f"{seen.step}. {seen.tool} {as_json(dict(seen.arguments), cut.limit)}: {seen.outcome}"
     if seen.error:
         line += f", {_error(seen, cut.limit)}"
+    if seen.repeated:
+        line += f"\n({seen.repeated}.)"
     return line if seen.body is None else f"{line}\n{_output(seen.tool, seen.body, cut.limit)}"
 
 
