@@ -40,9 +40,17 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.orders import with_orders
-from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
+from orchestrator.planning.planner import (
+    MeteredPlanner,
+    PlannedStep,
+    Planner,
+    as_planned,
+    check_decision,
+    check_plan,
+)
 from orchestrator.planning.profile_limits import within_profiles
 from orchestrator.planning.route_context import route_context
+from orchestrator.planning.side_by_side import calls_of, inside_wall
 from orchestrator.planning.walls import Walls, is_inside
 from orchestrator.routing.discovery import DiscoveryIndexes, Match
 from orchestrator.routing.learning.trace import record_of
@@ -154,24 +162,33 @@ class PlanningActivities:
                 step = _shown(step, catalog, walls.around(step.context.agent.wall))
                 if is_asked_at_once(step.context):
                     return _standing(Finish(summary=""), step.context, catalog, None)
-                decision, told = await self._decide(step, catalog)
-                usage = None if told is None else _taken(meter, told)
+                planned = as_planned(await self._decide(step, catalog))
+                planned = inside_wall(planned, lambda call: _outside(call, step, catalog, walls))
+                for _ in filter(lambda one: one.is_refused, planned.dropped):
+                    self._guard.count("decision")
+                decision = planned.decision
+                if planned.usage is not None:
+                    planned = planned.model_copy(update={"usage": _taken(meter, planned.usage)})
                 try:
                     check_decision(decision, step.selection, step.context, catalog, walls)
                 except OutsideWall as error:
                     self._guard.count("decision")
-                    return _refused(decision, str(error), usage)
+                    return _refused(planned, str(error))
                 if (deed := deed_of_a_look(decision, step.context, catalog)) is not None:
-                    return _refused(decision, deed, usage)
-                if isinstance(decision, CallTool):
-                    # Joined to the record of the selection that the tool was chosen from.
-                    self._traces.called(
-                        mission_id=step.context.mission_id,
-                        leg_id=step.context.leg_id,
-                        step=step.context.step,
-                        tool=decision.tool,
-                    )
-                return _standing(decision, step.context, catalog, usage)
+                    return _refused(planned, deed)
+                self._note_called(decision, step.context)
+                standing = _standing(decision, step.context, catalog, planned.usage)
+                return standing.model_copy(update={"dropped": planned.dropped})
+
+    def _note_called(self, decision: StepDecision, context: StepContext) -> None:
+        """Join what is called, the first of several, to the selection that it was chosen from."""
+        for call in calls_of(decision)[:1]:
+            self._traces.called(
+                mission_id=context.mission_id,
+                leg_id=context.leg_id,
+                step=context.step,
+                tool=call.tool,
+            )
 
     def _router_or_none(self, catalog: Catalog) -> Router | None:
         try:
@@ -181,10 +198,10 @@ class PlanningActivities:
 
     async def _decide(
         self, step: PlanStepInput, catalog: Catalog
-    ) -> tuple[StepDecision, Usage | None]:
+    ) -> PlannedStep | tuple[StepDecision, Usage | None] | StepDecision:
         if isinstance(self._planner, MeteredPlanner):
             return await _awaited(self._planner.plan_metered(step.context, step.selection, catalog))
-        return await _awaited(self._planner.plan_step(step.context, step.selection, catalog)), None
+        return await _awaited(self._planner.plan_step(step.context, step.selection, catalog))
 
     def _discovered(
         self, wanted: DiscoverInput, catalog: Catalog, walls: Sequence[Wall]
@@ -251,10 +268,23 @@ async def _awaited(answer: Awaitable[_T]) -> _T:
     return await answer
 
 
-def _refused(decision: StepDecision, reason: str, usage: Usage | None) -> PlanStepOutput:
+def _outside(call: CallTool, step: PlanStepInput, catalog: Catalog, walls: Walls) -> str | None:
+    """Why the agent may not make one of several calls; None when it may."""
+    tool = catalog.tools.get(call.tool)
+    try:
+        if tool is not None:
+            walls.check(step.context.agent.wall, tool)
+    except OutsideWall as error:
+        return str(error)
+    return None
+
+
+def _refused(planned: PlannedStep, reason: str) -> PlanStepOutput:
     """A call that is not made; what was to go with it was checked by nobody, and is not kept."""
-    bare = decision.model_copy(update={"arguments": {}})
-    return PlanStepOutput(decision=bare, refusal=reason, usage=usage)
+    bare = planned.decision.model_copy(update={"arguments": {}})
+    return PlanStepOutput(
+        decision=bare, refusal=reason, usage=planned.usage, dropped=planned.dropped
+    )
 
 
 def _inside(selection: Selection, catalog: Catalog, walls: Sequence[Wall]) -> Selection:

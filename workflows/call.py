@@ -1,5 +1,7 @@
 """One tool call of a leg: prepared, paid for, confirmed and sent; what came of it is recorded."""
 
+from collections.abc import Sequence
+
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -11,16 +13,16 @@ with workflow.unsafe.imports_passed_through():
     from workflows.asked_calls import AskedCalls, CallRefused
     from workflows.doubts import Doubts
     from workflows.failures import LegLost, LegSkipped
-    from workflows.leg_limits import LegLimits
+    from workflows.leg_limits import LegLimits, LimitSpent
     from workflows.overcharges import Overcharges
     from workflows.progress import Progress
     from workflows.questions import Questions
     from workflows.reservations import Reservations
-    from workflows.sending import is_in_doubt, send
+    from workflows.sending import is_in_doubt, read_at_once, send
 
 
 class Caller:
-    """Makes the tool calls of one leg, one at a time."""
+    """Makes the tool calls of one leg: one at a time, and those that only read at once."""
 
     def __init__(
         self,
@@ -54,7 +56,53 @@ class Caller:
             LegSkipped: a person left the leg out.
         """
         await self._limits.check_call()
-        prepared = await self._prepared(wanted)
+        await self._carry_out(wanted, await self._prepared(wanted))
+
+    async def call_all(self, wanted: Sequence[CallTool]) -> None:
+        """Make several calls that only read, at once; each passes what a single one passes.
+
+        What asks a person first follows after the others, one at a time.
+
+        Raises:
+            LegLost: as for a single call.
+        """
+        await self._limits.check_call()
+        parts = {part: await self._first_look(part, one) for part, one in enumerate(wanted)}
+        reads: dict[int, PreparedCall] = {}
+        for part, one in parts.items():
+            if _asks_nobody(one) and (not reads or await self._has_call_left()):
+                self._progress.count_call()
+                reads[part] = one
+        await read_at_once(reads, self._progress)
+        for part, one in parts.items():
+            if part not in reads:
+                self._progress.begin_part(part)
+                await self._carry_out_late(wanted[part], one)
+
+    async def _carry_out_late(self, wanted: CallTool, prepared: PreparedCall) -> None:
+        """A call beside others that were made: where none is left, that ends no leg yet."""
+        if await self._has_call_left():
+            await self._carry_out(wanted, prepared)
+        else:
+            self._not_sent(wanted, "dropped", "the leg has no call left")
+
+    async def _has_call_left(self) -> bool:
+        try:
+            await self._limits.check_call()
+        except LimitSpent:
+            return False
+        return True
+
+    async def _first_look(self, part: int, wanted: CallTool) -> PreparedCall:
+        self._progress.begin_part(part)
+        return await calls.prepare_call(
+            self._progress, wanted.tool, wanted.arguments, reason=wanted.reason
+        )
+
+    async def _carry_out(self, wanted: CallTool, prepared: PreparedCall) -> None:
+        if prepared.missing_personal or prepared.obstacles:
+            await self._questions.ask_to_provide(wanted.tool, prepared)
+            prepared = await self._prepared(wanted)
         if prepared.call is None:
             self._not_sent(wanted, "invalid", "; ".join(prepared.problems))
             return
@@ -139,6 +187,12 @@ class Caller:
         """Tell the planner, who may decide on something else."""
         self._progress.observe(wanted, outcome=outcome, error=reason, **seen)
         self._progress.record(f"call {wanted.tool}", outcome, reason)
+
+
+def _asks_nobody(prepared: PreparedCall) -> bool:
+    """Whether a call only reads, and may be made as it is."""
+    waits = prepared.card or prepared.doubts or prepared.spends
+    return prepared.call is not None and not (prepared.side_effect or waits)
 
 
 def _refusal(verdict: Verdict, call: PreparedCall) -> CallRefused | LegLost | LegSkipped:

@@ -60,4 +60,4 @@ def _particulars(question: Question) -> list[str]:
 def _step_line(step: StepRecord) -> str:
     tools = f"{len(step.tools_forwarded)} of {step.catalog_size} tools"
     why = f": {md.text(step.error)}" if step.error else ""
-    return f"- {step.step}. {md.text(step.did)} → **{md.text(step.outcome)}**{why} ({tools})"
+    return f"- {step.label}. {md.text(step.did)} → **{md.text(step.outcome)}**{why} ({tools})"

@@ -4,11 +4,13 @@ All of it is read from the leg as it stands, and nothing here changes it.
 """
 
 from collections.abc import Iterator
+from string import ascii_lowercase
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import left_of
+    from orchestrator.core.call_ref import step_label
     from orchestrator.core.limits import Allowance, left_of_limits
     from orchestrator.core.pii import as_written
     from orchestrator.messages import names
@@ -94,17 +96,17 @@ def _looked_up(leg: LegInput) -> Iterator[LookedUp]:
 
 
 def facts_of(leg: LegInput) -> tuple[Fact, ...]:
-    """What the legs that depend on this one learn: its side effects, else its last find."""
+    """What the legs that depend on this one learn: its side effects, else what it found last."""
     own = [o for o in leg.state.observations if o.outcome == "succeeded"]
     titles = {o.obligation_id: o.title for o in leg.state.ledger.obligations}
     good = [
         *leg.state.facts,
         *(
             Fact(
-                source=f"{leg.leg.leg_id}.{o.step}",
+                source=f"{leg.leg.leg_id}.{step_label(o.step, o.part)}",
                 tool=o.tool,
                 side_effect=o.side_effect,
-                title=titles.get(names.call_id(leg.mission_id, leg.leg.leg_id, o.step), ""),
+                title=titles.get(names.call_id(leg.mission_id, leg.leg.leg_id, o.step, o.part), ""),
                 arguments=o.arguments,
                 body=o.body,
                 price=o.price,
@@ -114,4 +116,10 @@ def facts_of(leg: LegInput) -> tuple[Fact, ...]:
             for o in own
         ),
     ]
-    return tuple([fact for fact in good if fact.side_effect] or good[-1:])
+    last = [fact for fact in good if _step_of(fact) == _step_of(good[-1])]
+    return tuple([fact for fact in good if fact.side_effect] or last)
+
+
+def _step_of(fact: Fact) -> str:
+    """Its leg and step, whichever of the calls made at once taught it."""
+    return fact.source.rstrip(ascii_lowercase)

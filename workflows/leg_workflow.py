@@ -1,5 +1,7 @@
 """One leg of a mission: select tools, plan one step, do it, until the goal is reached or lost."""
 
+from collections.abc import Sequence
+
 from temporalio import workflow
 from temporalio.exceptions import (
     ActivityError,
@@ -27,7 +29,9 @@ with workflow.unsafe.imports_passed_through():
         FINISH,
         AskUser,
         CallTool,
+        CallTools,
         DiscoverTools,
+        Dropped,
         Finish,
         GiveUp,
         StepContext,
@@ -128,12 +132,18 @@ class LegWorkflow:
         if planned.decided:
             await self._settle(planned)
             return
+        await self._carry_out(planned)
+        self._drop(planned.dropped)
+
+    async def _carry_out(self, planned: PlanStepOutput) -> None:
         match planned.decision:
             case CallTool() as wanted if planned.refusal is not None:
                 self._progress.observe(wanted, outcome="refused", error=planned.refusal)
                 self._progress.record(f"call {wanted.tool}", "refused", planned.refusal)
             case CallTool() as wanted:
                 await self._caller.call(wanted)
+            case CallTools(calls=several):
+                await self._caller.call_all(several)
             case DiscoverTools(query=query):
                 await self._discover(query)
             case AskUser() as wanted:
@@ -158,6 +168,18 @@ class LegWorkflow:
                 raise
             self._progress.count_usage(planned.usage)
         return planned
+
+    def _drop(self, dropped: Sequence[Dropped]) -> None:
+        """Tell the planner what of its answer was not done; a leg that has ended needs no word."""
+        if self._progress.state.status is not LegStatus.RUNNING:
+            return
+        first = self._progress.state.part + 1
+        for part, one in enumerate(dropped, first):
+            self._progress.begin_part(part)
+            outcome = "refused" if one.is_refused else "dropped"
+            wanted = CallTool(tool=one.tool, arguments=one.arguments)
+            self._progress.observe(wanted, outcome=outcome, error=one.why)
+            self._progress.record(f"call {one.tool}", outcome, one.why)
 
     async def _settle(self, planned: PlanStepOutput) -> None:
         """End a leg that others wait for to hear of a condition; what is open is asked."""

@@ -47,6 +47,8 @@ class Progress:
         self._leg = leg
         self._waits_for = waits_for
         self._selection: Selection | None = None
+        self._usage: Usage | None = None
+        """What planning the step took, until its first record tells it."""
         self._teller = Teller()
         self.keeping: Keeping | None = None
         """What workers keep of it; None: every message carries all of it."""
@@ -65,7 +67,12 @@ class Progress:
 
     def begin_step(self) -> None:
         """Count one more step; what follows belongs to it."""
-        self._update(step=self.state.step + 1)
+        self._update(step=self.state.step + 1, part=0)
+        self._usage = None
+
+    def begin_part(self, part: int) -> None:
+        """Go to one of the calls that the step makes at once; what follows belongs to it."""
+        self._update(part=part)
 
     def forward(self, selection: Selection) -> None:
         """Note the tools that this step may use."""
@@ -76,6 +83,7 @@ class Progress:
         observation = Observation.model_validate(
             {
                 "step": self.state.step,
+                "part": self.state.part,
                 "tool": call.tool,
                 "arguments": call.arguments,
                 "outcome": outcome,
@@ -134,6 +142,7 @@ class Progress:
         assert self._selection is not None
         record = StepRecord(
             step=self.state.step,
+            part=self.state.part,
             tools_forwarded=self._selection.tools,
             catalog_size=self._selection.catalog_size,
             band=self._selection.band,
@@ -141,7 +150,9 @@ class Progress:
             outcome=outcome,
             error=error,
             at=at or workflow.now(),
+            usage=self._usage,
         )
+        self._usage = None
         self._add(record)
         self.show(self.state.status)
 
@@ -178,8 +189,9 @@ class Progress:
         self._update(limit=limit)
 
     def count_usage(self, usage: Usage | None) -> None:
-        """Count what a model was asked and answered."""
+        """Count what a model was asked and answered, for the leg and for the step it planned."""
         self._update(usage=self.state.usage.plus(usage))
+        self._usage = usage
 
     def remember(self, decision: DecisionRecord) -> None:
         """Keep what was decided about a call."""

@@ -5,6 +5,7 @@ the ledger before the leg ends, even when a cancel request arrives while the cal
 """
 
 import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -12,7 +13,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.pii import as_written
     from orchestrator.messages.call_limits import longest_call
-    from orchestrator.messages.tool_call import PreparedCall
+    from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from orchestrator.planning.models import CallTool
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.outcome import ToolOutcome
@@ -47,6 +48,36 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
     if cancelled:
         raise asyncio.CancelledError
     return outcome
+
+
+async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) -> None:
+    """Make calls that leave nothing, by their parts of the step; recorded in that order.
+
+    A call that was answered is in history before the others are: none is made again.
+
+    Raises:
+        asyncio.CancelledError: a cancel request came meanwhile; what was answered is recorded.
+    """
+    attempts = progress.leg.policy.call_attempts
+    asked = [calls.invoke_tool(_call_of(read), attempts=attempts) for read in reads.values()]
+    outcomes, cancelled = await finish_despite_cancel(_all(asked))
+    for (part, read), outcome in zip(reads.items(), outcomes, strict=True):
+        progress.begin_part(part)
+        _settle(read, outcome, progress)
+        why = outcome.reason or outcome.contract_breach
+        did = f"call {_call_of(read).tool}"
+        progress.record(did, outcome.kind, why, at=outcome.answered_at)
+    if cancelled:
+        raise asyncio.CancelledError
+
+
+async def _all(calls_made: Sequence[Awaitable[ToolOutcome]]) -> list[ToolOutcome]:
+    return await asyncio.gather(*calls_made)
+
+
+def _call_of(allowed: PreparedCall) -> ToolCall:
+    assert allowed.call is not None
+    return allowed.call
 
 
 def is_in_doubt(allowed: PreparedCall, outcome: ToolOutcome) -> bool:

@@ -84,20 +84,38 @@ class Usage(Record):
     """What models were asked and answered, in tokens."""
 
     requests: int = Field(default=0, ge=0)
-    input_tokens: int = Field(default=0, ge=0)
-    output_tokens: int = Field(default=0, ge=0)
-    cost_usd: Decimal = Field(default=Decimal(0), ge=0, description="0 where no price is known")
+    input_tokens: int = Field(default=0, ge=0, description="cached ones included")
+    cached_tokens: int = Field(default=0, ge=0, description="of the input, read from a cache")
+    written_tokens: int = Field(default=0, ge=0, description="of the input, written to a cache")
+    output_tokens: int = Field(default=0, ge=0, description="those of reasoning included")
+    reasoning_tokens: int = Field(default=0, ge=0, description="of the output")
+    cost_usd: Decimal = Field(default=Decimal(0), ge=0, description="of all whose price is known")
+    unpriced: int = Field(default=0, ge=0, description="requests whose price nobody knows")
 
     def plus(self, other: "Usage | None") -> "Usage":
         """This and another; None adds nothing."""
         if other is None:
             return self
-        return Usage(
-            requests=self.requests + other.requests,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cost_usd=self.cost_usd + other.cost_usd,
+        return Usage.model_validate(
+            {name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields}
         )
+
+    def __str__(self) -> str:
+        """As a person reads it: `2 requests, 4,120 tokens in (3,072 cached), 210 out, 0.01 USD`."""
+        if not self.requests:
+            return "no model was asked"
+        cached = f" ({self.cached_tokens:,} cached)" if self.cached_tokens else ""
+        asked = f"{self.requests} request{'s' if self.requests > 1 else ''}"
+        tokens = f"{self.input_tokens:,} tokens in{cached}, {self.output_tokens:,} out"
+        return f"{asked}, {tokens}, {self.told_cost}"
+
+    @property
+    def told_cost(self) -> str:
+        """What it cost as a person reads it: never 0 for what nobody knows the price of."""
+        if self.unpriced and self.unpriced == self.requests:
+            return "price unknown"
+        known = f"{self.cost_usd:.4f} USD"
+        return f"{known} and {self.unpriced} of unknown price" if self.unpriced else known
 
     @staticmethod
     def total(usages: "Iterable[Usage]") -> "Usage":

@@ -1,5 +1,6 @@
 """The identity of a tool call, the same in every message about it."""
 
+from string import ascii_lowercase
 from typing import Any
 
 from orchestrator.core.record import Record
@@ -18,3 +19,8 @@ class CallRef(Record):
     def ref(self) -> dict[str, Any]:
         """The fields of its identity alone, to make another message about the same call of."""
         return self.model_dump(include=set(CallRef.model_fields))
+
+
+def step_label(step: int, part: int = 0) -> str:
+    """A step as it is named, and of calls that it made at once each: 3, 3b, 3c."""
+    return f"{step}{ascii_lowercase[part] if part else ''}"

@@ -41,6 +41,7 @@ class LegState(Record):
     """All of a leg that survives continue-as-new."""
 
     step: int = 0
+    part: int = Field(default=0, description="of the calls that the step makes at once: which")
     status: LegStatus = LegStatus.RUNNING
     observations: tuple[Observation, ...] = ()
     steps: tuple[StepRecord, ...] = ()
@@ -140,8 +141,8 @@ class LegInput(Record):
 
     @property
     def call_id(self) -> str:
-        """The id of the tool call of the step that it is at."""
-        return call_id(self.mission_id, self.leg.leg_id, self.state.step)
+        """The id of the tool call of the step that it is at, and of its part."""
+        return call_id(self.mission_id, self.leg.leg_id, self.state.step, self.state.part)
 
     @property
     def brought(self) -> tuple[str, ...]:

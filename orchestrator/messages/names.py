@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from orchestrator.core.call_ref import step_label
+
 MISSION_WORKFLOW: Final = "MissionWorkflow"
 LEG_WORKFLOW: Final = "LegWorkflow"
 ROLLBACK_WORKFLOW: Final = "RollbackWorkflow"
@@ -110,9 +112,9 @@ def sweep_schedule_id(task_queue: str) -> str:
     return f"orchestrator-sweep-{task_queue}"
 
 
-def call_id(mission_id: str, leg_id: str, step: int) -> str:
+def call_id(mission_id: str, leg_id: str, step: int, part: int = 0) -> str:
     """The id of one tool call: its idempotency key, and the id of its card and its obligation."""
-    return f"{leg_workflow_id(mission_id, leg_id)}.{step}"
+    return f"{leg_workflow_id(mission_id, leg_id)}.{step_label(step, part)}"
 
 
 def confirmation_id(call_id: str, asked: int) -> str:

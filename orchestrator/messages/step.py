@@ -5,9 +5,10 @@ from datetime import datetime
 from pydantic import Field
 
 from orchestrator.core.budget import Usage
+from orchestrator.core.call_ref import step_label
 from orchestrator.core.record import Record
 from orchestrator.core.wall import Wall
-from orchestrator.planning.models import Decided, StepContext, StepDecision
+from orchestrator.planning.models import Decided, Dropped, StepContext, StepDecision
 from orchestrator.routing.selection import Selection
 
 
@@ -31,6 +32,9 @@ class PlanStepOutput(Record):
     decided: tuple[Decided, ...] = Field(
         default=(), description="what the conditions that the leg decides came to, at its end"
     )
+    dropped: tuple[Dropped, ...] = Field(
+        default=(), description="what the planner wanted beside it; it is not done"
+    )
 
 
 class DiscoverInput(Record):
@@ -52,6 +56,7 @@ class StepRecord(Record):
     """One step of a leg, as it is shown: how many tools it saw, what it did, what came of it."""
 
     step: int
+    part: int = Field(default=0, description="of several calls that were made at once: which")
     tools_forwarded: tuple[str, ...]
     catalog_size: int
     band: str
@@ -59,6 +64,14 @@ class StepRecord(Record):
     outcome: str
     error: str | None = None
     at: datetime | None = None
+    usage: Usage | None = Field(
+        default=None, description="of its planner, on its first part; None: no model was asked"
+    )
+
+    @property
+    def label(self) -> str:
+        """How it is named: 3, and of calls that were made at once 3, 3b, 3c."""
+        return step_label(self.step, self.part)
 
     @property
     def called(self) -> str:

@@ -16,7 +16,8 @@ def doubt_about_finish(context: StepContext) -> str | None:
         return None
     done = [seen for seen in context.observations if seen.outcome == "succeeded"]
     effects = {
-        str(seen.step): Effected.of(seen.tool, context.leg_id, seen.arguments) for seen in done
+        f"{seen.step}-{seen.part}": Effected.of(seen.tool, context.leg_id, seen.arguments)
+        for seen in done
     }
     missing = [order.clause for order in unserved(context.orders, effects) if order.tools]
     if not missing and (left := left_of_all(context)):

@@ -276,17 +276,20 @@ FINISH: Final = "finish"
 class Observation(Record):
     """What one step of this leg did, and what came of it.
 
-    The outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
+    Calls that were made at once are a part each of their step, in the order of the answer. The
+    outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
     when no clear answer came. One that was not sent is `refused` by a person, a policy or the
     profile of the agent, or `invalid` by the contract of its tool. A search for tools is
-    `discovered`, and its body the names of those that were found. An ending that nothing proves is
-    `refused` once, under the name of FINISH.
+    `discovered`, and its body the names of those that were found. What a planner wanted beside
+    what was done is `dropped`. An ending that nothing proves is `refused` once, under the name of
+    FINISH.
     """
 
     step: int
+    part: int = Field(default=0, description="of several calls that were made at once: which")
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
-    outcome: OutcomeKind | Literal["refused", "invalid", "discovered"]
+    outcome: OutcomeKind | Literal["refused", "invalid", "discovered", "dropped"]
     side_effect: bool = False
     body: JsonValue = None
     error: str | None = None
@@ -374,6 +377,31 @@ class CallTool(Record):
     reason: str = Field(default="", description="why, for whoever reads the history")
 
 
+MOST_CALLS: Final = 8
+"""How many calls are made at once."""
+MOST_DROPPED: Final = 16
+"""How much of what a planner wanted beside its decision is told, each on its own."""
+
+
+class CallTools(Record):
+    """Call these tools at once; none of them changes anything, or needs a confirmation.
+
+    Each passes what a single call passes, and is an observation of its own, in this order.
+    """
+
+    kind: Literal["call_tools"] = "call_tools"
+    calls: tuple[CallTool, ...] = Field(min_length=2, max_length=MOST_CALLS)
+
+
+class Dropped(Record):
+    """What a planner wanted beside what is done: it is not done, and the planner is told."""
+
+    tool: str
+    arguments: JsonObject = Field(default_factory=dict)
+    why: str
+    is_refused: bool = Field(default=False, description="the agent may not do it at all")
+
+
 class DiscoverTools(Record):
     """Look for tools that were not forwarded; not counted as a tool call."""
 
@@ -424,5 +452,5 @@ class GiveUp(Record):
 
 
 StepDecision = Annotated[
-    CallTool | DiscoverTools | AskUser | Finish | GiveUp, Field(discriminator="kind")
+    CallTool | CallTools | DiscoverTools | AskUser | Finish | GiveUp, Field(discriminator="kind")
 ]

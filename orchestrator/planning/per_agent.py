@@ -17,7 +17,13 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.planner import MeteredPlanner, Planner, StepPlanner
+from orchestrator.planning.planner import (
+    MeteredPlanner,
+    PlannedStep,
+    Planner,
+    StepPlanner,
+    as_planned,
+)
 from orchestrator.planning.who_plans import asks_model, chosen, with_choice
 from orchestrator.routing.selection import Selection
 
@@ -99,12 +105,11 @@ class PerAgentPlanner:
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> StepDecision:
         """The next step of one leg."""
-        decision, _ = await self.plan_metered(context, selection, catalog)
-        return decision
+        return as_planned(await self.plan_metered(context, selection, catalog)).decision
 
     async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage | None]:
+    ) -> PlannedStep | tuple[StepDecision, Usage | None]:
         """The next step of one leg, and what deciding it took."""
         agent = context.agent
         if asks_model(agent, self._default):

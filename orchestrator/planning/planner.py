@@ -4,16 +4,22 @@ from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Protocol, runtime_checkable
 
+from pydantic import Field
+
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, PlanInvalid
 from orchestrator.core.pii import handle_for, is_handle
+from orchestrator.core.record import Record
 from orchestrator.planning.models import (
+    MOST_DROPPED,
     AgentProfile,
     AskUser,
     CallTool,
+    CallTools,
     DiscoverTools,
+    Dropped,
     Finish,
     GiveUp,
     GoalBrief,
@@ -88,15 +94,37 @@ class StepPlanner(Protocol):
         ...
 
 
+class PlannedStep(Record):
+    """A decision, with what deciding it took and left."""
+
+    decision: StepDecision
+    usage: Usage | None = Field(default=None, description="None: it took nothing")
+    dropped: tuple[Dropped, ...] = Field(
+        default=(),
+        max_length=MOST_DROPPED,
+        description="what was wanted beside the decision, and is not done",
+    )
+
+
 @runtime_checkable
 class MeteredPlanner(Protocol):
     """What decides steps at a cost; a planner that is one is not asked by `plan_step`."""
 
     async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage | None]:
+    ) -> PlannedStep | tuple[StepDecision, Usage | None]:
         """The next step of one leg, and what deciding it took; None when it took nothing."""
         ...
+
+
+def as_planned(
+    answer: PlannedStep | tuple[StepDecision, Usage | None] | StepDecision,
+) -> PlannedStep:
+    """What a planner answers, in whichever form it does."""
+    if isinstance(answer, PlannedStep):
+        return answer
+    decision, usage = answer if isinstance(answer, tuple) else (answer, None)
+    return PlannedStep.model_construct(decision=decision, usage=usage)
 
 
 def check_plan(plan: MissionPlan) -> None:
@@ -164,14 +192,19 @@ def check_decision(
         OutsideWall: a call of a tool that the agent may not touch, shown to it or not.
         DecisionInvalid: it is no decision; a call of a tool that was neither selected nor
             discovered nor is a core tool that the agent's prompts list, or with an input that the
-            tool does not have, or with a personal input that is not given as its handle; a question
-            that names no field, only fields that were answered, or a personal one; a question,
-            search or ending whose text is blank.
+            tool does not have, or beside other calls though it does more than read, or with a
+            personal input that is not given as its handle; a question that names no field, only
+            fields that were answered, or a personal one; a question, search or ending whose text
+            is blank.
     """
     match decision:
         case CallTool():
             _check_wall(decision, context, catalog, walls)
             _check_call(decision, selection, context, catalog)
+        case CallTools(calls=calls):
+            for call in calls:
+                check_decision(call, selection, context, catalog, walls)
+                _check_reads(catalog.tool(call.tool))
         case DiscoverTools(query=query):
             _check_text("a search for tools needs words to search for", query)
         case AskUser():
@@ -207,6 +240,16 @@ def _check_call(
             f"{tool.name} has no input {', '.join(unknown)}; it takes {', '.join(tool.properties)}"
         )
     _check_handles(decision, tool)
+
+
+def only_reads(tool: Tool) -> bool:
+    """Whether a call of the tool can be made beside others: it changes nothing, nobody is asked."""
+    return not (tool.is_side_effect or tool.needs_confirmation)
+
+
+def _check_reads(tool: Tool) -> None:
+    if not only_reads(tool):
+        raise DecisionInvalid(f"{tool.name} does more than read: call it alone")
 
 
 def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:

@@ -66,6 +66,8 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.planner import PlannedStep, as_planned
+from orchestrator.planning.side_by_side import inside_wall
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
@@ -73,7 +75,7 @@ from orchestrator.saga.served import Order
 from orchestrator.testing.fakes import fake_selection
 from orchestrator.testing.memory import MemoryGrants, MemoryObservations, MemoryPii, MemorySecrets
 
-DecideStep = StepDecision | Callable[[StepContext], StepDecision]
+DecideStep = StepDecision | PlannedStep | Callable[[StepContext], StepDecision | PlannedStep]
 """A decision, or what makes one from all that the planner of the step was told."""
 PlayCall = ToolOutcome | Exception | Callable[[ToolCall], Awaitable[ToolOutcome]]
 """What a call comes to; an exception is an attempt that failed, and Temporal tries again."""
@@ -372,13 +374,16 @@ class FakeWorld:
             scripted: DecideStep = Finish(summary=f"{context.leg_id} is done.")
         else:
             scripted = script[context.step - 1]
-        decision = scripted(context) if callable(scripted) else scripted
+        planned = as_planned(scripted(context) if callable(scripted) else scripted)
+        planned = inside_wall(planned, lambda call: self._refusal(context, call))
+        decision = planned.decision
         refusal = self._refusal(context, decision)
         ends = isinstance(decision, Finish) and refusal is None
         return PlanStepOutput(
             decision=decision,
             refusal=refusal,
-            usage=self.usage,
+            usage=planned.usage or self.usage,
+            dropped=planned.dropped,
             decided=self._decided.get(context.leg_id, ()) if ends else (),
         )
 

@@ -39,6 +39,7 @@ from orchestrator.core.budget import Usage
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
+from orchestrator.planning.planner import PlannedStep, as_planned
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.demo import LEAVING
@@ -107,11 +108,11 @@ class HousePlanner:
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> StepDecision:
         """As `plan_metered`."""
-        return (await self.plan_metered(context, selection, catalog))[0]
+        return as_planned(await self.plan_metered(context, selection, catalog)).decision
 
     async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage | None]:
+    ) -> PlannedStep | tuple[StepDecision, Usage | None]:
         """The tool after the exclamation mark at once, however it is shown."""
         whim = re.match(r"\w+! (\w+) (.*)", context.leg_goal)
         if whim is None:

@@ -22,7 +22,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.planning.metering import count
 
-SETTINGS: Final = ModelSettings(max_retries=0, parallel_tool_calls=False, timeout=90.0)
+SETTINGS: Final = ModelSettings(max_retries=0, timeout=90.0)
 """One request is one attempt: the activity around it is what retries. Time in seconds."""
 
 _PASSING: Final = (
@@ -56,13 +56,7 @@ async def ask(
         raise _translated(error, model.model_name) from error
     except exceptions.UserError as error:
         raise UsageError(f"the model {model.model_name} cannot be used: {error}") from error
-    counted = answer.usage
-    usage = Usage(
-        requests=1,
-        input_tokens=counted.input_tokens,
-        output_tokens=counted.output_tokens,
-        cost_usd=_cost(answer),
-    )
+    usage = usage_of(answer)
     count(usage)
     return answer, usage
 
@@ -76,9 +70,24 @@ def _translated(error: exceptions.AgentRunError, model: str) -> OrchestratorErro
     return ModelRefused(model, reason)
 
 
-def _cost(answer: ModelResponse) -> Decimal:
-    """The list price of the answer; 0 where the price list does not hold the model."""
+def usage_of(answer: ModelResponse) -> Usage:
+    """What an answer took, with its list price where the price list holds the model."""
+    counted = answer.usage
+    price = _price(answer)
+    return Usage(
+        requests=1,
+        input_tokens=counted.input_tokens,
+        cached_tokens=counted.cache_read_tokens,
+        written_tokens=counted.cache_write_tokens,
+        output_tokens=counted.output_tokens,
+        reasoning_tokens=counted.output_reasoning_tokens,
+        cost_usd=price or Decimal(0),
+        unpriced=1 if price is None else 0,
+    )
+
+
+def _price(answer: ModelResponse) -> Decimal | None:
     try:
         return answer.cost().total_price
     except (LookupError, ValueError, AssertionError):
-        return Decimal(0)
+        return None

@@ -13,13 +13,13 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import Model, infer_model
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, UsageError
 from orchestrator.planning.llm.asking import ask
 from orchestrator.planning.llm.model_step import ModelStep, complaint, wire_names
 from orchestrator.planning.llm.prompt import ToolBlock, block_of
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
-from orchestrator.planning.models import StepContext, StepDecision
+from orchestrator.planning.models import StepContext
+from orchestrator.planning.planner import PlannedStep
 from orchestrator.planning.projection import shown_to_models
 from orchestrator.routing.selection import Selection
 
@@ -56,7 +56,7 @@ class LlmPlanner:
 
     async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage]:
+    ) -> PlannedStep:
         """The next step of one leg, and what asking for it took.
 
         An answer that cannot be carried out is told to the model once.
@@ -75,11 +75,11 @@ class LlmPlanner:
         messages: list[ModelMessage] = [step.request()]
         answer, usage = await ask(model, messages, step.parameters())
         try:
-            return step.decision(answer), usage
+            return step.planned(answer, usage)
         except DecisionInvalid as error:
             messages += [answer, complaint(answer, str(error))]
         answer, more = await ask(model, messages, step.parameters())
-        return step.decision(answer), usage.plus(more)
+        return step.planned(answer, usage.plus(more))
 
     def check(self, name: str | None) -> None:
         """Refuse a model that cannot be asked from here; None is the default.

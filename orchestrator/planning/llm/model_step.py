@@ -20,6 +20,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
     DecisionInvalid,
     OutsideWall,
@@ -29,15 +30,17 @@ from orchestrator.planning.llm.meta_tools import META_TOOLS
 from orchestrator.planning.llm.prompt import tool_description, tool_parameters
 from orchestrator.planning.llm.prompt_state import PromptState
 from orchestrator.planning.llm.tool_output import DATA_RULE
-from orchestrator.planning.models import CallTool, StepContext, StepDecision
-from orchestrator.planning.planner import check_decision
+from orchestrator.planning.models import CallTool, Dropped, StepContext, StepDecision
+from orchestrator.planning.planner import PlannedStep, check_decision, only_reads
+from orchestrator.planning.side_by_side import bounded, chosen
 from orchestrator.planning.trimming import cut_text, estimate_tokens
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
 RULES: Final = (
-    "You carry out one part of a mission by calling tools, one call at a time. Take values from "
-    "what is given, from facts and from earlier answers; never invent one. When something is "
+    "You carry out one part of a mission by calling tools. Calls that only read may stand "
+    "side by side in one answer; any other goes alone. Take values from what is given, from facts "
+    "and from earlier answers; never invent one. When something is "
     "missing that no tool supplies, ask the user. End your part as soon as it is reached, or when "
     "it cannot be."
 )
@@ -80,24 +83,45 @@ class ModelStep:
         ]
         return ModelRequestParameters(function_tools=tools, allow_text_output=False)
 
-    def decision(self, answer: ModelResponse) -> StepDecision:
-        """The first call of the answer as a decision that was checked.
+    def planned(self, answer: ModelResponse, usage: Usage) -> PlannedStep:
+        """The calls of the answer as a decision that was checked, and what it leaves out.
 
         A call outside the agent's wall is no mistake to be corrected here: the engine refuses it,
-        and keeps a record of that, before the model is asked again.
+        and keeps a record of that, before the model is asked again. One mistake among several calls
+        is told beside what the others came to.
 
         Raises:
-            DecisionInvalid: no call, or one that cannot be carried out.
+            DecisionInvalid: no call, or none that can be carried out.
         """
-        call = next((part for part in answer.parts if isinstance(part, ToolCallPart)), None)
-        if call is None:
+        asked = [part for part in answer.parts if isinstance(part, ToolCallPart)]
+        if not asked:
             raise DecisionInvalid("the answer calls no tool; call exactly one")
+        said = _said_beside(answer)
+        wanted: dict[int, StepDecision] = {}
+        wrong: dict[int, DecisionInvalid] = {}
+        for at, call in enumerate(asked):
+            try:
+                wanted[at] = self._checked(call, said)
+            except DecisionInvalid as error:
+                wrong[at] = error
+        if not wanted:
+            raise wrong[0]
+        decision, waits = chosen([*wanted.values()], self._only_reads)
+        why = {at: f"it cannot be carried out: {error}" for at, error in wrong.items()}
+        why |= {[*wanted][at]: reason for at, reason in waits.items()}
+        dropped = [_dropped(asked[at], wanted.get(at), why[at]) for at in sorted(why)]
+        return PlannedStep(decision=decision, usage=usage, dropped=bounded(dropped))
+
+    def _checked(self, call: ToolCallPart, said: str) -> StepDecision:
         decision = self._parsed(call)
         if isinstance(decision, CallTool):
-            decision = decision.model_copy(update={"reason": _said_beside(answer)})
+            decision = decision.model_copy(update={"reason": said})
         with contextlib.suppress(OutsideWall):
             check_decision(decision, self.selection, self.context, self.catalog)
         return decision
+
+    def _only_reads(self, call: CallTool) -> bool:
+        return only_reads(self.catalog.tool(call.tool))
 
     def _outside(self, name: str) -> Tool | None:
         """The tool of that name, if it is one that the agent may not touch."""
@@ -125,6 +149,13 @@ class ModelStep:
             raise DecisionInvalid(
                 f"the arguments of {call.tool_name} are not a JSON object"
             ) from error
+
+
+def _dropped(call: ToolCallPart, wanted: StepDecision | None, why: str) -> Dropped:
+    """What is told of a call that is not carried out; arguments that were not checked are not."""
+    if isinstance(wanted, CallTool):
+        return Dropped(tool=wanted.tool, arguments=wanted.arguments, why=why)
+    return Dropped(tool=cut_text(call.tool_name, _LONGEST_NAME), why=why)
 
 
 def _said_beside(answer: ModelResponse) -> str:

@@ -24,6 +24,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.per_agent import PerAgentPlanner
+from orchestrator.planning.planner import as_planned
 from orchestrator.planning.who_plans import with_choice
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
@@ -84,9 +85,9 @@ async def test_a_leg_is_planned_by_a_model_where_one_is_set(
 
 async def test_planning_without_a_model_has_no_usage(step_context: StepContext) -> None:
     """None, which is not the same as no tokens."""
-    _, usage = await _planner().plan_metered(step_context, SELECTION, CATALOG)
+    planned = as_planned(await _planner().plan_metered(step_context, SELECTION, CATALOG))
 
-    assert usage is None
+    assert planned.usage is None
 
 
 async def test_a_goal_that_cannot_be_split_is_one_leg_of_a_model() -> None:

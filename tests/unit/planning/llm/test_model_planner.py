@@ -104,8 +104,7 @@ async def _decide(
     catalog: Catalog, *answers: ModelResponsePart | Exception, context: StepContext = CONTEXT
 ) -> StepDecision:
     model = Script(*answers).model
-    decision, _ = await _planner(model).plan_metered(context, SELECTION, catalog)
-    return decision
+    return (await _planner(model).plan_metered(context, SELECTION, catalog)).decision
 
 
 @pytest.mark.parametrize(
@@ -213,14 +212,16 @@ async def test_an_invalid_answer_is_told_to_the_model_once(
 ) -> None:
     """As the answer to its call; the second answer counts, and both are metered."""
     script = Script(wrong, CALL)
-    decision, usage = await _planner(script.model).plan_metered(CONTEXT, SELECTION, shipped)
+    planned = await _planner(script.model).plan_metered(CONTEXT, SELECTION, shipped)
 
     told = script.requests[1][0][-1].parts[0]
     assert isinstance(told, ToolReturnPart)
     assert complaint in str(told.content)
     assert told.tool_call_id == wrong.tool_call_id
-    assert isinstance(decision, CallTool)
-    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (2, 200, 14)
+    assert isinstance(planned.decision, CallTool)
+    assert planned.usage is not None
+    assert (planned.usage.requests, planned.usage.input_tokens) == (2, 200)
+    assert planned.usage.output_tokens == 14
 
 
 async def test_an_answer_without_a_call_is_told_as_text(shipped: Catalog) -> None:
@@ -275,7 +276,7 @@ async def test_schemas_of_the_documents_are_schemas_to_the_library(shipped: Cata
     for name in plain:
         selection = SELECTION.model_copy(update={"tools": (name,)})
         planner = _planner(TestModel(call_tools=[name], seed=1))
-        decision, _ = await planner.plan_metered(CONTEXT, selection, shipped)
+        decision = (await planner.plan_metered(CONTEXT, selection, shipped)).decision
         assert isinstance(decision, CallTool)
         assert decision.tool == name
 

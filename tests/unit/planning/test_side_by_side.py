@@ -1,0 +1,116 @@
+"""Which of the things that a planner wants at once are done, and what is told of the others."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from pydantic import ValidationError
+
+from orchestrator.planning.models import (
+    MOST_CALLS,
+    MOST_DROPPED,
+    AskUser,
+    CallTool,
+    CallTools,
+    DiscoverTools,
+    Dropped,
+    Finish,
+    GiveUp,
+    StepDecision,
+)
+from orchestrator.planning.planner import PlannedStep
+from orchestrator.planning.side_by_side import (
+    AFTER_READS,
+    TOO_MANY,
+    TWICE,
+    bounded,
+    calls_of,
+    chosen,
+    inside_wall,
+)
+
+A: Final = CallTool(tool="read_a")
+B: Final = CallTool(tool="read_b", arguments={"x": 1})
+BOOK: Final = CallTool(tool="book_room")
+BUY: Final = CallTool(tool="buy_ticket")
+FIND: Final = DiscoverTools(query="rooms")
+ASK: Final = AskUser(question="Where?", fields={"city": {"type": "string"}})
+END: Final = Finish(summary="Done.")
+
+
+def _only_reads(call: CallTool) -> bool:
+    return call.tool.startswith("read")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "decision", "dropped"),
+    [
+        ([A], A, []),
+        ([BOOK], BOOK, []),
+        ([A, B], CallTools(calls=(A, B)), []),
+        ([B, A, FIND], CallTools(calls=(B, A)), [2]),
+        ([BOOK, A, BUY, B], CallTools(calls=(A, B)), [0, 2]),
+        ([BOOK, A], A, [0]),
+        ([A, A], A, [1]),
+        ([BOOK, BUY], BOOK, [1]),
+        ([BOOK, ASK], ASK, [0]),
+        ([BOOK, FIND, ASK], FIND, [0, 2]),
+        ([END, BOOK], BOOK, [0]),
+        ([END, GiveUp(reason="full")], END, [1]),
+    ],
+)
+def test_what_changes_least_is_done_and_the_rest_dropped(
+    wanted: list[StepDecision], decision: StepDecision, dropped: list[int]
+) -> None:
+    """All that only reads goes together; anything else goes alone, and one of them only."""
+    assert chosen(wanted, _only_reads)[0] == decision
+    assert sorted(chosen(wanted, _only_reads)[1]) == dropped
+
+
+def test_each_that_is_dropped_has_its_reason() -> None:
+    """In words for the model."""
+    several = [CallTool(tool="read_a", arguments={"n": n}) for n in range(MOST_CALLS)]
+    _, why = chosen([*several, several[0], CallTool(tool="read_z"), BOOK], _only_reads)
+
+    assert why == {MOST_CALLS: TWICE, MOST_CALLS + 1: TOO_MANY, MOST_CALLS + 2: AFTER_READS}
+    assert "book_room goes alone" in chosen([BOOK, BUY], _only_reads)[1][1]
+
+
+def test_calls_at_once_are_several_and_not_many() -> None:
+    """One is a single call."""
+    with pytest.raises(ValidationError):
+        CallTools(calls=(A,))
+    with pytest.raises(ValidationError):
+        CallTools(calls=(A,) * (MOST_CALLS + 1))
+    assert calls_of(CallTools(calls=(A, B))) == (A, B)
+    assert calls_of(BOOK) == (BOOK,)
+    assert calls_of(END) == ()
+
+
+def test_a_flood_of_calls_is_told_in_a_bounded_way() -> None:
+    """The last that is told says how many are not."""
+    flood = [Dropped(tool=f"t{n}", why="why") for n in range(100)]
+
+    told = bounded(flood)
+    assert len(told) == MOST_DROPPED
+    assert told[-1].why == f"why; {100 - MOST_DROPPED} more were dropped"
+    assert bounded(flood[:3]) == tuple(flood[:3])
+
+
+def test_calls_outside_the_wall_are_taken_out_of_several() -> None:
+    """Without their arguments; the others are made."""
+    planned = PlannedStep(decision=CallTools(calls=(A, B)))
+
+    kept = inside_wall(planned, lambda call: "not yours" if call == B else None)
+    assert kept.decision == A
+    assert kept.dropped == (Dropped(tool="read_b", why="not yours", is_refused=True),)
+    assert inside_wall(planned, lambda call: None) == planned
+
+
+def test_when_all_are_outside_the_first_is_left_to_be_refused() -> None:
+    """As a single call would be."""
+    planned = inside_wall(PlannedStep(decision=CallTools(calls=(A, B))), lambda call: "not yours")
+
+    assert planned.decision == A
+    assert [one.tool for one in planned.dropped] == ["read_b"]
