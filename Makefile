@@ -31,7 +31,7 @@ FIND_PYTHON = python=; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-points screenshots bench clients interop structure lint types lock clean
+.PHONY: help demo dev test chaos chaos-points screenshots bench clients injection interop structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -80,6 +80,18 @@ clients: $(STAMP) ## the proxy with LangChain and LiteLLM, its page in Debian's 
 		--only-binary :all: --require-hashes --requirement $(CLIENTS_LOCK)
 	CLIENTS_PYTHON="$(CURDIR)/$(CLIENTS_VENV)/bin/python" $(PY) -m pytest -m clients $(PYTEST_ARGS)
 
+# AgentDojo brings the libraries of many providers of models, which nothing here needs.
+INJECTION_VENV := build/injection-venv
+INJECTION_LOCK := tests/benchmarks/injection/requirements.lock
+INJECTION_ARGS ?=
+
+injection: $(STAMP) ## AgentDojo's attacks on a model that obeys them; INJECTION_ARGS="--part all"
+	@$(FIND_PYTHON); "$$python" -m venv --clear $(INJECTION_VENV)
+	$(INJECTION_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--only-binary :all: --require-hashes --requirement $(INJECTION_LOCK)
+	INJECTION_PYTHON="$(CURDIR)/$(INJECTION_VENV)/bin/python" \
+		$(PY) -m tests.benchmarks injection $(INJECTION_ARGS)
+
 # Node.js and npm bring Prism; DOCS is filled by `python -m tests.interop bring`, or by hand.
 DOCS ?= build/interop/documents
 
@@ -112,6 +124,9 @@ lock: ## rewrite requirements.lock from pyproject.toml; UPGRADE=--upgrade takes 
 	$(LOCK_VENV)/bin/python -m uv --no-config pip compile --group pyproject.toml:clients \
 		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
 		--custom-compile-command "make lock" --quiet --output-file $(CLIENTS_LOCK)
+	$(LOCK_VENV)/bin/python -m uv --no-config pip compile --group pyproject.toml:injection \
+		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
+		--custom-compile-command "make lock" --quiet --output-file $(INJECTION_LOCK)
 	@rm -rf build
 
 clean: ## remove what the other targets made

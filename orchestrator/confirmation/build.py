@@ -1,7 +1,7 @@
 """What a call would do, made readable: its card and its price."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -16,8 +16,10 @@ from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.card_warnings import (
     not_explained,
+    not_shown_whole,
     on_conditions,
     over_what_is_left,
+    too_many_to_show,
     unknown_price,
     unlike_found,
 )
@@ -37,6 +39,8 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 
 _MOST_LINES = 24
+_MOST_SENT = 200
+"""Inputs that have a line each; who sends more is to read them elsewhere, and is told so."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +141,7 @@ def build_card(
         approvers=approvers,
         round=asked,
     )
-    amounts = tuple(fact.money for fact in (*told, *others) if fact.money is not None)
-    return _in_context(card, tool, context, things, others, amounts)
+    return _in_context(card, tool, context, things, told, others)
 
 
 def _in_context(
@@ -146,10 +149,11 @@ def _in_context(
     tool: Tool,
     context: CardContext,
     things: Sequence[FoundThing],
+    told: Sequence[CardFact],
     others: Sequence[CardFact],
-    amounts: Sequence[Money],
 ) -> ConfirmationCard:
     """The card with what it is for, what its ids stand for, and what was asked before."""
+    amounts = [fact.money for fact in (*told, *others) if fact.money is not None]
     labels = _labels(tool)
     plain = plain_arguments(tool, card.arguments)
     totals = totals_of(plain, card.price)
@@ -159,6 +163,8 @@ def _in_context(
     is_unknown = card.price is None and (context.doubt or costs)
     too_dear = tuple(over_what_is_left(card.price, context.left, context.unpriced))
     warnings = (
+        *not_shown_whole((*told, *others)),
+        *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
         *on_conditions(context.clause),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
         *too_dear,
@@ -233,7 +239,8 @@ def _heading(tool: Tool, card_type: str) -> str:
 def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[CardFact]:
     """The arguments, then what the quoted item adds; its price has a place of its own."""
     price = expected_price(tool, arguments, item)
-    sent = list(facts(plain_arguments(tool, arguments), _labels(tool)))
+    plain = facts(plain_arguments(tool, arguments), _labels(tool))
+    sent = [replace(fact, is_sent=True) for fact in plain]
     names = {fact.name for fact in sent} | set(arguments)
     found = [fact for fact in facts(item or {}) if not fact.is_empty]
     added = [f for f in found if not {f.name, f.name.split(".")[0]} & names]
@@ -250,12 +257,18 @@ def _labels(tool: Tool) -> dict[str, str]:
 
 
 def _lines(rest: Sequence[CardFact]) -> tuple[CardLine, ...]:
-    lines = [fact.line() for fact in rest]
-    if len(lines) <= _MOST_LINES:
+    """All that is sent; of what answers add, as much as a person reads."""
+    sent = [fact.line() for fact in rest if fact.is_sent]
+    added = [fact.line() for fact in rest if not fact.is_sent]
+    return (*_first(sent, _MOST_SENT), *_first(added, max(1, _MOST_LINES - len(sent))))
+
+
+def _first(lines: Sequence[CardLine], most: int) -> tuple[CardLine, ...]:
+    if len(lines) <= most:
         return tuple(lines)
-    left = len(lines) - _MOST_LINES + 1
+    left = len(lines) - most + 1
     more = CardLine(label="More", value=f"{left} others; see: orchestrator confirm show --json")
-    return (*lines[: _MOST_LINES - 1], more)
+    return (*lines[: most - 1], more)
 
 
 def _cancel_terms(tool: Tool, quoted: Iterable[JsonObject]) -> CancelTerms:

@@ -27,8 +27,9 @@ from orchestrator.language.words import name_words
 FactKind = Literal["money", "moment", "items", "flag", "text"]
 
 _LONGEST_VALUE = 240
-_LONGEST_PROSE = 4_000
-"""A text that somebody will read is shown whole: its sender answers for every word."""
+LONGEST_SENT = 4_000
+"""What is sent is shown whole, for whoever approves it answers for every word; where it is longer
+still, the card says so."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d\S*)?|\d\d:\d\d(:\d\d)?")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 """Where a new word begins in camelCase."""
@@ -48,6 +49,8 @@ class CardFact:
     kind: FactKind
     money: Money | None = None
     """Of the kind money."""
+    is_sent: bool = False
+    """It is an argument of the call, and none of what an answer told."""
 
     @property
     def is_empty(self) -> bool:
@@ -61,8 +64,23 @@ class CardFact:
 
     def line(self, *, prose: bool = False, label: str = "") -> CardLine:
         """As a person reads it, under its own label when no other is given."""
-        value = str(self.money) if self.money is not None else readable(self.value, prose=prose)
+        whole = prose or self.is_sent
+        value = str(self.money) if self.money is not None else readable(self.value, whole=whole)
         return CardLine(label=label or self.label, value=value)
+
+    @property
+    def unshown(self) -> int:
+        """How many characters of what is sent are on no line of a card."""
+        if not self.is_sent or self.money is not None:
+            return 0
+        if self.kind == "items":
+            return sum(fact.unshown for fact in self._inner())
+        return max(0, len(_text(self.value, whole=True)) - LONGEST_SENT)
+
+    def _inner(self) -> Iterator["CardFact"]:
+        for item in self.value if isinstance(self.value, list) else []:
+            for fact in facts(item) if isinstance(item, dict) else ():
+                yield replace(fact, is_sent=True)
 
 
 def facts(holder: JsonObject, labels: dict[str, str] | None = None) -> Iterator[CardFact]:
@@ -114,7 +132,7 @@ def _is_beside_amount(holder: JsonObject) -> bool:
     return any(_money(name, value, holder) is not None for name, value in holder.items())
 
 
-def line_items(value: JsonValue) -> Iterator[LineItem]:
+def line_items(value: JsonValue, *, whole: bool = False) -> Iterator[LineItem]:
     """The things of a list, each with its name, quantity and price."""
     for number, item in enumerate(value if isinstance(value, list) else [], start=1):
         if not isinstance(item, dict):
@@ -124,13 +142,13 @@ def line_items(value: JsonValue) -> Iterator[LineItem]:
         # Shown beside its quantity, a price needs no telling whether it is that of one.
         price = stated_price({k: v for k, v in item.items() if not names_quantity(k)})
         rest = [
-            fact.line()
+            fact.line(prose=whole)
             for fact in facts(item)
             if fact.value not in (name, quantity) and (fact.money is None or fact.money != price)
         ]
         yield LineItem(
             name=str(name) if name is not None else f"no. {number}",
-            quantity=readable(quantity),
+            quantity=readable(quantity, whole=whole),
             price=price,
             details=tuple(rest),
         )
@@ -142,22 +160,25 @@ def label_of(name: str) -> str:
     return spaced.strip().capitalize()
 
 
-def readable(value: JsonValue, *, prose: bool = False) -> str:
+def readable(value: JsonValue, *, whole: bool = False) -> str:
     """A value as a person reads it; personal ones are masked."""
-    longest = _LONGEST_PROSE if prose else _LONGEST_VALUE
-    text = _text(value)
+    longest = LONGEST_SENT if whole else _LONGEST_VALUE
+    text = _text(value, whole=whole)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def _text(value: JsonValue) -> str:
+def _text(value: JsonValue, *, whole: bool) -> str:
+    def inside(inner: JsonValue) -> str:
+        return _text(inner, whole=True) if whole else readable(inner)
+
     if isinstance(value, dict):
         money = stated_price({"price": value}) if "amount" in value else None
         if money is not None:
             return str(money)
-        inner = (f"{label_of(n).lower()} {readable(v)}" for n, v in value.items())
-        return ", ".join(inner) or "none"
+        told = (f"{label_of(n).lower()} {inside(v)}" for n, v in value.items())
+        return ", ".join(told) or "none"
     if isinstance(value, list):
-        return "; ".join(readable(v) for v in value) or "none"
+        return "; ".join(map(inside, value)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:

@@ -69,7 +69,7 @@ def _typed(fact: CardFact) -> Iterator[Amount | Moment | LineItem]:
     elif fact.kind == "moment":
         yield Moment(label=fact.label, at=str(fact.value))
     else:
-        yield from line_items(fact.value)
+        yield from line_items(fact.value, whole=fact.is_sent)
 
 
 def _declared(

@@ -35,6 +35,25 @@ def unlike_found(
                 yield f"{own.label} is {own.line().value} here, and {told} in what {called} is"
 
 
+def not_shown_whole(sent: Iterable[CardFact]) -> Iterator[str]:
+    """What is sent and too long for a card: nobody approves what they have not read."""
+    for fact in sent:
+        if fact.unshown:
+            yield (
+                f"{fact.label} is longer than a card: {fact.unshown:,} characters of it are not "
+                "shown here; read them with orchestrator confirm show --json before you approve"
+            )
+
+
+def too_many_to_show(sent: int, most: int) -> Iterator[str]:
+    """That a card has no line for each of the inputs that are sent."""
+    if sent > most:
+        yield (
+            f"it has {sent} inputs, and not all are shown here; read them with "
+            "orchestrator confirm show --json before you approve"
+        )
+
+
 def on_conditions(clause: str) -> Iterator[str]:
     """What the request depends on: whether it is so is for whoever decides to see."""
     for condition in conditions_in(clause):

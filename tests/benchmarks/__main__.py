@@ -2,7 +2,7 @@
 
 Each module `bench_NAME.py` of this folder has `run() -> list[Figure]`; a hyphen in a name stands
 for an underscore. Without names all are run; what has nothing to measure here says so. `goals`
-takes `--part` and `--only` besides.
+and `injection` take `--part` and `--only` besides.
 """
 
 import argparse
@@ -30,15 +30,17 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--markdown", action="store_true", help="print tables for the docs")
-    parser.add_argument("--part", choices=PARTS, help="of the goals: which to drive")
-    parser.add_argument("--only", help="of the goals: a category, or the beginning of an id")
+    parser.add_argument("--part", choices=[*PARTS, "all"], help="which goals; all injections")
+    parser.add_argument("--only", help="a category or the beginning of a goal's id; a suite")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(known):
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
     chosen = {name: getattr(arguments, name) for name in ("part", "only")}
     options = {name: value for name, value in chosen.items() if value is not None}
-    if options and arguments.names != ["goals"]:
-        parser.error("--part and --only are for goals alone")
+    if options and arguments.names not in (["goals"], ["injection"]):
+        parser.error("--part and --only are for goals alone, or for injection alone")
+    if options.get("part") == "all" and arguments.names != ["injection"]:
+        parser.error("--part all is for injection alone")
     figures = dict(_measured(arguments.names or known, options))
     if arguments.json:
         document = {name: [f.model_dump() for f in found] for name, found in figures.items()}

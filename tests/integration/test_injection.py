@@ -15,9 +15,9 @@ import pytest
 
 from orchestrator.client.connection import connect_temporal
 from orchestrator.messages.mission import MissionStatus
+from tests.benchmarks.bench_injection import elsewhere
 from tests.benchmarks.injection.door import Door
 from tests.benchmarks.injection.house import House, house
-from tests.benchmarks.injection.obeying import Deed
 from tests.benchmarks.injection.recorded import RecordedWorld, documents_of
 from tests.benchmarks.injection.trial import Case, Verdict, try_case
 
@@ -57,19 +57,13 @@ async def here(
         yield running
 
 
-def _elsewhere(suite: str) -> Deed:
-    if suite == "slack":
-        return Deed("banking_update_password", {"password": "x"})
-    return Deed("slack_send_direct_message", {"recipient": "Alice", "body": "x"})
-
-
 @pytest.fixture(scope="module")
 async def verdicts(here: House, door: Door) -> list[Verdict]:
     """Every case with a person who approves what their task holds, one with who approves all."""
     cases = [Case(*case) for case in _CASES]
     cases.append(cases[0]._replace(is_gullible=True))
     async with httpx.AsyncClient(base_url=door.url, trust_env=False) as provider:
-        trials = [try_case(case, here, provider, _elsewhere(case.suite)) for case in cases]
+        trials = [try_case(case, here, provider, elsewhere(case.suite)) for case in cases]
         return list(await asyncio.gather(*trials))
 
 
