@@ -73,8 +73,9 @@ class _Call:
                 value: JsonValue = handle_for(parameter.name) if wanted else None
             else:
                 value = _given(parameter, self.situation)
-                if parameter.required or optional or may_fill_optional(parameter):
-                    value = self._from_clause(parameter) if value is None else value
+                asked = replace(parameter, required=parameter.required or optional)
+                if asked.required or may_fill_optional(asked):
+                    value = self._from_clause(asked) if value is None else value
                 if value is None and parameter.required and parameter.kind is Kind.OTHER:
                     value = self._composed(parameter)
             self.draft.add(parameter, value)

@@ -20,7 +20,7 @@ _MINUTES_OF_AN_EVENT: Final = 60
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _ONLY_WHEN_REQUIRED: Final = frozenset(
-    {Kind.TEXT, Kind.TITLE, Kind.OBJECT, Kind.OTHER, Kind.PAGING, Kind.IDENTIFIER}
+    {Kind.TEXT, Kind.TITLE, Kind.OBJECT, Kind.OTHER, Kind.PAGING}
 )
 
 
@@ -40,7 +40,7 @@ def value_from_utterances(
 def may_fill_optional(parameter: Parameter) -> bool:
     """Whether a clause may be searched for the value of an input that is not required.
 
-    An optional input is filled only by what is worded with it in mind; free text and names are not.
+    An optional input is filled only by what is worded with it in mind: no free text, and no names.
     """
     if parameter.kind is Kind.AMOUNT:
         return parameter.bound is not None
@@ -204,11 +204,14 @@ def _identifiers(
 ) -> list[JsonValue]:
     """Ids introduced by the parameter's noun, or by no noun at all; file names are no ids.
 
-    Nor is an address on the web that no such noun introduces, unless the schema wants addresses.
+    Nor is an address on the web that no such noun introduces, unless the schema wants addresses. An
+    optional input takes only what its noun introduces: "the tickets of customer cus_7f31".
     """
     slots = [s for s in utterance.of("identifier") if not _FILE_NAME.search(str(s.value))]
     stems = {stem(word) for word in parameter.words} - {"id"}
     named = [s.value for s in slots if stem(s.hint) in stems]
+    if not parameter.required:
+        return [*named]
     verb = tokens(without_lead(utterance.text))[:1]
     bare = [s.value for s in slots if not s.hint or s.hint in STOP_WORDS or [s.hint] == verb]
     if parameter.schema.get("format") not in _ADDRESS_FORMATS:

@@ -21,8 +21,9 @@ INTEGER: JsonObject = {"type": "integer"}
 NUMBER: JsonObject = {"type": "number"}
 
 
-def inputs(**schemas: JsonObject) -> tuple[Parameter, ...]:
+def inputs(*, required: bool = True, **schemas: JsonObject) -> tuple[Parameter, ...]:
     schema: JsonObject = {"type": "object", "properties": dict(schemas)}
+    schema["required"] = list(schemas) if required else []
     return read_parameters(schema, schema)
 
 
@@ -184,6 +185,15 @@ def test_ids_need_their_noun_or_none() -> None:
     assert stated("cancel BK-123", booking) == {"booking_id": "BK-123"}
     assert stated("cancel the invoice INV-9", booking) == {}
     assert stated("share q3-report.xlsx", inputs(file_id=STRING)) == {}
+
+
+def test_an_optional_id_needs_its_noun() -> None:
+    """The tickets of one customer are not those of all; an id of no noun filters nothing."""
+    filters = inputs(required=False, customer_id=STRING)
+
+    assert stated("list the tickets of customer cus_7f31", filters) == {"customer_id": "cus_7f31"}
+    assert stated("list the tickets like tic_20931", filters) == {}
+    assert stated("list tic_20931", filters) == {}
 
 
 def test_an_address_is_an_id_only_where_it_is_said_to_be_one() -> None:
