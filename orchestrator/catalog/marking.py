@@ -10,15 +10,12 @@ from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import visible
 from orchestrator.json_schema.document import DocumentNode
 
-_EXAMPLE = ("paths", "/orders", "get")
-
-
 def unmarked(
     documents: Mapping[str, JsonObject], paths: Sequence[PurePath | str] = ()
 ) -> str | None:
     """That nothing is marked, the lines that mark a tool, and the command that proposes them.
 
-    Several lines; None where an operation is marked, whatever with, and of no documents at all.
+    Several lines, or one where no operation is described; None where an operation is marked, whatever with, and of no documents at all.
 
     Args:
         documents: by name, overlays applied.
@@ -27,9 +24,11 @@ def unmarked(
     found = [node for name, d in documents.items() for node in _operations(name, d)]
     if not documents or any(node.raw(TOOL_MARK) is not None for node in found):
         return None
+    if not found:
+        return f"{', '.join(map(visible, documents))}: no operation is described, none can be a tool"
     reads = [node for node in found if node.path[-1] == "get"]
-    shown = [(node.document, node.path) for node in reads or found]
-    name, place = next(iter(shown), ("", _EXAMPLE))
+    first = (reads or found)[0]
+    name, place = first.document, first.path
     files = [str(path) for path in paths if PurePath(path).stem == name]
     counted = f"{len(found)} operation{'' if len(found) == 1 else 's'}"
     return "\n".join(
