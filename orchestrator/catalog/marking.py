@@ -10,12 +10,14 @@ from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import visible
 from orchestrator.json_schema.document import DocumentNode
 
+
 def unmarked(
     documents: Mapping[str, JsonObject], paths: Sequence[PurePath | str] = ()
 ) -> str | None:
     """That nothing is marked, the lines that mark a tool, and the command that proposes them.
 
-    Several lines, or one where no operation is described; None where an operation is marked, whatever with, and of no documents at all.
+    Several lines, or one where no operation is described; None where an operation is marked,
+    whatever with, and of no documents at all.
 
     Args:
         documents: by name, overlays applied.
@@ -25,7 +27,8 @@ def unmarked(
     if not documents or any(node.raw(TOOL_MARK) is not None for node in found):
         return None
     if not found:
-        return f"{', '.join(map(visible, documents))}: no operation is described, none can be a tool"
+        named = ", ".join(map(visible, documents))
+        return f"{named}: no operation is described, none can be a tool"
     reads = [node for node in found if node.path[-1] == "get"]
     first = (reads or found)[0]
     name, place = first.document, first.path

@@ -150,7 +150,7 @@ class Stack:
             "TEMPORAL_NAMESPACE": "default",
             "ORCHESTRATOR_SPECS": os.pathsep.join(str(path) for path in self.specs),
             "ORCHESTRATOR_OVERLAYS": os.pathsep.join(str(path) for path in self.overlays),
-            "ORCHESTRATOR_STATE_DIR": str(settings.state_dir),
+            "ORCHESTRATOR_STATE_DIR": str(settings.state_dir.absolute()),
             "ORCHESTRATOR_TASK_QUEUE": self.task_queue,
             "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(settings.server_variables),
             "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS": ",".join(settings.allowed_private_hosts),

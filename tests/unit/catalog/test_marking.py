@@ -38,7 +38,7 @@ def test_nothing_is_said_where_somebody_said_something(mark: Any) -> None:
 
 
 def test_documents_without_operations_and_none_at_all() -> None:
-    """An example stands in for what is not there; tools of functions have no documents."""
+    """There is nothing to mark; tools of functions have no documents."""
     assert unmarked({"empty": {"paths": []}}) == (
         "empty: no operation is described, none can be a tool"
     )
