@@ -38,13 +38,17 @@ class Planner(Protocol):
 
     Both methods run in activities, never in a workflow: they may wait, ask a network, read a clock
     and differ from one call to the next, for what they return is recorded and replayed. They must
-    return within 120 seconds, and not block the event loop meanwhile. One object serves all the
-    missions of a worker, several at a time, and the next step of a leg may be planned by another
-    worker: all that is decided must follow from the arguments, what is kept is but a cache.
+    return within 120 seconds to split a goal, within 10 minutes to plan a step, and not block the
+    event loop meanwhile. One object serves all the missions of a worker, several at a time, and
+    the next step of a leg may be planned by another worker: all that is decided must follow from
+    the arguments, what is kept is but a cache.
 
-    Errors: an `OrchestratorError` ends the mission, which is rolled back. One that is `retryable`
-    (`ModelUnavailable`) and any other exception are tried again, 12 times in all; a planner that
-    retries as well only multiplies these. To end a leg for a reason it knows it returns `GiveUp`.
+    Errors of a step: `DecisionInvalid`, and a decision that `check_decision` refuses, spends the
+    step, up to the agent's `max_bad_answers`. `ModelUnavailable` and any other exception that is
+    not an `OrchestratorError` are tried again a few times; then, as with `ModelRefused` at once,
+    the leg waits for its model to be back, and nothing is undone. Any other `OrchestratorError`
+    ends the mission, which is rolled back. A planner that retries as well only multiplies these.
+    To end a leg for a reason it knows it returns `GiveUp`.
     """
 
     async def split_goal(
@@ -125,6 +129,15 @@ def as_planned(
         return answer
     decision, usage = answer if isinstance(answer, tuple) else (answer, None)
     return PlannedStep.model_construct(decision=decision, usage=usage)
+
+
+@runtime_checkable
+class ModelChooser(Protocol):
+    """A planner that goes by `AgentProfile.model`: people may give a leg another one."""
+
+    def model_problem(self, name: str) -> str:
+        """Why a model cannot be asked from here; empty when it can be, as far as that is known."""
+        ...
 
 
 def check_plan(plan: MissionPlan) -> None:
