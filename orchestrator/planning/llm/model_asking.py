@@ -15,7 +15,7 @@ from pydantic_ai.settings import ModelSettings
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, ModelUnavailable
 from orchestrator.core.model_errors import AnswerUnusable
-from orchestrator.planning.llm.troubles import trouble_with
+from orchestrator.planning.llm.provider_troubles import trouble_with
 from orchestrator.planning.metering import count
 
 DEFAULT_TIMEOUT_S = 90.0
