@@ -8,7 +8,7 @@ from typing import Final
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import DecisionInvalid, ModelRefused, ModelUnavailable
+from orchestrator.core.errors import ModelRefused, ModelUnavailable, OrchestratorError
 from orchestrator.messages import names
 from orchestrator.messages.model_trouble import ModelTrouble
 from orchestrator.messages.step import PlanStepOutput
@@ -48,7 +48,7 @@ def _asked_wait(seconds: float | None) -> timedelta | None:
     return timedelta(seconds=min(seconds, _YEAR_S))
 
 
-def spent_on(error: DecisionInvalid, usage: Usage | None) -> PlanStepOutput:
+def spent_on(error: OrchestratorError, usage: Usage | None) -> PlanStepOutput:
     """A step that decided nothing, for no answer could be carried out.
 
     A workflow of an earlier release reads it as the end of its leg, as it read the error.

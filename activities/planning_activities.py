@@ -19,7 +19,7 @@ from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.adapters.telemetry import Telemetry, count_selection, default_telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import DecisionInvalid, OutsideWall, PlanInvalid
+from orchestrator.core.errors import DecisionInvalid, OutsideWall, PlanInvalid, ToolNotFound
 from orchestrator.core.limits import left_of_limits
 from orchestrator.core.model_errors import usage_in
 from orchestrator.core.wall import Wall
@@ -181,7 +181,7 @@ class PlanningActivities:
                 except OutsideWall as error:
                     self._guard.count("decision")
                     return _refused(planned, str(error))
-                except DecisionInvalid as error:
+                except (DecisionInvalid, ToolNotFound) as error:
                     return spent_on(error, planned.usage)
                 if (deed := deed_of_a_look(decision, step.context, catalog)) is not None:
                     return _refused(planned, deed)

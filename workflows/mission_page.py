@@ -163,7 +163,8 @@ def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
 def _model_lines(asks: str, leg_id: str, wait: LegWait) -> list[str]:
     """A leg that waits for its model: it goes on by itself when that is back."""
     told = f"**{md.text(leg_id)}** {md.text(wait.title)} ({md.link('all of it', asks)})"
-    return [told, "", *(f"- {md.command(line)}" for line in wait.commands), ""]
+    facts = [f"- {md.text(line)}" for line in wait.takes]
+    return [told, *facts, *(f"- {md.command(line)}" for line in wait.commands), ""]
 
 
 def _leg_line(page: MissionPage, leg: LegResult) -> str:

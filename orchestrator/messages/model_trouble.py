@@ -45,9 +45,11 @@ class ModelPause(Record):
         """All of it in a sentence: `waits for the model provider: 401, ...; retried at 14:05`."""
         helps = f"; {self.remedy}" if self.remedy else ""
         named = f"{self.model}: " if self.model else ""
-        return f"waits for the model provider: {named}{self.reason}{helps}; {self._when()}"
+        return f"waits for the model provider: {named}{self.reason}{helps}; {self.when}"
 
-    def _when(self) -> str:
+    @property
+    def when(self) -> str:
+        """When it is asked again, and when it is given up."""
         ends = f"given up at {_moment(self.deadline)}"
         if self.retried_at is None:
             return f"not retried by itself before it is {ends}"

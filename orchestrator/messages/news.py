@@ -114,8 +114,9 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
         return LegWait(
             waits_for=WaitKind.MODEL,
             id=pause.pause_id,
-            title=pause.told[:_LONGEST],
+            title=f"waits for the model provider: {pause.reason}"[:_LONGEST],
             expires_at=pause.deadline,
+            takes=tuple(told[:_LONGEST] for told in (pause.remedy, pause.when) if told),
         )
     if waiting.question is not None:
         question = waiting.question

@@ -192,10 +192,9 @@ def check_decision(
     catalog: Catalog,
     walls: Walls = NO_PROFILES,
 ) -> None:
-    """Refuse a decision that cannot be carried out; a decision that is refused ends the leg.
+    """Refuse a decision that cannot be carried out: the planner is told, and the step is spent.
 
-    Only a call of a tool outside the agent's wall does not end it: the planner is told, and decides
-    again. With `walls`, it is held to the worker's profile of that agent as well.
+    With `walls`, it is held to the worker's profile of that agent as well.
 
     The values of a call's arguments are not looked at here: a call that breaks the contract of its
     tool is not sent, and the planner sees why in an observation with the outcome `invalid`.
@@ -203,7 +202,8 @@ def check_decision(
     Raises:
         ToolNotFound: the catalog has no such tool.
         OutsideWall: a call of a tool that the agent may not touch, shown to it or not.
-        DecisionInvalid: it is no decision; a call of a tool that was neither selected nor
+        PlanInvalid: it is no decision at all.
+        DecisionInvalid: a call of a tool that was neither selected nor
             discovered nor is a core tool that the agent's prompts list, or with an input that the
             tool does not have, or beside other calls though it does more than read, or with a
             personal input that is not given as its handle; a question that names no field, only
@@ -227,7 +227,8 @@ def check_decision(
         case GiveUp(reason=reason):
             _check_text("giving up needs a reason", reason)
         case _:
-            raise DecisionInvalid(
+            # A program at fault, not a model: it would give the same the next time.
+            raise PlanInvalid(
                 f"the planner gives a {type(decision).__name__}, which is no decision"
             )
 

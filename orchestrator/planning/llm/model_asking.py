@@ -15,7 +15,7 @@ from pydantic_ai.settings import ModelSettings
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, ModelUnavailable
 from orchestrator.core.model_errors import AnswerUnusable
-from orchestrator.planning.llm.provider_troubles import trouble_with
+from orchestrator.planning.llm.provider_troubles import UNREAD, trouble_with
 from orchestrator.planning.metering import count
 
 DEFAULT_TIMEOUT_S = 90.0
@@ -57,7 +57,7 @@ async def ask(
         settings: as `request_settings` makes them.
 
     Raises:
-        AnswerUnusable: there is an answer, and it cannot be read as one.
+        AnswerUnusable: the provider held the answer back, or it was cut at a limit.
         ModelUnavailable: the model did not answer; a later attempt may meet it.
         ModelRefused: the provider does not serve the request.
     """
@@ -69,17 +69,16 @@ async def ask(
             model_request_parameters=parameters,
             instrument=False,
         )
-    except exceptions.UnexpectedModelBehavior as error:
+    except (exceptions.ContentFilterError, exceptions.OutputTokenLimitExceeded) as error:
         count(answered := Usage(requests=1))
-        unread = f"the answer cannot be read ({type(error).__name__})"
+        unread = f"the answer was held back or cut ({type(error).__name__})"
         raise AnswerUnusable(unread, answered) from error
     except exceptions.ModelAPIError as error:
         raise trouble_with(name, error) from error
     except exceptions.UserError as error:
         raise ModelRefused(name, " ".join(str(error).split())) from error
     except Exception as error:  # whatever the provider's own library stumbles over
-        reason = f"its answer could not be read ({type(error).__name__})"
-        raise ModelUnavailable(name, reason) from error
+        raise ModelUnavailable(name, f"{UNREAD} ({type(error).__name__})") from error
     usage = usage_of(answer)
     count(usage)
     return answer, usage

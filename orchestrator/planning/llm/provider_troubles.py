@@ -35,6 +35,8 @@ _IN_WORDS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (exceptions.ModelServerError, "it failed"),
     (exceptions.ModelConnectionError, "it cannot be reached"),
 )
+UNREAD: Final = "its answer could not be read"
+_TIMEOUTS: Final = (exceptions.ModelRequestTimeout, exceptions.ModelTimeoutError)
 _MODEL_SET_BY: Final = "`model` of the agent or ORCHESTRATOR_PLANNER_MODEL"
 
 
@@ -47,7 +49,14 @@ def trouble_with(model: str, error: exceptions.ModelAPIError) -> ModelUnavailabl
 def _passes(error: exceptions.ModelAPIError) -> bool:
     if isinstance(error, exceptions.ModelHTTPError) and error.provider_retry_hint is not None:
         return error.provider_retry_hint
+    if _is_unread(error):
+        return True
     return isinstance(error, _PASSING) or _status(error) in _PASSING_STATUS
+
+
+def _is_unread(error: exceptions.ModelAPIError) -> bool:
+    """Whether there was an answer that is none: a gateway's page, for instance."""
+    return _status(error) is None and not any(isinstance(error, kind) for kind, _ in _IN_WORDS)
 
 
 def _status(error: exceptions.ModelAPIError) -> int | None:
@@ -56,7 +65,8 @@ def _status(error: exceptions.ModelAPIError) -> int | None:
 
 def _reason(error: exceptions.ModelAPIError) -> str:
     """`429, too many requests at a time (rate_limit_exceeded)`."""
-    words = next((told for kind, told in _IN_WORDS if isinstance(error, kind)), "it failed")
+    unread = UNREAD if _is_unread(error) else "it failed"
+    words = next((told for kind, told in _IN_WORDS if isinstance(error, kind)), unread)
     if isinstance(error, exceptions.ModelConnectionError) and error.phase == "read":
         words = "its answer broke off or did not come in time"
     status = _status(error)
@@ -82,6 +92,8 @@ def _remedy(model: str, error: exceptions.ModelAPIError) -> str:
         return f"lower context_tokens of the agent, or name another model in {_MODEL_SET_BY}"
     if isinstance(error, exceptions.ModelRequestRejectedError):
         return f"name another model in {_MODEL_SET_BY}"
-    if isinstance(error, exceptions.ModelConnectionError) and urls:
-        return f"check {urls} and the network of the worker"
+    if isinstance(error, _TIMEOUTS):
+        return "ORCHESTRATOR_PLANNER_TIMEOUT_S gives it longer"
+    if isinstance(error, exceptions.ModelConnectionError):
+        return f"check {f'{urls} and ' if urls else ''}the network of the worker"
     return ""
