@@ -67,6 +67,7 @@ def all_activities(
         planning.select_tools,
         planning.plan_step,
         kept.read_kept,
+        planning.check_model,
         planning.discover_tools,
         plans.preview_plan,
         plans.review_plan,

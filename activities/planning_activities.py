@@ -12,18 +12,21 @@ from activities.authority import Authority
 from activities.boundary import translated_errors
 from activities.kept_messages import KeptMessages, NothingKept
 from activities.metering import metered
+from activities.model_troubles import spent_on, translated_troubles
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.adapters.telemetry import Telemetry, count_selection, default_telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import OutsideWall, PlanInvalid
+from orchestrator.core.errors import DecisionInvalid, OutsideWall, PlanInvalid, ToolNotFound
 from orchestrator.core.limits import left_of_limits
+from orchestrator.core.model_errors import usage_in
 from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.kept import KeptMessage
+from orchestrator.messages.model_trouble import ModelCheck
 from orchestrator.messages.plan_preview import BegunPlan
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.accounting.account import with_account
@@ -42,6 +45,7 @@ from orchestrator.planning.models import (
 from orchestrator.planning.orders import with_orders
 from orchestrator.planning.planner import (
     MeteredPlanner,
+    ModelChooser,
     PlannedStep,
     Planner,
     as_planned,
@@ -155,14 +159,17 @@ class PlanningActivities:
     async def plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:
         """What to do next, checked against what the planner was shown."""
         async with metered() as meter:
-            with translated_errors():
+            with translated_errors(), translated_troubles():
                 step = await self._kept.step(wanted)
                 catalog = self._catalogs.get(step.context.catalog_digest)
                 walls = self._guard.walls
                 step = _shown(step, catalog, walls.around(step.context.agent.wall))
                 if is_asked_at_once(step.context):
                     return _standing(Finish(summary=""), step.context, catalog, None)
-                planned = as_planned(await self._decide(step, catalog))
+                try:
+                    planned = as_planned(await self._decide(step, catalog))
+                except DecisionInvalid as error:
+                    return spent_on(error, _taken(meter, usage_in(error)))
                 planned = inside_wall(planned, lambda call: _outside(call, step, catalog, walls))
                 for _ in filter(lambda one: one.is_refused, planned.dropped):
                     self._guard.count("decision")
@@ -174,6 +181,8 @@ class PlanningActivities:
                 except OutsideWall as error:
                     self._guard.count("decision")
                     return _refused(planned, str(error))
+                except (DecisionInvalid, ToolNotFound) as error:
+                    return spent_on(error, planned.usage)
                 if (deed := deed_of_a_look(decision, step.context, catalog)) is not None:
                     return _refused(planned, deed)
                 self._note_called(decision, step.context)
@@ -220,6 +229,16 @@ class PlanningActivities:
         except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
             return fail_open(catalog, f"{type(error).__name__} while indexing the catalog", walls)
         return router.route(context.leg_goal, route_context(context, *walls), now=context.now)
+
+    @activity.defn(name=names.CHECK_MODEL)
+    async def check_model(self, wanted: ModelCheck) -> ModelCheck:
+        """Whether a model can be asked from this worker, as far as that is known beforehand."""
+        if not isinstance(self._planner, ModelChooser):
+            told = "the planner of this worker takes no model by its name"
+            return wanted.model_copy(update={"problem": told})
+        with translated_errors():
+            problem = self._planner.model_problem(wanted.model)
+        return wanted.model_copy(update={"problem": problem})
 
     @activity.defn(name=names.DISCOVER_TOOLS)
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:

@@ -64,6 +64,8 @@ class Settings(BaseSettings):
                                                   (by rules) or llm (a model is needed) of ours
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    for agents that name none; its key as its
                                                   provider reads it; unset, no model plans
+        ORCHESTRATOR_PLANNER_TIMEOUT_S=90         for one request to a model; _TEMPERATURE and
+                                                  _MAX_TOKENS: as its provider has them
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
         ORCHESTRATOR_EMBEDDER=local:all-MiniLM-L6-v2   the router's vectors, in place of the
                                                   built-in ones; or https://HOST/v1#MODEL, or as
@@ -94,6 +96,11 @@ class Settings(BaseSettings):
     approval_keys: str | None = None
     planner: str | None = None
     planner_model: str | None = None
+    planner_timeout_s: float = Field(default=90.0, gt=0, le=280)
+    """How long one request to a model may take, all in all; a step asks at most twice."""
+    planner_temperature: float | None = Field(default=None, ge=0)
+    planner_max_tokens: int | None = Field(default=None, ge=1)
+    """Of one answer of a model; both are the provider's own unless they are set."""
     allowed_private_hosts: _Hosts = ()
     only_hosts: _Hosts = ()
     """Hosts, with or without a port, that tools are called at; none: at all that are declared."""

@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.begin import BeginInput
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission_policy import CatalogPin
+    from orchestrator.messages.model_trouble import ModelCheck
     from orchestrator.messages.plan_preview import (
         BegunPlan,
         PlanInput,
@@ -87,6 +88,16 @@ _PLANNER: Final[_Limits] = {
     "retry_policy": _RETRY,
 }
 """For planners: a model may take its time."""
+_THINKING: Final[_Limits] = {
+    "start_to_close_timeout": timedelta(minutes=10),
+    "heartbeat_timeout": _HEARTBEAT,
+    "retry_policy": RetryPolicy(
+        initial_interval=timedelta(milliseconds=500),
+        maximum_interval=timedelta(seconds=10),
+        maximum_attempts=4,
+    ),
+}
+"""For a step: a few attempts, then the leg waits where it can be seen."""
 _SERVER_TIMEOUT = timedelta(seconds=30)
 """For questions to the Temporal server."""
 
@@ -165,8 +176,26 @@ async def plan_step(
             forwarded=len(selection.tools),
             size=selection.catalog_size,
         ),
-        **_PLANNER,
+        **_THINKING,
     )
+
+
+async def check_model(model: str) -> str:
+    """Why a model cannot be asked where the leg runs; empty when it can be."""
+    summary = ui.summary(ui.CHECK_MODEL, model=model)
+    try:
+        checked = await _run(
+            names.CHECK_MODEL,
+            ModelCheck(model=model),
+            gives=ModelCheck,
+            summary=summary,
+            start_to_close_timeout=timedelta(seconds=15),
+            schedule_to_close_timeout=timedelta(seconds=60),
+            retry_policy=RetryPolicy(maximum_attempts=2),
+        )
+    except ActivityError as error:
+        return f"no worker could look it up: {first_words(error)}"
+    return checked.problem
 
 
 async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:

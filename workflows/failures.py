@@ -3,18 +3,20 @@
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Usage
     from orchestrator.core.errors import OrchestratorError
     from orchestrator.messages import names
+    from orchestrator.messages.model_trouble import ModelTrouble
     from orchestrator.messages.usage_so_far import UsageSoFar
     from orchestrator.saga.outcome import CompensationFailure
 
 LOST = (Exception, asyncio.CancelledError)
 """All that can end the work of a workflow, a cancel request included. Not BaseException, for
 GeneratorExit only says that a worker evicts the workflow: nothing may be rolled back for that."""
+_LONGEST = 300
 
 
 class LegLost(Exception):
@@ -39,6 +41,24 @@ def usage_of(error: ActivityError) -> Usage | None:
     """What models took in an activity that failed; None: as far as is known, nothing."""
     cause = error.cause
     return UsageSoFar.found_in(cause.details) if isinstance(cause, ApplicationError) else None
+
+
+def trouble_of(error: ActivityError) -> ModelTrouble | None:
+    """What kept a planner from deciding, if it may pass or be mended; None where the leg ends.
+
+    A worker that dies over and over, and an exception that nobody foresaw, are trouble as well:
+    what the mission has done is not undone for them.
+    """
+    cause = error.cause
+    if isinstance(cause, TimeoutError):
+        return ModelTrouble(reason=f"the planner did not answer in time ({cause.message})")
+    if not isinstance(cause, ApplicationError):
+        return None
+    if cause.type == names.MODEL_TROUBLE:
+        return ModelTrouble.model_validate(cause.details[0])
+    if cause.non_retryable:
+        return None
+    return ModelTrouble(reason=f"the planner failed: {cause.message[:_LONGEST]}")
 
 
 def compensation_failure(error: ActivityError) -> CompensationFailure:

@@ -4,7 +4,9 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.markdown import as_markdown
+    from orchestrator.core import command_lines
     from orchestrator.messages.leg import LegInput, LegWaiting, Question
+    from orchestrator.messages.model_trouble import ModelChange
     from orchestrator.messages.news import wait_of
     from orchestrator.messages.step import StepRecord
     from workflows import markdown_page as md
@@ -31,6 +33,10 @@ def leg_page(leg: LegInput, waiting: LegWaiting) -> str:
         lines += ["", "waits for a decision:", "", as_markdown(waiting.card)]
     if waiting.question is not None:
         lines += _question(waiting.question, waiting)
+    if waiting.pause is not None:
+        lines += ["", md.text(waiting.pause.told)]
+        lines += [f"- {md.command(c)}" for c in command_lines.resume_leg(waiting.pause.pause_id)]
+    lines += md.section("Models", [_change_line(one) for one in state.model.changes])
     before = [f"- {state.steps_before} before these"] if state.steps_before else []
     lines += md.section("Steps", [*before, *(_step_line(step) for step in state.steps)])
     lines += md.section("Ledger", [md.obligation_line(o) for o in state.ledger.obligations])
@@ -55,6 +61,12 @@ def _particulars(question: Question) -> list[str]:
         lines.append(f"- {md.text(field.told(question.today))}")
         lines += [f"- {md.text(choice)}" for choice in field.listed()]
     return [*lines, "", *([md.text(question.otherwise)] if question.otherwise else [])]
+
+
+def _change_line(change: ModelChange) -> str:
+    by = f", decided by {md.text(change.by)}" if change.by else ""
+    named = md.text(change.model or "the worker's default")
+    return f"- {md.moment(change.at)} on with **{named}**{by}: {md.text(change.why)}"
 
 
 def _step_line(step: StepRecord) -> str:

@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.pii import as_written
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, LegResult
-    from orchestrator.planning.models import Fact, StepContext
+    from orchestrator.planning.models import AgentProfile, Fact, StepContext
     from orchestrator.saga.judged import is_about, says
     from orchestrator.saga.served import LookedUp
 
@@ -29,7 +29,7 @@ def step_context(leg: LegInput) -> StepContext:
         step=state.step,
         mission_goal=leg.mission_goal,
         leg_goal=leg.leg.goal,
-        agent=leg.leg.agent.within(leg.limits),
+        agent=_asked_agent(leg),
         inputs=as_written({**leg.inputs, **state.answers}),
         facts=leg.facts,
         observations=state.observations,
@@ -51,6 +51,12 @@ def allowance_of(leg: LegInput) -> Allowance | None:
     if (share := leg.state.share.allowance) is not None:
         left = left.beside(share.after(leg.state.share.since, leg.state.used))
     return left.of_models() if left.of_models().left else None
+
+
+def _asked_agent(leg: LegInput) -> AgentProfile:
+    """The leg's agent, with the model that it goes on with."""
+    agent, name = leg.leg.agent.within(leg.limits), leg.state.model.name
+    return agent if name is None else agent.model_copy(update={"model": name or None})
 
 
 def leg_result(leg: LegInput) -> LegResult:
@@ -80,6 +86,7 @@ def leg_result(leg: LegInput) -> LegResult:
         looked_up=(*state.looked_up, *_looked_up(leg)),
         discovered=state.discovered,
         decided=state.decided,
+        model_changes=state.model.changes,
     )
 
 

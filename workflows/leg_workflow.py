@@ -24,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
         SpendingHold,
     )
     from orchestrator.messages.leg_limits import ShareOutput
+    from orchestrator.messages.model_trouble import ModelPause, ResumeInput
     from orchestrator.messages.step import PlanStepOutput
     from orchestrator.planning.models import (
         FINISH,
@@ -48,9 +49,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows.leg_limits import LegLimits, LimitSpent, in_time
     from workflows.leg_view import leg_result, step_context
     from workflows.lineage import check_leg
+    from workflows.model_pause import ModelPauses
     from workflows.progress import Progress
     from workflows.questions import Questions
     from workflows.reservations import Reservations
+    from workflows.thinking import Thinking
 
 
 @workflow.defn(name=names.LEG_WORKFLOW)
@@ -65,6 +68,8 @@ class LegWorkflow:
         self._questions = Questions(self._progress)
         self._reservations = Reservations(self._progress)
         self._limits = LegLimits(self._progress)
+        self._pauses = ModelPauses(self._progress)
+        self._thinking = Thinking(self._progress, self._pauses, self._questions, self._planned)
         self._caller = Caller(
             self._progress, self._limits, self._reservations, self._approvals, self._questions
         )
@@ -128,7 +133,10 @@ class LegWorkflow:
         context = step_context(self._progress.leg)
         selection = await calls.select_tools(context, self._progress)
         self._progress.forward(selection)
-        planned = await self._planned(context, selection)
+        planned = await self._thinking.next_step(selection)
+        if planned.unusable is not None:
+            await self._thinking.spend(planned.unusable)
+            return
         if planned.decided:
             await self._settle(planned)
             return
@@ -230,6 +238,16 @@ class LegWorkflow:
         """Refuse what does not answer the open question, before it enters history."""
         self._questions.check(answer)
 
+    @workflow.update(name=names.RESUME_UPDATE)
+    async def resume(self, wanted: ResumeInput) -> ModelPause:
+        """Take a person's word on the pause: retry now, another model, or give up."""
+        return await self._pauses.take(wanted)
+
+    @resume.validator
+    def check_resume(self, wanted: ResumeInput) -> None:
+        """Refuse a word on a pause that the leg is not in, before it enters history."""
+        self._pauses.check(wanted)
+
     @workflow.signal(name=names.RESERVED_SIGNAL)
     def budget_reserved(self, answer: ReserveOutput) -> None:
         """The mission's answer to a reservation."""
@@ -255,9 +273,13 @@ class LegWorkflow:
     @workflow.query(name=names.RESULT_QUERY)
     def result(self) -> LegResult:
         """The leg as it stands; after its end, as it ended."""
-        return leg_result(self._progress.leg)
+        return leg_result(self._progress.leg).model_copy(update={"pause": self._pauses.pause})
 
     @workflow.query(name=names.WAITING_QUERY)
     def waiting(self) -> LegWaiting:
-        """What the leg waits for a person to do."""
-        return LegWaiting(card=self._approvals.gate.card, question=self._questions.question)
+        """What the leg waits for: a person, or the provider of its model."""
+        return LegWaiting(
+            card=self._approvals.gate.card,
+            question=self._questions.question,
+            pause=self._pauses.pause,
+        )

@@ -133,12 +133,16 @@ def _about_plan(own: LegWaiting) -> list[str]:
 
 def _waits(page: MissionPage) -> list[str]:
     lines = [line for leg_id, wait in page.waits for line in _wait_lines(page, leg_id, wait)]
-    return ["", "### Waits for a person", "", *lines] if lines else []
+    kinds = {wait.waits_for for _, wait in page.waits}
+    whom = "its model" if kinds == {WaitKind.MODEL} else "a person"
+    return ["", f"### Waits for {whom}", "", *lines] if lines else []
 
 
 def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
     mission_id = page.result.mission_id
     asks = names.leg_workflow_id(mission_id, leg_id) if leg_id else mission_id
+    if wait.waits_for is WaitKind.MODEL:
+        return _model_lines(asks, leg_id, wait)
     is_card = wait.waits_for is WaitKind.CONFIRMATION
     facts = [
         *([str(wait.price)] if wait.price is not None else []),
@@ -154,6 +158,13 @@ def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
         *(md.command(line) for line in wait.commands),
         "",
     ]
+
+
+def _model_lines(asks: str, leg_id: str, wait: LegWait) -> list[str]:
+    """A leg that waits for its model: it goes on by itself when that is back."""
+    told = f"**{md.text(leg_id)}** {md.text(wait.title)} ({md.link('all of it', asks)})"
+    facts = [f"- {md.text(line)}" for line in wait.takes]
+    return [told, *facts, *(f"- {md.command(line)}" for line in wait.commands), ""]
 
 
 def _leg_line(page: MissionPage, leg: LegResult) -> str:

@@ -14,6 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
     from orchestrator.messages.leg_limits import LegShare
+    from orchestrator.messages.model_trouble import ModelChange, ModelState
     from orchestrator.messages.step import StepRecord
     from orchestrator.planning.models import AnswerTable, CallTool, Decided, Doubt, Observation
     from orchestrator.routing.selection import Selection
@@ -25,6 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.leg_view import facts_of
 
 
+_MOST_CHANGES = 20
 _MOST_ASKED = 50
 """Of what people were asked in a leg: it travels with each of its runs."""
 _MOST_STEPS: Final = 100
@@ -192,6 +194,42 @@ class Progress:
         """Count what a model was asked and answered, for the leg and for the step it planned."""
         self._update(usage=self.state.usage.plus(usage))
         self._usage = usage
+
+    def spend_on_answers(self) -> None:
+        """Count a step whose answers were of no use to the model that gave them."""
+        model = self.state.model
+        self._update(model=model.model_copy(update={"bad_answers": model.bad_answers + 1}))
+
+    def ask_about_model(self) -> int:
+        """Count one more question about what follows useless answers; which one it is."""
+        number = self.state.model.questions + 1
+        self._update(model=self.state.model.model_copy(update={"questions": number}))
+        return number
+
+    def renew_model(self) -> None:
+        """Let the models of the leg be asked as if none had given a useless answer."""
+        renewed = {"bad_answers": 0, "passed_over": ()}
+        self._update(model=self.state.model.model_copy(update=renewed))
+
+    def change_model(self, name: str, *, why: str, by: str = "", passing_over: str = "") -> None:
+        """Go on with another model, and keep why.
+
+        Args:
+            name: of the model; empty for the worker's default.
+            why: what is wrong with the one before.
+            by: who decided; empty for the list of the agent's profile.
+            passing_over: the model that is not asked again of itself, if one is not.
+        """
+        before = self.state.model
+        change = ModelChange(model=name, why=why, by=by, at=workflow.now())
+        over = (*before.passed_over, passing_over) if passing_over else before.passed_over
+        changed = ModelState(
+            name=name,
+            passed_over=() if by else over,
+            questions=before.questions,
+            changes=(*before.changes, change)[-_MOST_CHANGES:],
+        )
+        self._update(model=changed)
 
     def remember(self, decision: DecisionRecord) -> None:
         """Keep what was decided about a call."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from orchestrator.cli import answering, render_missions, render_plans, render_waiting
+from orchestrator.cli import answering, render_missions, render_plans, render_waiting, resuming
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
-from orchestrator.cli.drawing import line
+from orchestrator.cli.drawing import line, lines
 from orchestrator.cli.mission_requests import mission_request, with_plan_first
 from orchestrator.cli.options import Model
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
@@ -198,6 +198,8 @@ async def _follow(mission: "MissionHandle") -> MissionResult:
             )
         for question in waiting.questions:
             _tell_once(told, render_missions.asked(question))
+        for pause in waiting.pauses:
+            _tell_once(told, lines(*render_waiting.paused(pause)))
         for leg in waiting.unasked:
             _tell_once(told, line(f"{leg.leg} could not be asked: {leg.why}"))
     return await mission.result() if result.finished_at is None else result
@@ -277,6 +279,7 @@ def watch(mission_id: MissionId, as_json: AsJson = False) -> None:
 
 
 app.command()(answering.answer)
+app.command()(resuming.resume)
 
 
 @app.command()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.client.overview import MissionSummary
     from orchestrator.messages.leg import Question
     from orchestrator.messages.mission import MissionResult
+    from orchestrator.messages.model_trouble import ModelChange
     from orchestrator.messages.receipts import Receipt
     from orchestrator.messages.rollback import RollbackReport, SweepReport
     from orchestrator.planning.models import AnswerTable
@@ -136,6 +137,9 @@ def mission(console: Console, result: MissionResult) -> None:
     for leg in result.legs:
         if leg.held_up:
             console.print(line((f"{leg.leg_id} waits: {leg.held_up}", "yellow")), soft_wrap=True)
+    for leg in result.legs:
+        for change in leg.model_changes:
+            console.print(_changed(leg.leg_id, change), soft_wrap=True)
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
         render_parked.resolutions(console, result.ledger.obligations)
@@ -156,6 +160,14 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(_told(parts))
     console.print()
     console.print(f"spend: {result.spend}")
+
+
+def _changed(leg_id: str, change: ModelChange) -> Text:
+    """That a leg went on with another model, and why."""
+    by = f", decided by {change.by}" if change.by else ""
+    named = change.model or "the worker's default model"
+    at = f"{change.at:%Y-%m-%d %H:%M:%S}"
+    return line(f"{leg_id} went on with {named} at {at}{by}: {change.why}")
 
 
 def _found(console: Console, table: AnswerTable) -> None:

@@ -11,10 +11,12 @@ from rich.text import Text
 from orchestrator.cli.drawing import line
 from orchestrator.cli.render_cards import times_asked
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core import command_lines
 from orchestrator.messages.open_waits import commands_for
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.messages.leg import Question
+    from orchestrator.messages.model_trouble import ModelPause
     from orchestrator.messages.open_waits import UnaskedLeg, Waiting
 
 
@@ -26,18 +28,33 @@ def waiting(console: Console, found: Waiting) -> None:
     for one in found.in_order():
         for text in (_head(one), *_told(one)):
             console.print(text, soft_wrap=True)
+    for pause in found.pauses:
+        for text in paused(pause):
+            console.print(text, soft_wrap=True)
     for leg in found.unasked:
         console.print(_unasked(leg))
-    if not (found.cards or found.questions or found.unasked):
+    if not _waits(found):
         console.print("nothing waits for a decision or an answer")
 
 
 def part(console: Console, found: Waiting) -> None:
     """What one mission waits for, below the rest of it; nothing where it waits for nobody."""
-    if found.cards or found.questions or found.unasked:
+    if _waits(found):
+        of_people = found.cards or found.questions or found.unasked
         console.print()
-        console.print(line(("waits for a person", "bold")))
+        console.print(line(("waits for a person" if of_people else "waits", "bold")))
         waiting(console, found)
+
+
+def paused(pause: ModelPause) -> Iterator[Text]:
+    """A leg that waits for its model, with what to type to hasten, turn or end that."""
+    yield line(f"{pause.mission_id}.{pause.leg_id}  ", (pause.told, "yellow"))
+    for command in command_lines.resume_leg(pause.pause_id):
+        yield line("  ", command)
+
+
+def _waits(found: Waiting) -> bool:
+    return bool(found.cards or found.questions or found.pauses or found.unasked)
 
 
 def _head(asked: ConfirmationCard | Question) -> Text:

@@ -12,7 +12,7 @@ from orchestrator.client.known_mission import stuck_in
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.snapshot import standing, take_snapshot
 from orchestrator.client.typed_answers import Understood
-from orchestrator.client.waiting_legs import waiting_in, warn_of_unasked
+from orchestrator.client.waiting_legs import leg_of, waiting_in, warn_of_unasked
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
@@ -27,6 +27,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionResult
+from orchestrator.messages.model_trouble import ModelPause, ResumeInput, resume_action
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import RollbackReport
 
@@ -80,6 +81,10 @@ class MissionHandle:
     async def questions(self) -> list[Question]:
         """The questions of this mission that wait for an answer."""
         return list((await self._waiting()).questions)
+
+    async def pauses(self) -> list[ModelPause]:
+        """The legs of this mission that wait for the provider of their model."""
+        return list((await self._waiting()).pauses)
 
     async def waiting(self) -> Waiting:
         """Its cards and questions, and those of its legs that could not be asked.
@@ -154,6 +159,45 @@ class MissionHandle:
         """
         return await send_answer(
             self._connection, question_id, values or {}, answered_by=answered_by
+        )
+
+    async def resume(
+        self,
+        pause_id: str | None = None,
+        *,
+        model: str | None = None,
+        give_up: bool = False,
+        by: str = "",
+    ) -> list[ModelPause]:
+        """Ask the model of a leg that waits for it again now, or another one, or give up.
+
+        Args:
+            pause_id: of one leg; None: all legs of this mission that wait for their model.
+            model: `provider:model` to go on with.
+            give_up: fail the leg, so that the mission is rolled back.
+            by: who decides, for the record.
+
+        Returns:
+            The pauses as they stood.
+
+        Raises:
+            PauseUnknown: no leg waits for its model, or not under that id.
+            ModelUnusable: the model cannot be asked where the leg runs; it goes on waiting.
+        """
+        ids = [pause_id] if pause_id else [one.pause_id for one in await self.pauses()]
+        if not ids:
+            raise errors.PauseUnknown(self.mission_id, "none of its legs waits for its model")
+        action = resume_action(model, give_up=give_up)
+        wanted = [ResumeInput(pause_id=i, action=action, model=model or "", by=by) for i in ids]
+        return [await self._resume(one) for one in wanted]
+
+    async def _resume(self, wanted: ResumeInput) -> ModelPause:
+        return await self._connection.update(
+            leg_of(wanted.pause_id),
+            names.RESUME_UPDATE,
+            wanted,
+            ModelPause,
+            about=wanted.pause_id,
         )
 
     async def cancel(self) -> None:

@@ -29,16 +29,17 @@ LEFT: Final = frozenset({names.LEFT_TO_ROLLBACK, MissionStatus.PARKED.value})
 """What a mission that is over shows while its rollback goes on: it cannot change any more."""
 STOPPED: Final = frozenset({WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.TIMED_OUT})
 _RUNNING: Final = WorkflowExecutionStatus.RUNNING
-_OF_PEOPLE: Final[Mapping[Literal["confirmation", "answer"], tuple[LegStatus, str]]] = {
+_OF_LEGS: Final[Mapping[Literal["confirmation", "answer", "model"], tuple[LegStatus, str]]] = {
     "confirmation": (LegStatus.AWAITING_CONFIRMATION, "card"),
     "answer": (LegStatus.AWAITING_ANSWER, "question"),
+    "model": (LegStatus.AWAITING_MODEL, "model"),
 }
 
 
 class Wait(Record):
     """What a mission waits for."""
 
-    kind: Literal["confirmation", "answer", "operator", "worker"]
+    kind: Literal["confirmation", "answer", "model", "operator", "worker"]
     what: str
     command: str = ""
 
@@ -112,7 +113,7 @@ def waits_for(mission: WorkflowExecution, family: Family) -> Iterator[Wait]:
     # A mission that asks about its plan shows it by the words of its legs.
     asking = [mission] if mission.status is _RUNNING else []
     statuses = [_shown(one) for one in (*legs, *asking)]
-    for kind, (status, asked) in _OF_PEOPLE.items():
+    for kind, (status, asked) in _OF_LEGS.items():
         count = statuses.count(status)
         if count:
             what = f"{count} {asked}{'s' if count > 1 else ''}"

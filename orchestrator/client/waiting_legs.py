@@ -15,6 +15,11 @@ from orchestrator.messages.leg import LegStatus, LegWaiting
 from orchestrator.messages.open_waits import UnaskedLeg, Waiting, urgency
 
 _LOG = logging.getLogger(__name__)
+_WAITING = (
+    LegStatus.AWAITING_CONFIRMATION,
+    LegStatus.AWAITING_ANSWER,
+    LegStatus.AWAITING_MODEL,
+)
 
 
 async def waiting_of(connection: Connection, leg_workflow: str) -> LegWaiting | None:
@@ -29,7 +34,7 @@ async def all_waiting(connection: Connection) -> Waiting:
 
     A mission waits under the same words as a leg, when its plan is to be asked about.
     """
-    wanted = f"'{LegStatus.AWAITING_CONFIRMATION.value}', '{LegStatus.AWAITING_ANSWER.value}'"
+    wanted = ", ".join(f"'{status.value}'" for status in _WAITING)
     query = (
         f"WorkflowType IN ('{names.LEG_WORKFLOW}', '{names.MISSION_WORKFLOW}') "
         f"AND ExecutionStatus = 'Running' AND {names.STATUS_ATTRIBUTE} IN ({wanted})"
@@ -65,6 +70,7 @@ async def _ask(connection: Connection, legs: Sequence[WorkflowExecution]) -> Wai
     return Waiting(
         cards=tuple(sorted(cards, key=urgency)),
         questions=tuple(sorted(questions, key=urgency)),
+        pauses=tuple(one.pause for one in told if one.pause is not None),
         unasked=tuple(_unasked(asked)),
     )
 
@@ -89,7 +95,7 @@ def warn_of_unasked(waiting: Waiting) -> None:
     """
     for one in waiting.unasked:
         _LOG.warning("%s could not be asked what it waits for: %s", one.leg, one.why)
-    if waiting.unasked and not (waiting.cards or waiting.questions):
+    if waiting.unasked and not (waiting.cards or waiting.questions or waiting.pauses):
         first = waiting.unasked[0]
         raise errors.LegUnasked(first.task_queue, first.leg, first.why)
 

@@ -46,6 +46,12 @@ def answer_question(question_id: str, fields: Iterable[str] = ()) -> str:
     return f"{_line('mission', 'answer', question_id)}{''.join(answers)}"
 
 
+def resume_leg(pause_id: str) -> tuple[str, ...]:
+    """Have a model asked again now, go on with another, or give up; of a mission: all its legs."""
+    line = _line("mission", "resume", pause_id)
+    return (line, f"{line} --model <provider:model>", f"{line} --give-up")
+
+
 def store_personal(field: str) -> str:
     """Put a personal value into the vault."""
     return _line("pii", "set", field)

@@ -117,6 +117,22 @@ class PolicyWidened(UsageError):
     """A mission whose own policy allows what the policy of the worker does not."""
 
 
+class PauseUnknown(UsageError, Worded):
+    """A word on a leg that does not wait for its model, or no longer."""
+
+    template = "{pause_id}: {reason}; see: orchestrator mission list"
+    pause_id: str
+    reason: str
+
+
+class ModelUnusable(UsageError, Worded):
+    """A model that cannot be asked where the leg runs; the leg goes on waiting."""
+
+    template = "the model {model} cannot be used here: {reason}"
+    model: str
+    reason: str
+
+
 class RequesterMissing(UsageError):
     """A mission that does not say who asks for it, where a policy goes by that."""
 
@@ -336,9 +352,14 @@ class PlanRefused(PlanError, Worded):
 class ModelRefused(PlanError, Worded):
     """A model's provider that will not serve the request: credentials, quota, size or content."""
 
-    template = "the model {model} cannot plan this step: {reason}"
     model: str
     reason: str
+    remedy: str = ""
+    retry_after_s: float | None = None
+
+    def __str__(self) -> str:
+        helps = f"; {self.remedy}" if self.remedy else ""
+        return f"the model {self.model} cannot plan this step: {self.reason}{helps}"
 
 
 class ToolError(OrchestratorError):
@@ -578,9 +599,14 @@ class MissionQueued(NoWorker):
 class ModelUnavailable(ServiceUnavailable, Worded):
     """A model that does not answer now; another attempt may reach it."""
 
-    template = "the model {model} does not answer: {reason}"
     model: str
     reason: str
+    remedy: str = ""
+    retry_after_s: float | None = None
+
+    def __str__(self) -> str:
+        helps = f"; {self.remedy}" if self.remedy else ""
+        return f"the model {self.model} does not answer: {self.reason}{helps}"
 
 
 class MissionSilent(ServiceUnavailable, Worded):

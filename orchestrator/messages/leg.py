@@ -14,6 +14,7 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg_limits import LegShare
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+from orchestrator.messages.model_trouble import ModelChange, ModelPause, ModelState
 from orchestrator.messages.names import call_id
 from orchestrator.messages.question_field import QuestionField, question_fields
 from orchestrator.messages.repeats import Repeats
@@ -30,6 +31,8 @@ class LegStatus(StrEnum):
     RUNNING = "running"
     AWAITING_CONFIRMATION = "awaiting_confirmation"
     AWAITING_ANSWER = "awaiting_answer"
+    AWAITING_MODEL = "awaiting_model"
+    """The provider of its model refuses or fails: it is asked again, and nothing is undone."""
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -72,6 +75,7 @@ class LegState(Record):
     doubts_settled: tuple[Doubt, ...] = Field(
         default=(), description="those that a person has decided on: none is asked about twice"
     )
+    model: ModelState = Field(default_factory=ModelState)
     summary: str = ""
     table: AnswerTable | None = None
     error: str | None = None
@@ -204,6 +208,12 @@ class LegResult(Record):
     not_called_for: bool = Field(
         default=False, description="skipped as its condition is not met: nothing of it was wanted"
     )
+    model_changes: tuple[ModelChange, ...] = Field(
+        default=(), description="where it went on with another model than its profile's, and why"
+    )
+    pause: ModelPause | None = Field(
+        default=None, description="while it waits for the provider of its model"
+    )
 
     @property
     def used(self) -> Used:
@@ -261,10 +271,13 @@ class AnswerInput(Record):
 
 
 class LegWaiting(Record):
-    """What a leg waits for a person to do; at most one of the two."""
+    """What a leg waits for; at most one of them."""
 
     card: ConfirmationCard | None = None
     question: Question | None = None
+    pause: ModelPause | None = Field(
+        default=None, description="the provider of its model does not serve it"
+    )
 
 
 class ReserveInput(Record):

@@ -18,6 +18,10 @@ class MissionPolicy(Record):
     confirmation_expiry: timedelta = timedelta(hours=24)
     answer_expiry: timedelta = timedelta(hours=24)
     deadline: timedelta = timedelta(days=7)
+    model_wait: timedelta = Field(
+        default=timedelta(days=1),
+        description="how long a leg waits for the provider of its model, retrying, before it fails",
+    )
     call_timeout: timedelta = Field(
         default=CALL_TIMEOUT, description="hard limit of one attempt of one tool call"
     )

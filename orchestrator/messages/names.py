@@ -27,12 +27,14 @@ PREVIEW_PLAN: Final = "preview_plan"
 REVIEW_PLAN: Final = "review_plan"
 FIND_STRANDED: Final = "find_stranded"
 RECOVER_MISSION: Final = "recover_mission"
+CHECK_MODEL: Final = "check_model"
 
 DECIDE_UPDATE: Final = "decide"
 ANSWER_UPDATE: Final = "answer"
 TAKE_ON_UPDATE: Final = "take_on"
 PLAN_UPDATE: Final = "plan"
 RESOLVE_UPDATE: Final = "resolve"
+RESUME_UPDATE: Final = "resume"
 RESULT_QUERY: Final = "result"
 LEGS_QUERY: Final = "legs"
 LEG_TERMS_QUERY: Final = "leg_terms"
@@ -90,6 +92,7 @@ MISSION_INCOMPLETE: Final = "MissionIncomplete"
 """Its legs have ended, and a part of its goal is not served; what it did stands."""
 LEG_FAILED: Final = "LegFailed"
 PROVIDER_BUSY: Final = "ProviderBusy"
+MODEL_TROUBLE: Final = "ModelTrouble"
 
 
 def leg_workflow_id(mission_id: str, leg_id: str) -> str:
@@ -150,6 +153,16 @@ def doubt_id(call_id: str, asked: int) -> str:
 def condition_question_id(call_id: str, asked: int) -> str:
     """The id of the nth question that a leg asks about what its conditions come to."""
     return confirmation_id(f"{call_id}-condition", asked)
+
+
+def model_pause_id(call_id: str) -> str:
+    """The id of the pause of a leg whose model could not be asked in that step."""
+    return f"{call_id}-model"
+
+
+def model_question_id(call_id: str, asked: int) -> str:
+    """The id of the nth question about a model whose answers are of no use."""
+    return confirmation_id(f"{call_id}-answers", asked)
 
 
 def leg_of_confirmation(confirmation_id: str) -> str:

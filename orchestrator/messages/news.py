@@ -30,6 +30,8 @@ class WaitKind(StrEnum):
     """Somebody who answers a question."""
     OPERATOR = "operator"
     """Somebody who decides on what is parked."""
+    MODEL = "model"
+    """The provider of a model, or somebody who mends what it refuses."""
     PROVIDER = "provider"
     """Providers that take back what was done, or cannot be reached yet."""
 
@@ -64,6 +66,8 @@ class LegWait(Record):
         """What ends the wait, to be typed in this order."""
         if self.waits_for is WaitKind.CONFIRMATION:
             return (command_lines.approve_card(self.id, self.digest),)
+        if self.waits_for is WaitKind.MODEL:
+            return command_lines.resume_leg(self.id)
         stored = (command_lines.store_personal(name) for name in self.personal)
         return (*stored, command_lines.answer_question(self.id, self.fields))
 
@@ -104,6 +108,15 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
             title=card.title[:_LONGEST],
             price=card.price,
             expires_at=card.expires_at,
+        )
+    if waiting.pause is not None:
+        pause = waiting.pause
+        return LegWait(
+            waits_for=WaitKind.MODEL,
+            id=pause.pause_id,
+            title=f"waits for the model provider: {pause.reason}"[:_LONGEST],
+            expires_at=pause.deadline,
+            takes=tuple(told[:_LONGEST] for told in (pause.remedy, pause.when) if told),
         )
     if waiting.question is not None:
         question = waiting.question

@@ -9,6 +9,7 @@ from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core import command_lines
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import Question
+from orchestrator.messages.model_trouble import ModelPause
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -28,6 +29,9 @@ class Waiting(Record):
 
     cards: tuple[ConfirmationCard, ...] = ()
     questions: tuple[Question, ...] = ()
+    pauses: tuple[ModelPause, ...] = Field(
+        default=(), description="legs that wait for the provider of their model"
+    )
     unasked: tuple[UnaskedLeg, ...] = ()
 
     def in_order(self) -> tuple[ConfirmationCard | Question, ...]:
@@ -35,13 +39,22 @@ class Waiting(Record):
         return tuple(sorted((*self.cards, *self.questions), key=urgency))
 
     def entries(self) -> tuple[JsonObject, ...]:
-        """All of it as one list for scripts; `kind` is card, question or unasked."""
+        """All of it as one list for scripts; `kind` is card, question, model or unasked."""
         asked = (
             {**_content(one), "kind": _kind(one), "commands": list(commands_for(one))}
             for one in self.in_order()
         )
+        paused = (
+            {
+                **one.model_dump(mode="json"),
+                "kind": "model",
+                "told": one.told,
+                "commands": list(command_lines.resume_leg(one.pause_id)),
+            }
+            for one in self.pauses
+        )
         unasked = ({**one.model_dump(mode="json"), "kind": "unasked"} for one in self.unasked)
-        return (*asked, *unasked)
+        return (*asked, *paused, *unasked)
 
 
 def commands_for(asked: ConfirmationCard | Question) -> tuple[str, ...]:

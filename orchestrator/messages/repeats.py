@@ -11,7 +11,7 @@ from pydantic import Field
 
 from orchestrator.core.record import Record
 from orchestrator.json_schema.canonical import canonical_text
-from orchestrator.planning.models import Observation
+from orchestrator.planning.models import ANSWER, Observation
 
 _MOST = 300
 """Calls whose last answer is known: it travels with each run of the leg."""
@@ -41,6 +41,8 @@ class Repeats(Record):
             seen: the call, and what came of it.
             most: how often the same may come of the same call before that is told.
         """
+        if seen.tool == ANSWER:  # no call at all, and `max_bad_answers` counts those
+            return self, ""
         call, answer = _digest(_call(seen)), _digest(_answer(seen))
         is_new = self.last.get(call) != answer or _did_something(seen)
         others = {name: known for name, known in self.last.items() if name != call}

@@ -29,6 +29,11 @@ class PlanStepOutput(Record):
         "the leg is not ended yet; the planner is told",
     )
     usage: Usage | None = Field(default=None, description="None: no model was asked")
+    unusable: str | None = Field(
+        default=None,
+        description="why no answer of the planner can be carried out: nothing was decided, and the "
+        "step is spent",
+    )
     decided: tuple[Decided, ...] = Field(
         default=(), description="what the conditions that the leg decides came to, at its end"
     )

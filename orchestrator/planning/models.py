@@ -116,6 +116,12 @@ class AgentProfile(Record):
         description="the same call with the same answer, with nothing new between: it is told so "
         "then, and once more ends the leg",
     )
+    max_bad_answers: int = Field(
+        default=5,
+        ge=1,
+        description="steps of a leg that one model may spend on answers of no use, before another "
+        "is taken or a person is asked",
+    )
     context_tokens: int = Field(
         default=32_000, ge=1_000, description="what the prompt of one step may take"
     )
@@ -271,6 +277,8 @@ MOST_ROWS: Final = 10
 
 FINISH: Final = "finish"
 """What an observation names in the place of a tool when an ending was not taken as it was."""
+ANSWER: Final = "answer"
+"""What it names there when no answer of the planner could be carried out."""
 
 
 class Observation(Record):
@@ -282,7 +290,7 @@ class Observation(Record):
     profile of the agent, or `invalid` by the contract of its tool. A search for tools is
     `discovered`, and its body the names of those that were found. What a planner wanted beside
     what was done is `dropped`. An ending that nothing proves is `refused` once, under the name of
-    FINISH.
+    FINISH; answers of no use are `refused` under that of ANSWER.
     """
 
     step: int

@@ -19,6 +19,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import (
     MeteredPlanner,
+    ModelChooser,
     PlannedStep,
     Planner,
     StepPlanner,
@@ -120,6 +121,15 @@ class PerAgentPlanner:
         if isinstance(planner, MeteredPlanner):
             return await planner.plan_metered(context, selection, catalog)
         return await planner.plan_step(context, selection, catalog), None
+
+    def model_problem(self, name: str) -> str:
+        """Why a model cannot be asked from here; empty when it can be."""
+        try:
+            planner = self._over_model()
+        except UsageError as error:
+            return str(error)
+        told = "the planner of this worker takes no model by its name"
+        return planner.model_problem(name) if isinstance(planner, ModelChooser) else told
 
     def _own_planner(self, agent: AgentProfile) -> LegPlanner:
         """The planner of its own that an agent names.

@@ -38,13 +38,17 @@ class Planner(Protocol):
 
     Both methods run in activities, never in a workflow: they may wait, ask a network, read a clock
     and differ from one call to the next, for what they return is recorded and replayed. They must
-    return within 120 seconds, and not block the event loop meanwhile. One object serves all the
-    missions of a worker, several at a time, and the next step of a leg may be planned by another
-    worker: all that is decided must follow from the arguments, what is kept is but a cache.
+    return within 120 seconds to split a goal, within 10 minutes to plan a step, and not block the
+    event loop meanwhile. One object serves all the missions of a worker, several at a time, and
+    the next step of a leg may be planned by another worker: all that is decided must follow from
+    the arguments, what is kept is but a cache.
 
-    Errors: an `OrchestratorError` ends the mission, which is rolled back. One that is `retryable`
-    (`ModelUnavailable`) and any other exception are tried again, 12 times in all; a planner that
-    retries as well only multiplies these. To end a leg for a reason it knows it returns `GiveUp`.
+    Errors of a step: `DecisionInvalid`, and a decision that `check_decision` refuses, spends the
+    step, up to the agent's `max_bad_answers`. `ModelUnavailable` and any other exception that is
+    not an `OrchestratorError` are tried again a few times; then, as with `ModelRefused` at once,
+    the leg waits for its model to be back, and nothing is undone. Any other `OrchestratorError`
+    ends the mission, which is rolled back. A planner that retries as well only multiplies these.
+    To end a leg for a reason it knows it returns `GiveUp`.
     """
 
     async def split_goal(
@@ -127,6 +131,15 @@ def as_planned(
     return PlannedStep.model_construct(decision=decision, usage=usage)
 
 
+@runtime_checkable
+class ModelChooser(Protocol):
+    """A planner that goes by `AgentProfile.model`: people may give a leg another one."""
+
+    def model_problem(self, name: str) -> str:
+        """Why a model cannot be asked from here; empty when it can be, as far as that is known."""
+        ...
+
+
 def check_plan(plan: MissionPlan) -> None:
     """Refuse a plan that cannot be run; a plan that is refused ends the mission before it began.
 
@@ -179,10 +192,9 @@ def check_decision(
     catalog: Catalog,
     walls: Walls = NO_PROFILES,
 ) -> None:
-    """Refuse a decision that cannot be carried out; a decision that is refused ends the leg.
+    """Refuse a decision that cannot be carried out: the planner is told, and the step is spent.
 
-    Only a call of a tool outside the agent's wall does not end it: the planner is told, and decides
-    again. With `walls`, it is held to the worker's profile of that agent as well.
+    With `walls`, it is held to the worker's profile of that agent as well.
 
     The values of a call's arguments are not looked at here: a call that breaks the contract of its
     tool is not sent, and the planner sees why in an observation with the outcome `invalid`.
@@ -190,7 +202,8 @@ def check_decision(
     Raises:
         ToolNotFound: the catalog has no such tool.
         OutsideWall: a call of a tool that the agent may not touch, shown to it or not.
-        DecisionInvalid: it is no decision; a call of a tool that was neither selected nor
+        PlanInvalid: it is no decision at all.
+        DecisionInvalid: a call of a tool that was neither selected nor
             discovered nor is a core tool that the agent's prompts list, or with an input that the
             tool does not have, or beside other calls though it does more than read, or with a
             personal input that is not given as its handle; a question that names no field, only
@@ -214,7 +227,8 @@ def check_decision(
         case GiveUp(reason=reason):
             _check_text("giving up needs a reason", reason)
         case _:
-            raise DecisionInvalid(
+            # A program at fault, not a model: it would give the same the next time.
+            raise PlanInvalid(
                 f"the planner gives a {type(decision).__name__}, which is no decision"
             )
 

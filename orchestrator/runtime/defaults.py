@@ -71,10 +71,14 @@ def default_planner(
     @functools.cache
     def modelled() -> "LlmPlanner":
         try:
+            from orchestrator.planning.llm.model_asking import request_settings
             from orchestrator.planning.llm.model_planner import LlmPlanner
         except ImportError as error:
             raise UsageError(f"planning with a model needs the llm extra: {LLM_EXTRA}") from error
-        return LlmPlanner(default_model=settings.planner_model)
+        requests = request_settings(
+            settings.planner_timeout_s, settings.planner_temperature, settings.planner_max_tokens
+        )
+        return LlmPlanner(default_model=settings.planner_model, settings=requests)
 
     own: dict[str, LegPlanner] = {}
     default_model = None if settings.planner == CHAINING else settings.planner_model

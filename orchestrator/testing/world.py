@@ -18,6 +18,7 @@ from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
 from activities.cancel_review import CancelReview, approved_as
 from activities.kept_messages import KeptMessages
+from activities.model_troubles import spent_on, translated_troubles
 from activities.overcharge_activities import OverchargeActivities
 from activities.plan_activities import PlanActivities
 from activities.prepare_activities import PrepareActivities
@@ -36,6 +37,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
     CatalogNotFound,
+    DecisionInvalid,
     GrantMissing,
     NotReserved,
     OrchestratorError,
@@ -45,6 +47,7 @@ from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+from orchestrator.messages.model_trouble import ModelCheck
 from orchestrator.messages.plan_preview import (
     BegunPlan,
     PlanInput,
@@ -189,6 +192,8 @@ class FakeWorld:
         self._forwarded: tuple[str, ...] = tuple(made.tools)
         self.usage: Usage | None = None
         """What each planner step takes, as a model would."""
+        self.model_problems: dict[str, str] = {}
+        """Why models cannot be asked, by name; all others can."""
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
         wire = _NoWire(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
@@ -309,6 +314,7 @@ class FakeWorld:
             self._select_tools,
             self._plan_step,
             self._kept.read_kept,
+            self._check_model,
             self._discover_tools,
             self._prepare_call,
             self._prepare_overcharge,
@@ -374,7 +380,11 @@ class FakeWorld:
             scripted: DecideStep = Finish(summary=f"{context.leg_id} is done.")
         else:
             scripted = script[context.step - 1]
-        planned = as_planned(scripted(context) if callable(scripted) else scripted)
+        with translated_errors(), translated_troubles():
+            try:
+                planned = as_planned(scripted(context) if callable(scripted) else scripted)
+            except DecisionInvalid as error:
+                return spent_on(error, self.usage)
         planned = inside_wall(planned, lambda call: self._refusal(context, call))
         decision = planned.decision
         refusal = self._refusal(context, decision)
@@ -386,6 +396,12 @@ class FakeWorld:
             dropped=planned.dropped,
             decided=self._decided.get(context.leg_id, ()) if ends else (),
         )
+
+    @activity.defn(name=names.CHECK_MODEL)
+    async def _check_model(self, wanted: ModelCheck) -> ModelCheck:
+        await self._enter(names.CHECK_MODEL, wanted.model, wanted)
+        problem = self.model_problems.get(wanted.model, "")
+        return wanted.model_copy(update={"problem": problem})
 
     def _refusal(self, context: StepContext, decision: StepDecision) -> str | None:
         """Why the agent may not make the call, or not end yet, as a real worker says it."""

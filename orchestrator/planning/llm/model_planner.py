@@ -5,16 +5,27 @@ parsed to a decision and checked like any other planner's.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from pydantic_ai import exceptions
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, infer_model
+from pydantic_ai.settings import ModelSettings
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import DecisionInvalid, UsageError
-from orchestrator.planning.llm.asking import ask
+from orchestrator.core.budget import Usage
+from orchestrator.core.errors import (
+    DecisionInvalid,
+    ModelRefused,
+    ModelUnavailable,
+    ModelUnusable,
+    UsageError,
+)
+from orchestrator.core.model_errors import AnswerUnusable
+from orchestrator.planning.llm.model_asking import ask, request_settings
+from orchestrator.planning.llm.model_names import model_problem
 from orchestrator.planning.llm.model_step import ModelStep, complaint, wire_names
 from orchestrator.planning.llm.prompt import ToolBlock, block_of
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
@@ -38,17 +49,20 @@ class LlmPlanner:
         *,
         default_model: str | None = None,
         models: Callable[[str], Model] = infer_model,
+        settings: ModelSettings | None = None,
     ) -> None:
         """Take where models come from.
 
         Args:
             default_model: `provider:model` for agents whose profile names none.
             models: a model by its name; the default reads the provider's key from the environment.
+            settings: what goes along with each request, as `request_settings` makes it.
 
         Raises:
-            UsageError: the default model does not exist, or its provider is not set up here.
+            ModelUnusable: the default model does not exist, or its provider is not set up here.
         """
         self._default = default_model
+        self._settings = settings or request_settings()
         self._models = functools.lru_cache(maxsize=16)(models)
         self._states: dict[tuple[str, str], PromptState] = {}
         if default_model is not None:
@@ -62,24 +76,31 @@ class LlmPlanner:
         An answer that cannot be carried out is told to the model once.
 
         Raises:
-            DecisionInvalid: the second answer cannot be carried out either.
+            AnswerUnusable: the second answer cannot be carried out either.
             ModelUnavailable: the model did not answer; a later attempt may meet it.
-            ModelRefused: the provider does not serve the request.
-            UsageError: no such model, or its provider is not set up here.
+            ModelRefused: the provider does not serve the request, or is not set up here.
         """
         context = shown_to_models(context, catalog)
-        model = self._model(context.agent.model or self._default)
+        model = self._chosen(context)
         block = block_of(context, selection, catalog)
         state = self._state(context, block)
         step = ModelStep(context, selection, catalog, wire_names(block.shown), state)
         messages: list[ModelMessage] = [step.request()]
-        answer, usage = await ask(model, messages, step.parameters())
+        first = await self._try(model, messages, step)
+        if first.planned is not None:
+            return first.planned
+        if context.allowance is not None and context.allowance.is_spent_by(first.usage):
+            raise AnswerUnusable(first.wrong, first.usage)
+        messages += first.complaint()
         try:
-            return step.planned(answer, usage)
-        except DecisionInvalid as error:
-            messages += [answer, complaint(answer, str(error))]
-        answer, more = await ask(model, messages, step.parameters())
-        return step.planned(answer, usage.plus(more))
+            second = await self._try(model, messages, step)
+        except (ModelUnavailable, ModelRefused) as error:
+            # The step is spent on the first answer, whose usage counts; the next meets the trouble.
+            raise AnswerUnusable(first.wrong, first.usage) from error
+        usage = first.usage.plus(second.usage)
+        if second.planned is None:
+            raise AnswerUnusable(second.wrong, usage)
+        return second.planned.model_copy(update={"usage": usage})
 
     def check(self, name: str | None) -> None:
         """Refuse a model that cannot be asked from here; None is the default.
@@ -87,16 +108,60 @@ class LlmPlanner:
         Raises:
             UsageError: no such model, or its provider is not set up here.
         """
-        self._model(name or self._default)
-
-    def _model(self, name: str | None) -> Model:
+        name = name or self._default
         if name is None:
             raise UsageError("no model is set: set ORCHESTRATOR_PLANNER_MODEL=provider:model")
+        self._model(name)
+
+    async def _try(
+        self, model: "_Chosen", messages: Sequence[ModelMessage], step: ModelStep
+    ) -> "_Tried":
+        """One request, and what its answer comes to."""
+        try:
+            answer, usage = await ask(
+                model.model,
+                messages,
+                step.parameters(),
+                name=model.name,
+                settings=self._settings,
+            )
+        except AnswerUnusable as error:
+            return _Tried(usage=error.usage, wrong=str(error))
+        try:
+            return _Tried(answer, usage, planned=step.planned(answer, usage))
+        except DecisionInvalid as error:
+            return _Tried(answer, usage, wrong=_with_limit(answer, str(error)))
+
+    def model_problem(self, name: str) -> str:
+        """Why a model cannot be asked from here; empty when it can be, as far as that is known."""
+        problem = model_problem(name)
+        if problem is not None:
+            return "; ".join(problem)
+        try:
+            self._model(name)
+        except ModelUnusable as error:
+            return error.reason
+        return ""
+
+    def _chosen(self, context: StepContext) -> "_Chosen":
+        """The model of the step.
+
+        Raises:
+            ModelRefused: there is none, or it cannot be asked from here.
+        """
+        name = context.agent.model or self._default
+        if name is None:
+            raise ModelRefused("", "none is set", "set ORCHESTRATOR_PLANNER_MODEL=provider:model")
+        try:
+            return _Chosen(name, self._model(name))
+        except ModelUnusable as error:
+            raise ModelRefused(name, error.reason) from error
+
+    def _model(self, name: str) -> Model:
         try:
             return self._models(name)
-        except (exceptions.UserError, ImportError) as error:
-            reason = " ".join(str(error).split())
-            raise UsageError(f"the model {name} cannot be used here: {reason}") from error
+        except (exceptions.UserError, ImportError, ValueError) as error:
+            raise ModelUnusable(name, " ".join(str(error).split())) from error
 
     def _state(self, context: StepContext, block: ToolBlock) -> PromptState:
         """The step's tool sections, those that did not change taken from the step before."""
@@ -107,3 +172,36 @@ class LlmPlanner:
         if len(self._states) > _KEPT_STATES:
             del self._states[next(iter(self._states))]
         return state
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """A model, and what it is called in a profile."""
+
+    name: str
+    model: Model
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """One answer of a model: a decision, or what is wrong with it."""
+
+    answer: ModelResponse | None = None
+    usage: Usage = field(default_factory=Usage)
+    planned: PlannedStep | None = None
+    wrong: str = ""
+
+    def complaint(self) -> list[ModelMessage]:
+        """What the model is told about it; an answer that says nothing is not sent back."""
+        answer = self.answer or ModelResponse(parts=[])
+        told: list[ModelMessage] = [answer] if answer.parts else []
+        return [*told, complaint(answer, self.wrong)]
+
+
+def _with_limit(answer: ModelResponse, wrong: str) -> str:
+    """What is wrong, with the cause where the answer was cut."""
+    return f"{wrong} (the answer was cut at its limit of tokens)" if _is_cut(answer) else wrong
+
+
+def _is_cut(answer: ModelResponse) -> bool:
+    return answer.finish_reason == "length"

@@ -248,8 +248,9 @@ async def test_a_second_invalid_answer_is_an_error(shipped: Catalog) -> None:
         (exceptions.ModelServerError("m", "oops"), ModelUnavailable),
         (exceptions.ModelAuthenticationError("m", "secret-key-12345"), ModelRefused),
         (exceptions.ModelContextWindowExceededError("m", "too long"), ModelRefused),
-        (exceptions.UnexpectedModelBehavior("odd"), ModelRefused),
-        (exceptions.UserError("not set up"), UsageError),
+        (exceptions.ModelQuotaExceededError("m", "pay secret-key-12345"), ModelRefused),
+        (exceptions.UserError("not set up"), ModelRefused),
+        (KeyError("secret-key-12345"), ModelUnavailable),
     ],
 )
 async def test_errors_of_the_library_become_ours(
@@ -297,7 +298,7 @@ def test_a_real_model_is_never_asked_here() -> None:
 
 async def test_no_model_at_all_is_said(shipped: Catalog) -> None:
     """With the variable that sets one."""
-    with pytest.raises(UsageError, match="ORCHESTRATOR_PLANNER_MODEL"):
+    with pytest.raises(ModelRefused, match="ORCHESTRATOR_PLANNER_MODEL"):
         await _planner(Script().model).plan_metered(
             CONTEXT.model_copy(update={"agent": AgentProfile(name="a")}), SELECTION, shipped
         )

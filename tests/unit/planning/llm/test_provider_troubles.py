@@ -1,0 +1,155 @@
+"""Every trouble of a provider, over the wire: in a few words, with the variable that mends it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from pydantic_ai import exceptions
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import ModelRefused, ModelUnavailable
+from orchestrator.core.model_errors import AnswerUnusable
+from orchestrator.planning.llm.model_asking import request_settings
+from orchestrator.planning.llm.model_planner import LlmPlanner
+from orchestrator.planning.llm.provider_troubles import trouble_with
+from orchestrator.planning.llm.provider_variables import key_variables, url_variables
+from orchestrator.planning.models import AgentProfile, GiveUp, StepContext
+from orchestrator.testing import fake_selection
+from orchestrator.testing.model_server import (
+    PROVIDER_TROUBLES,
+    ModelServer,
+    broken_call,
+    call,
+    rate_limited,
+    say,
+    unauthorized,
+)
+
+MODELS: Final = ("openai:gpt-5", "openai-chat:gpt-4o", "anthropic:claude-sonnet-5-5")
+KEYS: Final = dict(zip(MODELS, ("OPENAI", "OPENAI", "ANTHROPIC"), strict=True))
+SELECTION: Final = fake_selection("weather_get_current", catalog_size=93)
+
+
+def _context(**agent: object) -> StepContext:
+    return StepContext(
+        mission_id="m",
+        leg_id="trip",
+        step=1,
+        mission_goal="weather",
+        leg_goal="weather",
+        agent=AgentProfile.model_validate({"name": "trip", **agent}),
+        now=datetime(2026, 11, 23, tzinfo=UTC),
+        catalog_digest="d",
+    )
+
+
+def _planner(server: ModelServer, model: str, **sent: Any) -> LlmPlanner:
+    settings = request_settings(**sent)
+    return LlmPlanner(default_model=model, models=server.model, settings=settings)
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_every_trouble_is_told_and_its_words_are_ours(shipped: Catalog, model: str) -> None:
+    """What may pass can be retried, what must be mended names its variable; nothing is quoted."""
+    async with ModelServer(lambda asked: call("part_lost", reason="so")) as server:
+        patient, hasty = _planner(server, model), _planner(server, model, timeout_s=0.5)
+        for name, trouble in PROVIDER_TROUBLES.items():
+            server.always(trouble)
+            planner = hasty if name == "hang" else patient
+            with pytest.raises((ModelUnavailable, ModelRefused)) as caught:
+                await planner.plan_metered(_context(), SELECTION, shipped)
+            told = str(caught.value)
+            assert server.key not in told
+            assert "Incorrect API key" not in told
+            passes = name[:2] in ("50", "52") or name in ("429", "429-retry-after", "hang", "cut")
+            assert isinstance(caught.value, ModelUnavailable) or not passes
+            if name in ("401", "403"):
+                assert f"set {KEYS[model]}_API_KEY where the worker runs" in told
+                assert told.count(name) == 1
+        server.always(None)
+        planned = await patient.plan_metered(_context(), SELECTION, shipped)
+
+    assert planned.decision == GiveUp(reason="so")
+
+
+async def test_what_a_provider_asks_to_wait_is_read_in_both_forms(shipped: Catalog) -> None:
+    """Seconds, or the date of the next try."""
+    async with ModelServer(lambda asked: call("part_lost", reason="so")) as server:
+        waits = []
+        for told in (20.0, datetime.now(UTC) + timedelta(seconds=90)):
+            server.next(rate_limited(told))
+            with pytest.raises(ModelUnavailable) as caught:
+                await _planner(server, MODELS[0]).plan_metered(_context(), SELECTION, shipped)
+            waits.append(caught.value.retry_after_s)
+
+    assert waits[0] == 20
+    assert waits[1] is not None
+    assert 60 < waits[1] <= 90
+
+
+async def test_settings_of_requests_are_sent(shipped: Catalog) -> None:
+    """Temperature and the most tokens of an answer, where they are set."""
+    async with ModelServer(lambda asked: call("part_lost", reason="so")) as server:
+        planner = _planner(server, "openai-chat:gpt-4o", temperature=0.2, max_tokens=4_000)
+        await planner.plan_metered(_context(), SELECTION, shipped)
+        body = server.requests[-1].body
+
+    assert body["temperature"] == 0.2
+    assert body["max_completion_tokens"] == 4_000
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_trouble_after_an_answer_of_no_use_spends_the_step(
+    shipped: Catalog, model: str
+) -> None:
+    """So that what the first answer took is not lost; the next step meets the trouble."""
+    async with ModelServer(lambda asked: call("part_lost", reason="so")) as server:
+        server.next(say("Hm."), unauthorized())
+        with pytest.raises(AnswerUnusable, match="calls no tool") as caught:
+            await _planner(server, model).plan_metered(_context(), SELECTION, shipped)
+
+    assert caught.value.usage.requests == 1
+    assert caught.value.usage.input_tokens > 0
+
+
+async def test_two_answers_of_no_use_are_one_error_with_their_usage(shipped: Catalog) -> None:
+    """Unparsable arguments, then words."""
+    async with ModelServer(lambda asked: call("part_lost", reason="so")) as server:
+        server.next(broken_call("weather_get_current"), say("Hm."))
+        with pytest.raises(AnswerUnusable) as caught:
+            await _planner(server, MODELS[0]).plan_metered(_context(), SELECTION, shipped)
+
+    assert caught.value.usage.requests == 2
+
+
+async def test_a_server_that_nobody_finds_is_told_with_its_variable(shipped: Catalog) -> None:
+    """A name without an address, for instance."""
+    error = exceptions.ModelConnectionError("m", "name or service not known", phase="connect")
+    told = trouble_with("openai-chat:gpt-4o", error)
+
+    assert isinstance(told, ModelUnavailable)
+    assert told.remedy == "check OPENAI_BASE_URL and the network of the worker"
+    assert shipped is not None
+
+
+async def test_a_model_that_cannot_be_is_trouble_and_no_end(shipped: Catalog) -> None:
+    """`model: foo:bar` in a profile: the leg waits for a person to name another one."""
+    planner = LlmPlanner()
+    with pytest.raises(ModelRefused, match="foo"):
+        await planner.plan_metered(_context(model="foo:bar"), SELECTION, shipped)
+
+    assert "no provider of models is called 'opnai'; did you mean openai?" in (
+        planner.model_problem("opnai:gpt-5")
+    )
+    assert "OPENAI_API_KEY" in planner.model_problem("openai:gpt-5")
+
+
+def test_the_variables_of_a_provider_are_read_from_its_code() -> None:
+    """None is listed here; one that reads none, or is unknown, has none."""
+    assert key_variables("openai:gpt-5") == ("OPENAI_API_KEY",)
+    assert key_variables("anthropic:claude") == ("ANTHROPIC_API_KEY",)
+    assert key_variables("deepseek:chat") == ("DEEPSEEK_API_KEY",)
+    assert url_variables("ollama:qwen") == ("OLLAMA_BASE_URL",)
+    assert key_variables("foo:bar") == url_variables("no-provider") == ()
