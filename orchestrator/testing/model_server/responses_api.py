@@ -1,6 +1,7 @@
 """OpenAI's Responses API: `POST /v1/responses`."""
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any, Final
 
 from orchestrator.core.record import JsonObject
@@ -21,7 +22,7 @@ from orchestrator.testing.model_server.received import (
     ShownTool,
 )
 from orchestrator.testing.model_server.replies import ModelAnswer
-from orchestrator.testing.model_server.troubles import StatusTrouble
+from orchestrator.testing.model_server.wire_troubles import StatusTrouble
 
 
 class ResponsesApi:
@@ -155,8 +156,8 @@ def _tools(body: JsonObject) -> Iterator[ShownTool]:
 
 def _orphaned_reasoning(items: list[dict[str, Any]]) -> Iterator[str]:
     """A reasoning item goes back only with the item that it led to, right after it."""
-    for item, following in zip(items, [*items[1:], {}], strict=True):
-        kind = following.get("type", "message") if following else ""
+    for item, following in zip_longest(items, items[1:], fillvalue={}):
+        kind = following.get("type")
         is_followed = kind in ("function_call", "reasoning") or following.get("role") == "assistant"
         if item.get("type") == "reasoning" and not is_followed:
             yield f"reasoning item {item.get('id')} was provided without its following item"
