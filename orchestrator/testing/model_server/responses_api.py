@@ -1,7 +1,6 @@
 """OpenAI's Responses API: `POST /v1/responses`."""
 
 from collections.abc import Iterator, Mapping
-from itertools import zip_longest
 from typing import Any, Final
 
 from orchestrator.core.record import JsonObject
@@ -156,7 +155,8 @@ def _tools(body: JsonObject) -> Iterator[ShownTool]:
 
 def _orphaned_reasoning(items: list[dict[str, Any]]) -> Iterator[str]:
     """A reasoning item goes back only with the item that it led to, right after it."""
-    for item, following in zip_longest(items, items[1:], fillvalue={}):
+    after: list[dict[str, Any]] = [*items[1:], {}]
+    for item, following in zip(items, after, strict=False):
         kind = following.get("type")
         is_followed = kind in ("function_call", "reasoning") or following.get("role") == "assistant"
         if item.get("type") == "reasoning" and not is_followed:
