@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from orchestrator.core.record import JsonObject
 from orchestrator.testing.model_server.received import Api, ModelCall, ReceivedRequest
 from orchestrator.testing.model_server.replies import ModelAnswer
-from orchestrator.testing.model_server.troubles import StatusTrouble
+from orchestrator.testing.model_server.wire_troubles import StatusTrouble
 
 Document = dict[str, Any]
 """What goes out as JSON."""

@@ -22,7 +22,7 @@ from orchestrator.testing.model_server.received import (
 )
 from orchestrator.testing.model_server.replies import ModelAnswer
 from orchestrator.testing.model_server.responses_api import open_ai_error
-from orchestrator.testing.model_server.troubles import StatusTrouble
+from orchestrator.testing.model_server.wire_troubles import StatusTrouble
 
 _FINISHED: Final = {
     "stop": "stop",

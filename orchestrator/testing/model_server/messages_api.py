@@ -24,7 +24,7 @@ from orchestrator.testing.model_server.received import (
     ShownTool,
 )
 from orchestrator.testing.model_server.replies import ModelAnswer
-from orchestrator.testing.model_server.troubles import StatusTrouble
+from orchestrator.testing.model_server.wire_troubles import StatusTrouble
 
 _STOPPED: Final = {
     "stop": "end_turn",

@@ -31,7 +31,7 @@ from orchestrator.testing.model_server.public_schema import schema_breaches
 from orchestrator.testing.model_server.received import ReceivedRequest
 from orchestrator.testing.model_server.replies import ModelAnswer
 from orchestrator.testing.model_server.responses_api import ResponsesApi
-from orchestrator.testing.model_server.troubles import (
+from orchestrator.testing.model_server.wire_troubles import (
     CutBody,
     Hang,
     ModelTrouble,

@@ -21,7 +21,7 @@ from orchestrator.testing.model_server.received import (
     ShownTool,
 )
 from orchestrator.testing.model_server.replies import ModelAnswer
-from orchestrator.testing.model_server.troubles import StatusTrouble
+from orchestrator.testing.model_server.wire_troubles import StatusTrouble
 
 
 class ResponsesApi:
@@ -155,8 +155,9 @@ def _tools(body: JsonObject) -> Iterator[ShownTool]:
 
 def _orphaned_reasoning(items: list[dict[str, Any]]) -> Iterator[str]:
     """A reasoning item goes back only with the item that it led to, right after it."""
-    for item, following in zip(items, [*items[1:], {}], strict=True):
-        kind = following.get("type", "message") if following else ""
+    after: list[dict[str, Any]] = [*items[1:], {}]
+    for item, following in zip(items, after, strict=False):
+        kind = following.get("type")
         is_followed = kind in ("function_call", "reasoning") or following.get("role") == "assistant"
         if item.get("type") == "reasoning" and not is_followed:
             yield f"reasoning item {item.get('id')} was provided without its following item"
