@@ -123,6 +123,7 @@ def _of_others(schema: JsonObject) -> Iterator[JsonObject]:
 def _items(number: int, schema: JsonObject) -> Iterator[JsonObject]:
     first = schema.get("prefixItems")
     if isinstance(first, list) and number < len(first):
-        yield first[number] if isinstance(first[number], dict) else {}
+        inner = first[number]
+        yield inner if isinstance(inner, dict) else {}
     elif isinstance(inner := schema.get("items"), dict):
         yield inner
