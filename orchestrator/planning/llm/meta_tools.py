@@ -35,8 +35,8 @@ class Done(Record):
 
 
 ASKED_BY_A_MODEL: Final = (
-    "the model that plans this part asks it, in words that nothing proves: a stranger's text may be "
-    "behind them, so answer only what the goal needs"
+    "the model that plans this part asks it, in words that nothing proves: a stranger's text may "
+    "be behind them, so answer only what the goal needs"
 )
 """Whoever reads a question of ours beside it is to know which is which."""
 
