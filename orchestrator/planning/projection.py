@@ -7,7 +7,8 @@ names nothing is whole: its keys are data.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
@@ -19,9 +20,11 @@ from orchestrator.json_schema.walker import IN_PLACE, properties_of, subschemas
 from orchestrator.planning.models import Fact, Observation, StepContext
 
 Told = TypeVar("Told", Observation, Fact)
+_Schemas: TypeAlias = tuple[JsonObject, ...]
 
 _APPLIED: Final = tuple(keyword for keyword in IN_PLACE if keyword != "not")
 _NAMING: Final = ("properties", "patternProperties", "additionalProperties")
+_ANYTHING: Final[JsonObject] = {}
 _ANY_OBJECT: Final[Sequence[JsonValue]] = (True, {}, {"type": "object"})
 _MOST_SCHEMAS: Final = 200
 """That are about one value: alternatives may hold alternatives, and those themselves again."""
@@ -29,8 +32,17 @@ _MOST_SCHEMAS: Final = 200
 
 def shown_to_models(context: StepContext, catalog: Catalog) -> StepContext:
     """A step's context whose answers hold only what their documents name."""
-    seen = tuple(_projected_of(one, catalog) for one in context.observations)
-    facts = tuple(_projected_of(one, catalog) for one in context.facts)
+    known: dict[str, _Projection] = {}
+
+    def of(told: Told) -> Told:
+        tool = catalog.tools.get(told.tool)
+        if tool is None or tool.output_schema is None:
+            return told
+        projection = known.setdefault(told.tool, _Projection(tool.output_schema))
+        body = projection.of(told.body)
+        return told if body == told.body else told.model_copy(update={"body": body})
+
+    seen, facts = tuple(map(of, context.observations)), tuple(map(of, context.facts))
     if seen == context.observations and facts == context.facts:
         return context
     return context.model_copy(update={"observations": seen, "facts": facts})
@@ -42,15 +54,20 @@ def projected(body: JsonValue, schema: JsonObject) -> JsonValue:
     Example: `projected({"id": "B7", "note_to_ai": "..."}, schema)` is `{"id": "B7"}` where the
     schema has the property `id`.
     """
-    return _Projection(schema).of(body, [schema])
+    return _Projection(schema).of(body)
 
 
-def _projected_of(told: Told, catalog: Catalog) -> Told:
-    tool = catalog.tools.get(told.tool)
-    if tool is None or tool.output_schema is None:
-        return told
-    body = projected(told.body, tool.output_schema)
-    return told if body == told.body else told.model_copy(update={"body": body})
+@dataclass(frozen=True)
+class _Named:
+    """What schemas that are about one value say of its parts."""
+
+    parts: tuple[JsonObject, ...]
+    """The schemas, and all that they apply to the same value: alternatives and conditions."""
+    properties: Mapping[str, _Schemas]
+    by_pattern: tuple[JsonObject, ...]
+    """Of the parts, those that name properties by patterns."""
+    is_whole: bool
+    """They tell no keys apart, or take objects of any kind."""
 
 
 class _Projection:
@@ -58,21 +75,36 @@ class _Projection:
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
+        self._known: dict[tuple[int, ...], tuple[_Schemas, _Named]] = {}
+        """By identity, for answers hold many things of one kind; the schemas are held with it."""
 
-    def of(self, value: JsonValue, schemas: list[JsonObject]) -> JsonValue:
-        """A value that any of these schemas may be about."""
+    def of(self, value: JsonValue, schemas: _Schemas | None = None) -> JsonValue:
+        """A value that any of these schemas may be about; the whole answer without any."""
+        schemas = schemas or (self._root,)
         if isinstance(value, list):
             return [self.of(held, self._of_item(n, schemas)) for n, held in enumerate(value)]
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or (named := self._named(schemas)).is_whole:
             return value
-        parts = list(self._in_place(schemas))
-        if not any(map(_names_something, parts)) or any(map(_is_free, schemas)):
-            return value
-        named = {name: self._of_property(name, parts) for name in value}
-        return {name: self.of(value[name], found) for name, found in named.items() if found}
+        found = {name: self._of_property(name, named) for name in value}
+        return {name: self.of(value[name], inner) for name, inner in found.items() if inner}
 
-    def _in_place(self, schemas: list[JsonObject]) -> Iterator[JsonObject]:
-        """The schemas, and all that they apply to the same value: alternatives and conditions."""
+    def _named(self, schemas: _Schemas) -> _Named:
+        key = tuple(map(id, schemas))
+        if key not in self._known:
+            self._known[key] = schemas, self._read(schemas)
+        return self._known[key][1]
+
+    def _read(self, schemas: _Schemas) -> _Named:
+        parts = tuple(self._in_place(schemas))
+        properties: dict[str, _Schemas] = {}
+        for part in parts:
+            for name, schema in properties_of(part).items():
+                properties[name] = (*properties.get(name, ()), schema)
+        is_whole = not any(map(_names_something, parts)) or any(map(_is_free, schemas))
+        by_pattern = tuple(part for part in parts if part.get("patternProperties"))
+        return _Named(parts, properties, by_pattern, is_whole)
+
+    def _in_place(self, schemas: _Schemas) -> Iterator[JsonObject]:
         waiting = list(schemas)
         for _ in range(_MOST_SCHEMAS):
             if not waiting:
@@ -81,14 +113,16 @@ class _Projection:
             yield part
             waiting += [inner for inner in subschemas(part, _APPLIED) if isinstance(inner, dict)]
 
-    def _of_property(self, name: str, parts: list[JsonObject]) -> list[JsonObject]:
+    def _of_property(self, name: str, named: _Named) -> _Schemas:
         """What is said of a property; nothing where nobody names it."""
-        found = [properties[name] for part in parts if name in (properties := properties_of(part))]
-        found += [schema for part in parts for schema in _by_pattern(name, part)]
-        return found or [schema for part in parts for schema in _of_others(part)]
+        found = named.properties.get(name, ())
+        for part in named.by_pattern:
+            found = (*found, *_by_pattern(name, part))
+        return found or tuple(schema for part in named.parts for schema in _of_others(part))
 
-    def _of_item(self, number: int, schemas: list[JsonObject]) -> list[JsonObject]:
-        return [inner for part in self._in_place(schemas) for inner in _items(number, part)] or [{}]
+    def _of_item(self, number: int, schemas: _Schemas) -> _Schemas:
+        parts = self._named(schemas).parts
+        return tuple(inner for part in parts for inner in _items(number, part)) or (_ANYTHING,)
 
 
 def _names_something(schema: JsonObject) -> bool:
@@ -107,7 +141,7 @@ def _by_pattern(name: str, schema: JsonObject) -> Iterator[JsonObject]:
     for pattern, inner in patterns.items() if isinstance(patterns, Mapping) else ():
         with suppress(ValueError):  # what no engine can decide names nothing
             if matches_pattern(pattern, name):
-                yield inner if isinstance(inner, dict) else {}
+                yield inner if isinstance(inner, dict) else _ANYTHING
 
 
 def _of_others(schema: JsonObject) -> Iterator[JsonObject]:
@@ -115,7 +149,7 @@ def _of_others(schema: JsonObject) -> Iterator[JsonObject]:
     for keyword in ("additionalProperties", "unevaluatedProperties"):
         inner = schema.get(keyword)
         if inner is True:
-            yield {}
+            yield _ANYTHING
         elif isinstance(inner, dict):
             yield inner
 
@@ -123,6 +157,7 @@ def _of_others(schema: JsonObject) -> Iterator[JsonObject]:
 def _items(number: int, schema: JsonObject) -> Iterator[JsonObject]:
     first = schema.get("prefixItems")
     if isinstance(first, list) and number < len(first):
-        yield first[number] if isinstance(first[number], dict) else {}
+        inner = first[number]
+        yield inner if isinstance(inner, dict) else _ANYTHING
     elif isinstance(inner := schema.get("items"), dict):
         yield inner

@@ -19,8 +19,8 @@ from rich.console import Console
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.runtime.devserver import Ports
 from tests.benchmarks.figure import Figure, NothingToMeasure
-from tests.benchmarks.injection.house import dojo, own_house
 from tests.benchmarks.injection.obeying import Deed
+from tests.benchmarks.injection.obeying_worker import agentdojo, own_obeying_worker
 from tests.benchmarks.injection.trial import Case, Verdict, try_case
 
 _PYTHON: Final = "INJECTION_PYTHON"
@@ -99,10 +99,10 @@ def elsewhere(suite: str) -> Deed:
 async def _measure(python: str, *, every_pair: bool, only: str) -> list[Verdict]:
     turns = asyncio.Semaphore(_SIDE_BY_SIDE)
     with TemporaryDirectory(prefix="injection-") as folder:
-        async with dojo(python, Ports.free().sandbox) as provider:
+        async with agentdojo(python, Ports.free().sandbox) as provider:
             suites = (await provider.get("/suites")).raise_for_status().json()
             documents = {name: suite["document"] for name, suite in suites.items()}
-            async with own_house(documents, Path(folder)) as here:
+            async with own_obeying_worker(documents, Path(folder)) as here:
 
                 async def in_turn(case: Case) -> Verdict:
                     async with turns:

@@ -16,9 +16,9 @@ import pytest
 from orchestrator.client.connection import connect_temporal
 from orchestrator.messages.mission import MissionStatus
 from tests.benchmarks.bench_injection import elsewhere
-from tests.benchmarks.injection.door import Door
-from tests.benchmarks.injection.house import House, house
-from tests.benchmarks.injection.recorded import RecordedWorld, documents_of
+from tests.benchmarks.injection.environment_server import EnvironmentServer
+from tests.benchmarks.injection.obeying_worker import ObeyingWorker, obeying_worker
+from tests.benchmarks.injection.recorded_cases import RecordedEnvironment, documents_of
 from tests.benchmarks.injection.trial import Case, Verdict, try_case
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ _RECORDED: Final = json.loads(
 _CASES: Final = [tuple(name.split(":")) for name in _RECORDED["cases"]]
 
 
-def _open(suite: str, user_task: str, injection_task: str) -> RecordedWorld:
-    return RecordedWorld(_RECORDED["cases"][f"{suite}:{user_task}:{injection_task}"])
+def _open(suite: str, user_task: str, injection_task: str) -> RecordedEnvironment:
+    return RecordedEnvironment(_RECORDED["cases"][f"{suite}:{user_task}:{injection_task}"])
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[Door]:
+def server() -> Iterator[EnvironmentServer]:
     """The providers of AgentDojo's suites, who answer what its environments answered."""
     listing = partial(documents_of, _RECORDED["suites"])
-    with Door(_open, listing) as server:
+    with EnvironmentServer(_open, listing) as server:
         serving = threading.Thread(target=server.serve_forever, daemon=True)
         serving.start()
         yield server
@@ -48,21 +48,21 @@ def door() -> Iterator[Door]:
 
 @pytest.fixture(scope="module")
 async def here(
-    stack: Stack, door: Door, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[House]:
+    stack: Stack, server: EnvironmentServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ObeyingWorker]:
     """A worker whose models obey everything, beside the installation's own."""
     temporal = await connect_temporal(stack.address)
     folder = tmp_path_factory.mktemp("injection")
-    async with house(temporal, door.listing(door.url), folder) as running:
+    async with obeying_worker(temporal, server.listing(server.url), folder) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-async def verdicts(here: House, door: Door) -> list[Verdict]:
+async def verdicts(here: ObeyingWorker, server: EnvironmentServer) -> list[Verdict]:
     """Every case with a person who approves what their task holds, one with who approves all."""
     cases = [Case(*case) for case in _CASES]
     cases.append(cases[0]._replace(is_gullible=True))
-    async with httpx.AsyncClient(base_url=door.url, trust_env=False) as provider:
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False) as provider:
         trials = [try_case(case, here, provider, elsewhere(case.suite)) for case in cases]
         return list(await asyncio.gather(*trials))
 

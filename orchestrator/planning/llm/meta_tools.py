@@ -34,6 +34,13 @@ class Done(Record):
     summary: str
 
 
+ASKED_BY_A_MODEL: Final = (
+    "the model that plans this part asks it, in words that nothing proves: a stranger's text may "
+    "be behind them, so answer only what the goal needs"
+)
+"""Whoever reads a question of ours beside it is to know which is which."""
+
+
 @dataclass(frozen=True)
 class MetaTool:
     """A meta tool as it is shown."""
@@ -62,7 +69,7 @@ class MetaTool:
         if not isinstance(made, Ask):
             return made
         asked = {f.name: f.model_dump(include={"type", "description"}) for f in made.fields}
-        return AskUser(question=made.question, fields=asked)
+        return AskUser(question=made.question, why=ASKED_BY_A_MODEL, fields=asked)
 
 
 DISCOVER: Final = "tools_discover"

@@ -9,8 +9,8 @@ import httpx
 
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.mission import MissionRequest, MissionStatus
-from tests.benchmarks.injection.house import House
 from tests.benchmarks.injection.obeying import Deed, ObeyingMind
+from tests.benchmarks.injection.obeying_worker import ObeyingWorker
 from tests.benchmarks.injection.person import Person, Sent
 
 SIGN: Final = "This is an important message from me"
@@ -52,9 +52,9 @@ class Verdict:
 
 
 async def try_case(
-    case: Case, here: House, provider: httpx.AsyncClient, elsewhere: Deed
+    case: Case, here: ObeyingWorker, provider: httpx.AsyncClient, elsewhere: Deed
 ) -> Verdict:
-    """Drive one case in a world of its own.
+    """Drive one case in an environment of its own.
 
     Args:
         case: what is tried.
@@ -68,7 +68,9 @@ async def try_case(
     mission_id = f"m-{secrets.token_hex(6)}"
     wanted = case._asdict()
     del wanted["is_gullible"]
-    task = (await provider.post(f"/worlds/{mission_id}", json=wanted)).raise_for_status().json()
+    task = (
+        (await provider.post(f"/environments/{mission_id}", json=wanted)).raise_for_status().json()
+    )
     mind = ObeyingMind(
         _deeds(task["calls"]),
         [Deed("confirm_approve", {"digest": "all"}), elsewhere, *_deeds(task["injected"])],
@@ -84,8 +86,8 @@ async def try_case(
     person = Person(lambda card: case.is_gullible or is_wanted(card))
     mission = await here.client.start(MissionRequest(goal=task["goal"], mission_id=mission_id))
     result = await person.see_through(mission, timeout_s=_LONGEST_S)
-    seen = (await provider.get(f"/worlds/{mission_id}")).raise_for_status().json()
-    await provider.delete(f"/worlds/{mission_id}")
+    seen = (await provider.get(f"/environments/{mission_id}")).raise_for_status().json()
+    await provider.delete(f"/environments/{mission_id}")
     effects = [Sent(one["tool"], one["arguments"]) for one in seen["effects"]]
     injected = [e for e in effects if not any(one.is_same(e.tool, e.arguments) for one in own)]
     return Verdict(

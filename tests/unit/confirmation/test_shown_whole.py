@@ -59,9 +59,7 @@ _TYPES = (
 
 def _card(arguments: JsonObject, card_type: str) -> ConfirmationCard:
     tool = fake_tool("act", card_type=card_type, input_schema={"type": "object"})
-    call = CallRef(
-        mission_id="m", leg_id="l", step=1, call_id="m.l.1", tool="act", catalog_digest="d"
-    )
+    call = CallRef(mission_id="m", leg_id="l", call_id="m.l.1", tool="act", catalog_digest="d")
     context = CardContext(goal="do it")
     return build_card(call, tool, arguments, quoted=[], expires_at=None, context=context)
 

@@ -28,6 +28,7 @@ from pydantic_ai.usage import RequestUsage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DecisionInvalid, ModelRefused, ModelUnavailable, UsageError
+from orchestrator.planning.llm.meta_tools import ASKED_BY_A_MODEL
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.llm.model_step import wire_names
 from orchestrator.planning.models import (
@@ -125,6 +126,7 @@ async def _decide(
             ),
             AskUser(
                 question="Which day?",
+                why=ASKED_BY_A_MODEL,
                 fields={"day": {"type": "string", "description": "ISO date"}},
             ),
         ),

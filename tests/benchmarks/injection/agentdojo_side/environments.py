@@ -15,8 +15,12 @@ from agentdojo.task_suite.load_suites import get_suite, get_suites
 from agentdojo.task_suite.task_suite import TaskSuite
 from pydantic import TypeAdapter
 
-from tests.benchmarks.injection.dojo.documents import document_of, is_consequence, tool_name
-from tests.benchmarks.injection.door import Refused
+from tests.benchmarks.injection.agentdojo_side.suite_documents import (
+    document_of,
+    is_consequence,
+    tool_name,
+)
+from tests.benchmarks.injection.environment_server import Refused
 
 _VERSION: Final = "v1.2.2"
 _NOTICE: Final = (
@@ -28,7 +32,7 @@ _JSON: Final = TypeAdapter(Any)
 
 
 @dataclass
-class World:
+class AgentDojoEnvironment:
     """What one mission finds, and the witness of what it does."""
 
     suite: TaskSuite[Any]
@@ -108,14 +112,16 @@ def _attack(suite: str) -> ImportantInstructionsAttack:
     return ImportantInstructionsAttack(get_suite(_VERSION, suite), victim)
 
 
-def open_world(suite: str, user_task: str, injection_task: str | None) -> World:
+def open_environment(
+    suite: str, user_task: str, injection_task: str | None
+) -> AgentDojoEnvironment:
     """A fresh environment, with AgentDojo's attack in all places that the user task reads."""
     own = get_suite(_VERSION, suite)
     user = own.get_user_task_by_id(user_task)
     injected = None if injection_task is None else own.get_injection_task_by_id(injection_task)
     texts = {} if injected is None else _attack(suite).attack(user, injected)
     now = user.init_environment(own.load_and_inject_default_environment(texts))
-    return World(own, user, injected, now.model_copy(deep=True), now)
+    return AgentDojoEnvironment(own, user, injected, now.model_copy(deep=True), now)
 
 
 def listing(server: str) -> dict[str, Any]:
@@ -142,13 +148,15 @@ def recorded(cases: Sequence[tuple[str, ...]]) -> dict[str, Any]:
 
 
 def _played(suite: str, user_task: str, injection_task: str) -> dict[str, Any]:
-    world = open_world(suite, user_task, injection_task)
-    task = world.task()
+    environment = open_environment(suite, user_task, injection_task)
+    task = environment.task()
     answers = []
     for number, call in enumerate([*task["calls"], *task["injected"]]):
         with suppress(Refused):
             function = call["tool"].removeprefix(f"{suite}_")
-            answer = world.call(suite, function, call["arguments"], f"{number}", is_query=False)
+            answer = environment.call(
+                suite, function, call["arguments"], f"{number}", is_query=False
+            )
             answers.append({**call, "answer": answer})
     return {"task": task, "answers": answers}
 

@@ -16,6 +16,7 @@ from temporalio.client import Client
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.budget import Usage
+from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import (
     AgentProfile,
@@ -84,7 +85,7 @@ def agents_for(documents: Mapping[str, Any]) -> dict[str, AgentProfile]:
 
 
 @dataclass(frozen=True)
-class House:
+class ObeyingWorker:
     """What missions are driven on."""
 
     client: MissionClient
@@ -92,9 +93,9 @@ class House:
 
 
 @asynccontextmanager
-async def house(
-    temporal: Client, documents: Mapping[str, Mapping[str, Any]], folder: Path
-) -> AsyncIterator[House]:
+async def obeying_worker(
+    temporal: Client, documents: Mapping[str, JsonObject], folder: Path
+) -> AsyncIterator[ObeyingWorker]:
     """A worker over these documents, whose missions are planned by minds, until the block ends."""
     settings = Settings.model_construct(
         specs=(),
@@ -115,20 +116,23 @@ async def house(
             tools=tools,
         ):
             await running.enter_async_context(worker)
-        yield House(MissionClient(temporal, settings), minds)
+        yield ObeyingWorker(MissionClient(temporal, settings), minds)
 
 
 @asynccontextmanager
-async def own_house(
-    documents: Mapping[str, Mapping[str, Any]], folder: Path
-) -> AsyncIterator[House]:
+async def own_obeying_worker(
+    documents: Mapping[str, JsonObject], folder: Path
+) -> AsyncIterator[ObeyingWorker]:
     """The same with a Temporal server of its own."""
-    async with running_temporal(folder) as temporal, house(temporal, documents, folder) as here:
+    async with (
+        running_temporal(folder) as temporal,
+        obeying_worker(temporal, documents, folder) as here,
+    ):
         yield here
 
 
 @asynccontextmanager
-async def dojo(python: str, port: int) -> AsyncIterator[httpx.AsyncClient]:
+async def agentdojo(python: str, port: int) -> AsyncIterator[httpx.AsyncClient]:
     """AgentDojo's environments as a program of the environment that it is installed in.
 
     Raises:
@@ -136,7 +140,7 @@ async def dojo(python: str, port: int) -> AsyncIterator[httpx.AsyncClient]:
     """
     root = Path(__file__).parents[3]
     process = await asyncio.create_subprocess_exec(
-        *(python, "-m", "tests.benchmarks.injection.dojo", str(port)),
+        *(python, "-m", "tests.benchmarks.injection.agentdojo_side", str(port)),
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)},
         stdout=asyncio.subprocess.DEVNULL,

@@ -114,7 +114,7 @@ def _lifted(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _true(schema: Any) -> Any:
-    """What AgentDojo answers: its moments have no offset, as `date-time` wants one."""
+    """What AgentDojo answers: its times have no offset, as `date-time` wants one."""
     match schema:
         case dict():
             kept = {k: _true(v) for k, v in schema.items() if (k, v) != ("format", "date-time")}

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.benchmarks.injection.door import Refused
+from tests.benchmarks.injection.environment_server import Refused
 
 
 @dataclass
-class RecordedWorld:
+class RecordedEnvironment:
     """One case; a call that was not written down is refused, and kept if it is a consequence."""
 
     case: Mapping[str, Any]

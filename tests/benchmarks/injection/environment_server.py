@@ -1,4 +1,4 @@
-"""Worlds over HTTP: one for each mission, found by the `X-Request-Id` of a call.
+"""Environments over HTTP: one for each mission, found by the `X-Request-Id` of a call.
 
 Standard library alone: it runs in AgentDojo's own environment as well as in the tests'.
 """
@@ -15,7 +15,7 @@ class Refused(Exception):
     """A call that is not done; the text says why."""
 
 
-class AnyWorld(Protocol):
+class ServedEnvironment(Protocol):
     """What one mission finds, and the witness of what it does."""
 
     def task(self) -> dict[str, Any]:
@@ -37,25 +37,25 @@ class AnyWorld(Protocol):
         ...
 
 
-class Door(ThreadingHTTPServer):
-    """Opens a world where `/worlds/MISSION` is posted to, and leads the mission's calls there."""
+class EnvironmentServer(ThreadingHTTPServer):
+    """`POST /environments/MISSION` opens an environment; the calls of that mission find it."""
 
     daemon_threads = True
 
     def __init__(
         self,
-        open_world: Callable[..., AnyWorld],
+        open_environment: Callable[..., ServedEnvironment],
         listing: Callable[[str], dict[str, Any]],
         *,
         port: int = 0,
     ) -> None:
-        """Take what makes a world, and what lists the suites of a server's URL."""
+        """Take what makes an environment, and what lists the suites of a server's URL."""
         super().__init__(("127.0.0.1", port), _Request)
-        self.open_world = open_world
+        self.open_environment = open_environment
         self.listing = listing
-        self.worlds: dict[str, AnyWorld] = {}
+        self.environments: dict[str, ServedEnvironment] = {}
         self.turn = threading.Lock()
-        """Worlds know no threads."""
+        """Environments know no threads."""
 
     @property
     def url(self) -> str:
@@ -65,16 +65,16 @@ class Door(ThreadingHTTPServer):
 
 class _Request(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: Door
+    server: EnvironmentServer
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         match parts.path.split("/")[1:]:
             case ["suites"]:
                 self._answer(200, self.server.listing(self.server.url))
-            case ["worlds", mission]:
+            case ["environments", mission]:
                 with self.server.turn:
-                    self._answer(200, self.server.worlds[mission].witnessed())
+                    self._answer(200, self.server.environments[mission].witnessed())
             case [suite, function]:
                 self._call(suite, function, parse_qs(parts.query, keep_blank_values=True))
             case _:
@@ -83,29 +83,33 @@ class _Request(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         match self.path.split("/")[1:]:
-            case ["worlds", mission]:
+            case ["environments", mission]:
                 with self.server.turn:
-                    world = self.server.open_world(**body)
-                    self.server.worlds[mission] = world
-                    self._answer(200, world.task())
+                    environment = self.server.open_environment(**body)
+                    self.server.environments[mission] = environment
+                    self._answer(200, environment.task())
             case [suite, function]:
                 self._call(suite, function, body)
             case _:
                 self._answer(404, {"detail": "there is no such path"})
 
     def do_DELETE(self) -> None:
-        self.server.worlds.pop(self.path.rpartition("/")[2], None)
+        self.server.environments.pop(self.path.rpartition("/")[2], None)
         self._answer(200, {})
 
     def _call(self, suite: str, function: str, given: Mapping[str, Any]) -> None:
-        world = self.server.worlds.get(self.headers.get("X-Request-Id", "").partition(".")[0])
-        if world is None:
+        environment = self.server.environments.get(
+            self.headers.get("X-Request-Id", "").partition(".")[0]
+        )
+        if environment is None:
             self._answer(404, {"detail": "no such account"})
             return
         try:
             with self.server.turn:
                 key = self.headers.get("Idempotency-Key", "")
-                answer = world.call(suite, function, given, key, is_query=self.command == "GET")
+                answer = environment.call(
+                    suite, function, given, key, is_query=self.command == "GET"
+                )
         except Refused as refused:
             self._answer(422, {"title": "Not done", "detail": str(refused)})
         else:
