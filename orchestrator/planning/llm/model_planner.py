@@ -15,7 +15,8 @@ from pydantic_ai.models import Model, infer_model
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import DecisionInvalid, UsageError
 from orchestrator.planning.llm.asking import ask
-from orchestrator.planning.llm.model_step import ModelStep, complaint, wire_names
+from orchestrator.planning.llm.model_step import ModelStep, complaint
+from orchestrator.planning.llm.offered_tools import wire_names
 from orchestrator.planning.llm.prompt import ToolBlock, block_of
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
 from orchestrator.planning.models import StepContext

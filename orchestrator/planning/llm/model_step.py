@@ -1,8 +1,7 @@
 """One step as a model is asked for it: its request, its tools, and its answers as decisions."""
 
 import contextlib
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,8 +43,6 @@ RULES: Final = (
     "missing that no tool supplies, ask the user. End your part as soon as it is reached, or when "
     "it cannot be."
 )
-_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME: Final = 64
 _LONGEST_REASON: Final = 400
 
 
@@ -162,22 +159,6 @@ def _said_beside(answer: ModelResponse) -> str:
     """What the model says beside its call: why it wants it, as far as it tells."""
     said = " ".join(part.content for part in answer.parts if isinstance(part, TextPart))
     return cut_text(" ".join(said.split()), _LONGEST_REASON)
-
-
-def wire_names(tools: Iterable[Tool]) -> dict[str, Tool]:
-    """The tools by names that every provider of models takes, none twice, none a meta tool's."""
-    taken = {meta.name for meta in META_TOOLS}
-    named: dict[str, Tool] = {}
-    for tool in tools:
-        base = _NOT_IN_A_NAME.sub("_", tool.name)[:_LONGEST_NAME]
-        name, number = base, 1
-        while name in taken:
-            number += 1
-            ending = f"_{number}"
-            name = base[: _LONGEST_NAME - len(ending)] + ending
-        taken.add(name)
-        named[name] = tool
-    return named
 
 
 def complaint(answer: ModelResponse, reason: str) -> ModelRequest:
