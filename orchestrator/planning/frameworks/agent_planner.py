@@ -16,6 +16,7 @@ from orchestrator.planning import metering
 from orchestrator.planning.frameworks.agent_prompt import AgentAnswer, AgentPrompt
 from orchestrator.planning.frameworks.agent_step import agent_step
 from orchestrator.planning.models import StepContext, StepDecision
+from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
 
 TIMEOUT_S: Final = 90.0
@@ -59,12 +60,11 @@ class AgentPlanner:
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> StepDecision:
         """The next step of one leg."""
-        decision, _ = await self.plan_metered(context, selection, catalog)
-        return decision
+        return (await self.plan_metered(context, selection, catalog)).decision
 
     async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage]:
+    ) -> PlannedStep:
         """The next step of one leg, and what asking for it took.
 
         Raises:
@@ -78,7 +78,7 @@ class AgentPlanner:
             answer = await self._answer(prompt)
             usage = usage.plus(answer.usage)
             try:
-                return step.decision(answer), usage
+                return step.planned(answer, usage)
             except DecisionInvalid as error:
                 objection = str(error)
                 prompt = prompt.objected(answer, f"This cannot be carried out: {objection}.")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid
 from orchestrator.planning.frameworks.agent_prompt import (
     AgentAnswer,
@@ -29,8 +30,8 @@ from orchestrator.planning.models import (
     Finish,
     Observation,
     StepContext,
-    StepDecision,
 )
+from orchestrator.planning.planner import PlannedStep
 from orchestrator.planning.projection import shown_to_models
 from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.routing.selection import Selection
@@ -62,18 +63,18 @@ class AgentStep:
     prompt: AgentPrompt
     offered: OfferedTools
 
-    def decision(self, answer: AgentAnswer) -> StepDecision:
-        """The first call of an answer, or its last word, as a decision that was checked.
+    def planned(self, answer: AgentAnswer, usage: Usage) -> PlannedStep:
+        """The calls of an answer, or its last word, as a decision that was checked.
 
         Raises:
             DecisionInvalid: it cannot be carried out.
         """
         if answer.calls:
-            call = answer.calls[0]
-            return self.offered.decision(call.tool, call.arguments, answer.text)
+            calls = [(call.tool, call.arguments) for call in answer.calls]
+            return self.offered.planned(calls, answer.text, usage)
         if not answer.text.strip():
             raise DecisionInvalid("the answer is empty: call a tool, or say what was reached")
-        return Finish(summary=answer.text.strip())
+        return PlannedStep(decision=Finish(summary=answer.text.strip()), usage=usage)
 
 
 def agent_step(context: StepContext, selection: Selection, catalog: Catalog) -> AgentStep:

@@ -25,7 +25,6 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, UsageError
-from orchestrator.core.record import JsonObject
 from orchestrator.planning import metering
 from orchestrator.planning.frameworks.agent_prompt import (
     AgentAnswer,
@@ -34,6 +33,7 @@ from orchestrator.planning.frameworks.agent_prompt import (
     PromptTool,
     WantedCall,
 )
+from orchestrator.planning.llm.model_step import arguments_of
 
 _SETTINGS: Final = ModelSettings(max_retries=0, parallel_tool_calls=False)
 """One request is one attempt: the activity around it is what retries."""
@@ -101,7 +101,7 @@ class PydanticAIAgent:
         answers = [m for m in run.new_messages() if isinstance(m, ModelResponse)]
         if not isinstance(run.output, DeferredToolRequests):
             return AgentAnswer(text=str(run.output), usage=_usage(answers))
-        calls = [WantedCall(call.tool_name, _arguments(call)) for call in run.output.calls]
+        calls = [WantedCall(call.tool_name, arguments_of(call)) for call in run.output.calls]
         return AgentAnswer(calls, _said(answers), _usage(answers))
 
 
@@ -129,13 +129,6 @@ def _history(prompt: AgentPrompt) -> Iterator[ModelMessage]:
         else:
             yield ModelResponse(parts=[TextPart(past.said)])
             yield ModelRequest(parts=[UserPromptPart(past.objection)])
-
-
-def _arguments(call: ToolCallPart) -> JsonObject | None:
-    try:
-        return call.args_as_dict(raise_if_invalid=True)
-    except (ValueError, AssertionError):
-        return None
 
 
 def _said(answers: Iterable[ModelResponse]) -> str:

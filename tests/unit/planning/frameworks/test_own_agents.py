@@ -97,9 +97,10 @@ async def test_the_first_call_is_the_decision(
 ) -> None:
     """Nothing is done by it; what the agent says beside is the reason, or the summary."""
     with framework(_always(reply)) as planner:
-        made, usage = await planner.plan_metered(CONTEXT, SELECTION, shipped)
+        planned = await planner.plan_metered(CONTEXT, SELECTION, shipped)
 
-    assert made == decision
+    usage = planned.usage
+    assert planned.decision == decision
     assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 100, 7)
 
 
@@ -128,7 +129,7 @@ async def test_what_a_call_came_to_is_its_result_at_the_next_step(
     model = _always(Reply([SEND]))
     with framework(model) as planner:
         seen = CONTEXT.model_copy(update={"step": 2, "observations": (FOUND,)})
-        decision, _ = await planner.plan_metered(seen, SELECTION, shipped)
+        decision = (await planner.plan_metered(seen, SELECTION, shipped)).decision
 
     assert decision.tool == "message_send"
     [result] = model.asked[0].results
@@ -151,12 +152,12 @@ async def test_a_bad_answer_is_told_to_the_agent_once(
     """The second one spends the step."""
     model = _always(bad, Reply([SEND]), bad, bad)
     with framework(model) as planner:
-        decision, usage = await planner.plan_metered(CONTEXT, SELECTION, shipped)
+        planned = await planner.plan_metered(CONTEXT, SELECTION, shipped)
         with pytest.raises(DecisionInvalid):
             await planner.plan_metered(CONTEXT, SELECTION, shipped)
 
-    assert decision.tool == "message_send"
-    assert usage.requests == 2
+    assert planned.decision.tool == "message_send"
+    assert planned.usage.requests == 2
     assert "cannot be carried out" in model.asked[1].results[-1]
 
 
@@ -171,7 +172,7 @@ async def test_what_was_not_shown_is_not_called(
     model = _always(*[Reply([(name, {})])] * 9)
     with framework(model) as planner:
         try:
-            decision, _ = await planner.plan_metered(CONTEXT, SELECTION, shipped)
+            decision = (await planner.plan_metered(CONTEXT, SELECTION, shipped)).decision
         except DecisionInvalid:
             return
 
