@@ -164,10 +164,14 @@ class _Taken(BaseCallbackHandler):
         """Count one request, also of a model that tells nothing."""
         for answers in response.generations:
             told = getattr(getattr(answers[0], "message", None), "usage_metadata", None) or {}
-            self.usage = self.usage.plus(
-                Usage(
-                    requests=1,
-                    input_tokens=told.get("input_tokens", 0),
-                    output_tokens=told.get("output_tokens", 0),
-                )
+            cached = (told.get("input_token_details") or {}).get("cache_read", 0)
+            reasoning = (told.get("output_token_details") or {}).get("reasoning", 0)
+            request = Usage(
+                requests=1,
+                input_tokens=told.get("input_tokens", 0),
+                cached_tokens=cached,
+                output_tokens=told.get("output_tokens", 0),
+                reasoning_tokens=reasoning,
+                unpriced=1,
             )
+            self.usage = self.usage.plus(request)

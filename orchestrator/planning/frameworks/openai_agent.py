@@ -103,7 +103,10 @@ def _usage(run: RunContextWrapper[Any]) -> Usage:
     return Usage(
         requests=run.usage.requests,
         input_tokens=run.usage.input_tokens,
+        cached_tokens=run.usage.input_tokens_details.cached_tokens,
         output_tokens=run.usage.output_tokens,
+        reasoning_tokens=run.usage.output_tokens_details.reasoning_tokens,
+        unpriced=run.usage.requests,
     )
 
 

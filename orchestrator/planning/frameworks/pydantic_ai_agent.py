@@ -4,7 +4,6 @@ Needs the extra `llm`.
 """
 
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
 from typing import Any, Final
 
 from pydantic_ai import Agent, AgentRunResult, DeferredToolRequests, exceptions
@@ -33,6 +32,7 @@ from orchestrator.planning.frameworks.agent_prompt import (
     PromptTool,
     WantedCall,
 )
+from orchestrator.planning.llm.asking import usage_of
 from orchestrator.planning.llm.model_step import arguments_of
 
 _SETTINGS: Final = ModelSettings(max_retries=0, parallel_tool_calls=False)
@@ -95,14 +95,15 @@ class PydanticAIAgent:
                     requests=taken.requests,
                     input_tokens=taken.input_tokens,
                     output_tokens=taken.output_tokens,
+                    unpriced=taken.requests,
                 )
             )
             raise DecisionInvalid(f"the answer is no call ({type(error).__name__})") from error
         answers = [m for m in run.new_messages() if isinstance(m, ModelResponse)]
         if not isinstance(run.output, DeferredToolRequests):
-            return AgentAnswer(text=str(run.output), usage=_usage(answers))
+            return AgentAnswer(text=str(run.output), usage=Usage.total(map(usage_of, answers)))
         calls = [WantedCall(call.tool_name, arguments_of(call)) for call in run.output.calls]
-        return AgentAnswer(calls, _said(answers), _usage(answers))
+        return AgentAnswer(calls, _said(answers), Usage.total(map(usage_of, answers)))
 
 
 def _own_tools(agent: Agent[Any, Any]) -> Iterator[str]:
@@ -134,24 +135,3 @@ def _history(prompt: AgentPrompt) -> Iterator[ModelMessage]:
 def _said(answers: Iterable[ModelResponse]) -> str:
     parts = (part for answer in answers for part in answer.parts)
     return " ".join(part.content for part in parts if isinstance(part, TextPart))
-
-
-def _usage(answers: Iterable[ModelResponse]) -> Usage:
-    usage = Usage()
-    for answer in answers:
-        usage = usage.plus(
-            Usage(
-                requests=1,
-                input_tokens=answer.usage.input_tokens,
-                output_tokens=answer.usage.output_tokens,
-                cost_usd=_cost(answer),
-            )
-        )
-    return usage
-
-
-def _cost(answer: ModelResponse) -> Decimal:
-    try:
-        return answer.cost().total_price
-    except (LookupError, ValueError, AssertionError):  # the price list does not hold the model
-        return Decimal(0)
