@@ -13,6 +13,8 @@ The public names, each imported from its module when it is first used:
                 AgentProfile that has work; a StepContext with its Selection becomes a StepDecision,
                 which is CallTool, DiscoverTools, AskUser, Finish or GiveUp; PlannerParts is what
                 the factory of one is given
+    agents      AgentPlanner makes a planner of an agent of another framework: PydanticAIAgent,
+                OpenAIAgent or LangGraphAgent, each with an extra of its own
     pruning     prune leaves those tools of a model's request that fit it; PruningTransport and
                 AsyncPruningTransport do so inside of an httpx client
     embedders   Embedder is the protocol: texts become vectors, for the Router
@@ -36,6 +38,12 @@ if TYPE_CHECKING:
     from orchestrator.messages.mission import MissionResult as MissionResult
     from orchestrator.messages.mission import MissionStatus as MissionStatus
     from orchestrator.messages.mission_policy import MissionPolicy as MissionPolicy
+    from orchestrator.planning.frameworks.agent_planner import AgentPlanner as AgentPlanner
+    from orchestrator.planning.frameworks.langgraph_agent import LangGraphAgent as LangGraphAgent
+    from orchestrator.planning.frameworks.openai_agent import OpenAIAgent as OpenAIAgent
+    from orchestrator.planning.frameworks.pydantic_ai_agent import (
+        PydanticAIAgent as PydanticAIAgent,
+    )
     from orchestrator.planning.models import AgentProfile as AgentProfile
     from orchestrator.planning.models import AskUser as AskUser
     from orchestrator.planning.models import CallTool as CallTool
@@ -69,6 +77,10 @@ _HOMES = {
     "core.errors": ("OrchestratorError",),
     "messages.mission": ("MissionRequest", "MissionResult", "MissionStatus"),
     "messages.mission_policy": ("MissionPolicy",),
+    "planning.frameworks.agent_planner": ("AgentPlanner",),
+    "planning.frameworks.langgraph_agent": ("LangGraphAgent",),
+    "planning.frameworks.openai_agent": ("OpenAIAgent",),
+    "planning.frameworks.pydantic_ai_agent": ("PydanticAIAgent",),
     "planning.models": (
         *("AgentProfile", "AskUser", "CallTool", "DiscoverTools", "Finish", "GiveUp", "GoalBrief"),
         *("LegPlan", "MissionPlan", "StepContext", "StepDecision"),

@@ -1,16 +1,20 @@
 """The public API as users write it: checked by mypy, never executed."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import assert_type
 
+import agents
 import httpx
 import numpy as np
+import pydantic_ai
+from langchain_core.tools import BaseTool
 from numpy.typing import NDArray
 
 from orchestrator import (
+    AgentPlanner,
     AgentProfile,
     AskUser,
     AsyncPruningTransport,
@@ -22,6 +26,7 @@ from orchestrator import (
     Finish,
     GiveUp,
     GoalBrief,
+    LangGraphAgent,
     LegPlan,
     MissionClient,
     MissionHandle,
@@ -31,10 +36,12 @@ from orchestrator import (
     MissionResult,
     MissionStatus,
     Money,
+    OpenAIAgent,
     OrchestratorError,
     Planner,
     PlannerParts,
     PruningTransport,
+    PydanticAIAgent,
     Router,
     Selection,
     Settings,
@@ -49,6 +56,7 @@ from orchestrator import (
 )
 from orchestrator.confirmation.models import Amend, Approve
 from orchestrator.core.record import JsonObject
+from orchestrator.planning.frameworks.langgraph_agent import Graph
 
 
 def pruning(tools: list[dict[str, object]], turns: list[dict[str, object]]) -> httpx.Client:
@@ -133,6 +141,12 @@ class MyEmbedder:
 
 def make_planner(parts: PlannerParts) -> Planner:
     return MyPlanner(parts)
+
+
+def own_agents(graph: Callable[[Sequence[BaseTool]], Graph]) -> list[AgentPlanner]:
+    sdk = OpenAIAgent(agents.Agent(name="mine"))
+    ours = PydanticAIAgent(pydantic_ai.Agent(name="mine"))
+    return [AgentPlanner(ours), AgentPlanner(sdk), AgentPlanner(LangGraphAgent(graph))]
 
 
 def make_embedder(settings: Settings) -> Embedder:

@@ -30,7 +30,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DecisionInvalid, ModelRefused, ModelUnavailable, UsageError
 from orchestrator.planning.llm.meta_tools import ASKED_BY_A_MODEL
 from orchestrator.planning.llm.model_planner import LlmPlanner
-from orchestrator.planning.llm.model_step import wire_names
+from orchestrator.planning.llm.offered_tools import wire_names
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,

@@ -1,0 +1,17 @@
+"""A pydantic-ai agent that decides the steps of legs about messages."""
+
+from pydantic_ai import Agent
+
+from orchestrator import AgentPlanner, PlannerParts, PydanticAIAgent
+
+agent = Agent(
+    "openai:gpt-5",
+    name="inbox",
+    instructions="Find the channel that is meant before you write to one. Be brief.",
+    defer_model_check=True,
+)
+
+
+def planner(parts: PlannerParts) -> AgentPlanner:
+    """What the profile's `planner` names."""
+    return AgentPlanner(PydanticAIAgent(agent))

@@ -1,0 +1,124 @@
+"""An agent of one's own as the planner of legs: its first call is the decision of the step."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.budget import Usage
+from orchestrator.core.errors import (
+    DecisionInvalid,
+    ModelRefused,
+    ModelUnavailable,
+    OrchestratorError,
+)
+from orchestrator.planning import metering
+from orchestrator.planning.frameworks.agent_prompt import AgentAnswer, AgentPrompt
+from orchestrator.planning.frameworks.agent_step import agent_step
+from orchestrator.planning.models import StepContext, StepDecision
+from orchestrator.planning.planner import PlannedStep
+from orchestrator.routing.selection import Selection
+
+TIMEOUT_S: Final = 90.0
+_TRIES: Final = 2
+_PASSING: Final = frozenset({408, 409, 425, 429})
+
+
+class StepwiseAgent(Protocol):
+    """An agent that can be run for one step; the adapters of frameworks are such.
+
+    Nothing that it is given does anything when it is called: whoever writes another adapter makes
+    its framework stop at the first call, and gives no tool of its own.
+    """
+
+    name: str
+    """For errors that people read."""
+
+    async def answer(self, prompt: AgentPrompt) -> AgentAnswer:
+        """What the agent wants called, or its last word.
+
+        Raises:
+            DecisionInvalid: its framework finds that the answer is none.
+        """
+        ...
+
+
+class AgentPlanner:
+    """Decides the steps of legs by asking an agent of one's own, and keeps nothing between them.
+
+    What the agent calls is a proposal: it is checked, confirmed, written to the ledger and sent as
+    any planner's, and its result is there when the agent is asked for the next step. An answer that
+    cannot be carried out is told to it once.
+    """
+
+    def __init__(self, agent: StepwiseAgent, *, timeout_s: float = TIMEOUT_S) -> None:
+        """Take the agent, and how long it may take for one answer."""
+        self._agent = agent
+        self._timeout_s = timeout_s
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        """The next step of one leg."""
+        return (await self.plan_metered(context, selection, catalog)).decision
+
+    async def plan_metered(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> PlannedStep:
+        """The next step of one leg, and what asking for it took.
+
+        Raises:
+            DecisionInvalid: the second answer cannot be carried out either.
+            ModelUnavailable: the agent came to no answer; a later attempt may.
+            ModelRefused: its provider does not serve the request.
+        """
+        step = agent_step(context, selection, catalog)
+        prompt, usage, objection = step.prompt, Usage(), ""
+        for _ in range(_TRIES):
+            answer = await self._answer(prompt)
+            usage = usage.plus(answer.usage)
+            try:
+                return step.planned(answer, usage)
+            except DecisionInvalid as error:
+                objection = str(error)
+                prompt = prompt.objected(answer, f"This cannot be carried out: {objection}.")
+        raise DecisionInvalid(objection)
+
+    async def _answer(self, prompt: AgentPrompt) -> AgentAnswer:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await self._agent.answer(prompt)
+        except OrchestratorError:
+            raise
+        except TimeoutError as error:
+            reason = f"no answer within {self._timeout_s:g} s"
+            raise ModelUnavailable(self._agent.name, reason) from error
+        except Exception as error:  # whatever a framework or the code of an agent may raise
+            raise _trouble(self._agent.name, error) from error
+        metering.count(answer.usage)
+        return answer
+
+
+def _trouble(agent: str, error: Exception) -> ModelUnavailable | ModelRefused:
+    """Our error for whatever was raised; its text stays out, for it may quote the prompt."""
+    status = next((s for s in map(_status, _chain(error)) if s is not None), None)
+    reason = type(error).__name__ + (f", status {status}" if status else "")
+    if status is not None and 400 <= status < 500 and status not in _PASSING:
+        return ModelRefused(agent, reason)
+    return ModelUnavailable(agent, reason)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what caused it, the outermost first."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status of a provider's answer, where the library of the provider tells it."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None
