@@ -22,10 +22,10 @@ from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
 from orchestrator.messages import names
 from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.step import PlanStepInput
+from orchestrator.messages.telling_facts import facts_naming, facts_of_nothing
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation, StepContext
-from orchestrator.planning.telling_facts import facts_naming, facts_of_nothing
-from orchestrator.planning.trimming import trim_body
+from orchestrator.planning.trimming import MOST_CHARACTERS, trim_body
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.outcome import ToolOutcome
 
@@ -114,6 +114,8 @@ class KeptMessages:
         except OSError:
             return outcome
         short = trim_body(outcome.body, most=LONGEST_INLINE)
+        if len(json.dumps(short)) > MOST_CHARACTERS:  # it is made of names, which are never cut
+            short = None
         return outcome.model_copy(update={"body": short, "body_ref": reference})
 
     @activity.defn(name=names.READ_KEPT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+import pytest
 from pydantic import JsonValue
 
 from orchestrator.messages import names
@@ -14,6 +15,7 @@ from orchestrator.planning.models import CallTool
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg
 from tests.workflow.replays import replays_at_every_task
+from workflows import progress
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -141,3 +143,38 @@ async def _step_sizes(mission: Mission, leg_id: str) -> list[int]:
         if sizes:
             sizes[-1] += event.ByteSize()
     return sizes
+
+
+async def test_a_leg_without_room_is_told_and_ends_by_itself(
+    stage: Stage, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another consequence is refused with the reason; what was done before stands."""
+    monkeypatch.setattr(progress, "_LARGEST", 3_000)
+    world.plan(fake_leg("flight"))
+    world.decide("flight", *[CallTool(tool="book_flight", arguments={})] * 6, LOOK)
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert 0 < len(world.sent("book_flight")) < 6
+    assert len(world.sent("find_flights")) == 1
+    refused = [s.error or "" for s in result.legs[0].steps if s.outcome == "refused"]
+    assert all("no more than 3 kB are carried on" in error for error in refused)
+
+
+async def test_old_steps_and_facts_make_room(
+    stage: Stage, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest are there, the others are counted."""
+    monkeypatch.setattr(progress, "_MOST_STEPS", 3)
+    monkeypatch.setattr(progress, "_MOST_FACTS", 2)
+    world.plan(fake_leg("flight"), fake_leg("ticket", after=("flight",)))
+    world.decide("flight", LOOK, *[CallTool(tool="book_flight", arguments={})] * 4)
+
+    result = await (await stage.start()).end()
+
+    leg = result.legs[0]
+    assert (leg.steps_before, [s.step for s in leg.steps]) == (3, [4, 5, 6])
+    assert leg.called == ("find_flights", "book_flight")
+    assert (leg.facts_before, [f.source for f in leg.facts]) == (2, ["flight.4", "flight.5"])
+    assert [f.source for f in world.contexts("ticket")[0].facts] == ["flight.4", "flight.5"]
