@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 PAGE: JsonValue = [{"id": f"F-{n}", "note": "a window seat " * 60} for n in range(24)]
 """About 20 kB."""
 LOOK = CallTool(tool="find_flights", arguments={})
+LOOKS = tuple(CallTool(tool="find_flights", arguments={"page": n}) for n in range(30))
+BOOKINGS = tuple(CallTool(tool="book_flight", arguments={"row": n}) for n in range(6))
 
 
 async def test_long_answers_are_in_no_message(stage: Stage, world: FakeWorld) -> None:
     """The planner sees all of them at each step, and so do the legs that depend on it."""
     world.plan(fake_leg("flight"), fake_leg("ticket", after=("flight",)))
-    world.decide("flight", *[LOOK] * 6)
+    world.decide("flight", *LOOKS[:6])
     world.decide("ticket", LOOK)
     world.answer("find_flights", ToolOutcome(kind="succeeded", status=200, body=PAGE))
 
@@ -49,7 +51,7 @@ async def test_what_one_step_writes_does_not_depend_on_the_leg(
 ) -> None:
     """The last of many steps writes as much as the third."""
     world.plan(fake_leg("flight"))
-    world.decide("flight", *[LOOK] * 30)
+    world.decide("flight", *LOOKS)
     world.answer("find_flights", ToolOutcome(kind="succeeded", status=200, body=PAGE))
 
     mission = await stage.start()
@@ -151,7 +153,7 @@ async def test_a_leg_without_room_is_told_and_ends_by_itself(
     """Another consequence is refused with the reason; what was done before stands."""
     monkeypatch.setattr(progress, "_LARGEST", 3_000)
     world.plan(fake_leg("flight"))
-    world.decide("flight", *[CallTool(tool="book_flight", arguments={})] * 6, LOOK)
+    world.decide("flight", *BOOKINGS, LOOK)
 
     result = await (await stage.start()).end()
 
@@ -169,7 +171,7 @@ async def test_old_steps_and_facts_make_room(
     monkeypatch.setattr(progress, "_MOST_STEPS", 3)
     monkeypatch.setattr(progress, "_MOST_FACTS", 2)
     world.plan(fake_leg("flight"), fake_leg("ticket", after=("flight",)))
-    world.decide("flight", LOOK, *[CallTool(tool="book_flight", arguments={})] * 4)
+    world.decide("flight", LOOK, *BOOKINGS[:4])
 
     result = await (await stage.start()).end()
 
