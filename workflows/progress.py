@@ -23,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows import ui
     from workflows.keeping import Keeping
     from workflows.leg_news import Teller
-    from workflows.leg_view import facts_of
+    from workflows.leg_view import facts_of, looked_up_in
 
 
 _MOST_CHANGES = 20
@@ -121,6 +121,8 @@ class Progress:
         facts = facts_of(known)
         self._update(
             past=key,
+            # Of a run that began before observations were kept: their answers are in them.
+            looked_up=(*self.state.looked_up, *looked_up_in(known)),
             observations=seen[count:],
             facts=facts[-_MOST_FACTS:],
             facts_before=self.state.facts_before + max(0, len(facts) - _MOST_FACTS),

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import MissionStatus
-from orchestrator.planning.models import CallTool
+from orchestrator.planning.models import CallTool, CallTools
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg
 from tests.workflow.replays import replays_at_every_task
@@ -180,3 +180,22 @@ async def test_old_steps_and_facts_make_room(
     assert leg.called == ("find_flights", "book_flight")
     assert (leg.facts_before, [f.source for f in leg.facts]) == (2, ["flight.4", "flight.5"])
     assert [f.source for f in world.contexts("ticket")[0].facts] == ["flight.4", "flight.5"]
+
+
+async def test_long_answers_of_several_calls_at_once_are_in_no_message(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Each is kept, and all are seen in their order."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTools(calls=LOOKS[:3]), LOOK)
+    world.answer("find_flights", ToolOutcome(kind="succeeded", status=200, body=PAGE))
+
+    mission = await stage.start()
+    await mission.end()
+
+    assert [o.arguments for o in world.contexts("flight")[1].observations] == [
+        one.arguments for one in LOOKS[:3]
+    ]
+    assert all(o.body == PAGE for c in world.contexts("flight") for o in c.observations)
+    history = await mission.leg_handle("flight").fetch_history()
+    assert max(event.ByteSize() for event in history.events) < 4_000
