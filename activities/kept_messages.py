@@ -75,18 +75,23 @@ class KeptMessages:
             return message
         return await asyncio.to_thread(self._context, message)
 
-    async def keep(self, message: StepContext | KeptMessage, selection: Selection) -> None:
-        """Keep the observations that came with a message, and what was selected by them."""
-        if isinstance(message, KeptMessage) and message.keep_as:
-            await asyncio.to_thread(self._keep, message, selection)
+    async def keep(self, message: StepContext | KeptMessage, selection: Selection) -> Selection:
+        """Keep the observations that came with a message, and what was selected by them.
+
+        Returns:
+            The selection that is kept: of several attempts the first one's, which history and the
+            planner are told alike.
+        """
+        if not isinstance(message, KeptMessage) or not message.keep_as:
+            return selection
+        return await asyncio.to_thread(self._keep, message, selection)
 
     async def step(self, message: PlanStepInput | KeptMessage) -> PlanStepInput:
         """What a planner gets for one step, whole: the selection is the last that was kept."""
         if isinstance(message, PlanStepInput):
             return message
         context = await self.context(message)
-        kept = await asyncio.to_thread(self._store.get, message.of_mission, message.past)
-        selection = Selection.model_validate(json.loads(kept)["selection"])
+        selection = await asyncio.to_thread(self._selection, message.of_mission, message.past)
         return PlanStepInput(context=context, selection=selection)
 
     async def prepared(self, message: T | KeptMessage, kind: type[T]) -> T:
@@ -173,13 +178,17 @@ class KeptMessages:
         if message.keep_as:
             self._put(message.of_mission, f"{message.keep_as}.room", b"")
 
-    def _keep(self, message: KeptMessage, selection: Selection) -> None:
+    def _keep(self, message: KeptMessage, selection: Selection) -> Selection:
         node = {
             "before": message.past,
             "seen": message.changes["observations"],
             "selection": selection.model_dump(mode="json"),
         }
         self._put(message.of_mission, message.keep_as, json.dumps(node).encode())
+        return self._selection(message.of_mission, message.keep_as)
+
+    def _selection(self, mission_id: str, key: str) -> Selection:
+        return Selection.model_validate(json.loads(self._store.get(mission_id, key))["selection"])
 
     def _put(self, mission_id: str, key: str, piece: bytes) -> None:
         try:

@@ -153,8 +153,7 @@ class PlanningActivities:
                 )
             )
             selection = _with_discovered(selection, context, catalog, walls)
-            await self._kept.keep(wanted, selection)
-            return selection
+            return await self._kept.keep(wanted, selection)
 
     @activity.defn(name=names.PLAN_STEP)
     async def plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:

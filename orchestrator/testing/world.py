@@ -366,8 +366,7 @@ class FakeWorld:
         tools = tuple(dict.fromkeys([*self._forwarded, *context.discovered]))
         selection = fake_selection(*tools, catalog_size=len(self.catalog), band="moderate")
         with translated_errors():
-            await self._kept.keep(wanted, selection)
-        return selection
+            return await self._kept.keep(wanted, selection)
 
     @activity.defn(name=names.PLAN_STEP)
     async def _plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:

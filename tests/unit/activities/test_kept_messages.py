@@ -112,7 +112,9 @@ async def test_facts_are_chosen_by_their_whole_bodies() -> None:
     kept = KeptMessages(MemoryObservations())
     outcome = await answered(kept)
     facts = tuple(
-        Fact(source=f"0-b.{n}", tool="look", body=body, body_ref=reference)
+        Fact.model_validate(
+            {"source": f"0-b.{n}", "tool": "look", "body": body, "body_ref": reference}
+        )
         for n, (body, reference) in enumerate([(outcome.body, outcome.body_ref), ({"n": 99}, None)])
     )
     wanted = PrepareInput(**CALL.ref, arguments={"row": 19}, now=NOW, facts=facts)
@@ -145,3 +147,16 @@ async def test_a_message_of_an_earlier_release_is_whole() -> None:
     old = context(Observation(step=1, tool="look", outcome="succeeded", body=LONG))
 
     assert await kept.context(old) is old
+
+
+async def test_several_attempts_tell_of_one_selection() -> None:
+    """The first that was kept: what a planner is shown is what history says."""
+    store = MemoryObservations()
+    first, second = (fake_selection(tool, catalog_size=2) for tool in ("look", "book"))
+    wanted = message(context(), keep_as="k1")
+
+    told = [await KeptMessages(store).keep(wanted, one) for one in (first, second)]
+
+    planned = message(context(), past="k1")
+    assert told == [first, first]
+    assert (await KeptMessages(store).step(planned)).selection == first
