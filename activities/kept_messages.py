@@ -109,14 +109,16 @@ class KeptMessages:
         """The outcome with a long body kept, and its place taken by a short form.
 
         Where it cannot be kept, it stays as it is: what a provider did must not be lost by that.
+        So it does where what its leg saw before is not: no worker would have both.
         """
         text = json.dumps(outcome.body).encode()
         if len(text) <= LONGEST_INLINE:
             return outcome
         reference = BodyRef(key=hashlib.sha256(text).hexdigest(), size=len(text))
         try:
+            await asyncio.to_thread(self._store.get, call.mission_id, call.past)
             await asyncio.to_thread(self._store.put, call.mission_id, reference.key, text)
-        except OSError:
+        except (OSError, ObservationMissing):
             return outcome
         short = trim_body(outcome.body, most=LONGEST_INLINE)
         if len(json.dumps(short)) > MOST_CHARACTERS:  # it is made of names, which are never cut

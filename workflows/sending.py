@@ -84,7 +84,7 @@ def _by_reference(call: ToolCall, progress: Progress) -> ToolCall:
     if progress.keeping is None:
         return call
     asked = tuple(c for c in progress.leg.leg.conditions if c.stems and call.tool in c.tools)
-    return call.model_copy(update={"by_reference": True, "looks_up": asked})
+    return call.model_copy(update={"past": progress.state.past, "looks_up": asked})
 
 
 def is_in_doubt(allowed: PreparedCall, outcome: ToolOutcome) -> bool:
