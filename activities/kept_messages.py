@@ -22,10 +22,10 @@ from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
 from orchestrator.messages import names
 from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.step import PlanStepInput
+from orchestrator.messages.telling_facts import facts_naming, facts_of_nothing
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation, StepContext
-from orchestrator.planning.telling_facts import facts_naming, facts_of_nothing
-from orchestrator.planning.trimming import trim_body
+from orchestrator.planning.trimming import MOST_CHARACTERS, trim_body
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.outcome import ToolOutcome
 
@@ -75,18 +75,23 @@ class KeptMessages:
             return message
         return await asyncio.to_thread(self._context, message)
 
-    async def keep(self, message: StepContext | KeptMessage, selection: Selection) -> None:
-        """Keep the observations that came with a message, and what was selected by them."""
-        if isinstance(message, KeptMessage) and message.keep_as:
-            await asyncio.to_thread(self._keep, message, selection)
+    async def keep(self, message: StepContext | KeptMessage, selection: Selection) -> Selection:
+        """Keep the observations that came with a message, and what was selected by them.
+
+        Returns:
+            The selection that is kept: of several attempts the first one's, which history and the
+            planner are told alike.
+        """
+        if not isinstance(message, KeptMessage) or not message.keep_as:
+            return selection
+        return await asyncio.to_thread(self._keep, message, selection)
 
     async def step(self, message: PlanStepInput | KeptMessage) -> PlanStepInput:
         """What a planner gets for one step, whole: the selection is the last that was kept."""
         if isinstance(message, PlanStepInput):
             return message
         context = await self.context(message)
-        kept = await asyncio.to_thread(self._store.get, message.of_mission, message.past)
-        selection = Selection.model_validate(json.loads(kept)["selection"])
+        selection = await asyncio.to_thread(self._selection, message.of_mission, message.past)
         return PlanStepInput(context=context, selection=selection)
 
     async def prepared(self, message: T | KeptMessage, kind: type[T]) -> T:
@@ -104,16 +109,20 @@ class KeptMessages:
         """The outcome with a long body kept, and its place taken by a short form.
 
         Where it cannot be kept, it stays as it is: what a provider did must not be lost by that.
+        So it does where what its leg saw before is not: no worker would have both.
         """
         text = json.dumps(outcome.body).encode()
         if len(text) <= LONGEST_INLINE:
             return outcome
         reference = BodyRef(key=hashlib.sha256(text).hexdigest(), size=len(text))
         try:
+            await asyncio.to_thread(self._store.get, call.mission_id, call.past)
             await asyncio.to_thread(self._store.put, call.mission_id, reference.key, text)
-        except OSError:
+        except (OSError, ObservationMissing):
             return outcome
         short = trim_body(outcome.body, most=LONGEST_INLINE)
+        if len(json.dumps(short)) > MOST_CHARACTERS:  # it is made of names, which are never cut
+            short = None
         return outcome.model_copy(update={"body": short, "body_ref": reference})
 
     @activity.defn(name=names.READ_KEPT)
@@ -171,13 +180,17 @@ class KeptMessages:
         if message.keep_as:
             self._put(message.of_mission, f"{message.keep_as}.room", b"")
 
-    def _keep(self, message: KeptMessage, selection: Selection) -> None:
+    def _keep(self, message: KeptMessage, selection: Selection) -> Selection:
         node = {
             "before": message.past,
             "seen": message.changes["observations"],
             "selection": selection.model_dump(mode="json"),
         }
         self._put(message.of_mission, message.keep_as, json.dumps(node).encode())
+        return self._selection(message.of_mission, message.keep_as)
+
+    def _selection(self, mission_id: str, key: str) -> Selection:
+        return Selection.model_validate(json.loads(self._store.get(mission_id, key))["selection"])
 
     def _put(self, mission_id: str, key: str, piece: bytes) -> None:
         try:

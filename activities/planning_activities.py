@@ -31,6 +31,7 @@ from orchestrator.messages.plan_preview import BegunPlan
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.accounting.account import with_account
 from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_at_once
+from orchestrator.planning.decision_size import within_size
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.left_of_all import left_of_all, question_about
 from orchestrator.planning.metering import Meter
@@ -152,8 +153,7 @@ class PlanningActivities:
                 )
             )
             selection = _with_discovered(selection, context, catalog, walls)
-            await self._kept.keep(wanted, selection)
-            return selection
+            return await self._kept.keep(wanted, selection)
 
     @activity.defn(name=names.PLAN_STEP)
     async def plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:
@@ -180,9 +180,13 @@ class PlanningActivities:
                     check_decision(decision, step.selection, step.context, catalog, walls)
                 except OutsideWall as error:
                     self._guard.count("decision")
-                    return _refused(planned, str(error))
+                    return _refused(within_size(planned)[0], str(error))
                 except (DecisionInvalid, ToolNotFound) as error:
                     return spent_on(error, planned.usage)
+                planned, too_large = within_size(planned)
+                if too_large is not None:
+                    return _refused(planned, too_large)
+                decision = planned.decision
                 if (deed := deed_of_a_look(decision, step.context, catalog)) is not None:
                     return _refused(planned, deed)
                 self._note_called(decision, step.context)

@@ -1,6 +1,7 @@
 """Preparing calls: complete and check one, and draw up its card and its entry in the ledger."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from temporalio import activity
 from temporalio.client import Client
@@ -35,6 +36,9 @@ from orchestrator.messages.spending_rules import limited
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation
 from orchestrator.saga.draft import draft_cancel, draft_obligation
+
+_LARGEST: Final = 500_000
+"""Characters of a prepared call: most of it is in its leg's ledger too, and in other messages."""
 
 
 class PrepareActivities:
@@ -73,7 +77,7 @@ class PrepareActivities:
             if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):
                 return PreparedCall(problems=(refusal,))
             await self._origins.check(wanted, tool)
-            return await self._checked(wanted, catalog, tool)
+            return _fitted(await self._checked(wanted, catalog, tool))
 
     async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
         """A call that this leg may make: its arguments, what it lacks, whom it has to ask."""
@@ -118,6 +122,15 @@ class PrepareActivities:
         meaning = _meaning(tool, arguments)
         prepared = prepared.model_copy(update={"meaning": meaning, "doubts": doubts})
         return limited(await self._authority.over(prepared, wanted), wanted, rules)
+
+
+def _fitted(prepared: PreparedCall) -> PreparedCall:
+    """The call, unless a message with all that belongs to it would be too large to be sent."""
+    size = len(prepared.model_dump_json())
+    if size <= _LARGEST:
+        return prepared
+    most = f"at most {_LARGEST / 1000:,.0f} kB can be"
+    return PreparedCall(problems=(f"the call and its card are {size / 1000:,.0f} kB, {most}",))
 
 
 def _quoted(

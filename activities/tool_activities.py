@@ -138,7 +138,7 @@ class ToolActivities:
             left = _time_left(call)  # the last look: a process may be paused anywhere above
         async with heartbeats():
             outcome = await self._sent(catalog, tool, call, left)
-            if not call.by_reference:
+            if not call.past:
                 return outcome
             return await self._kept.shortened(with_looks(outcome, call), call)
 

@@ -106,6 +106,9 @@ class Caller:
         if prepared.call is None:
             self._not_sent(wanted, "invalid", "; ".join(prepared.problems))
             return
+        if prepared.side_effect and (full := self._progress.lack_of_room()):
+            self._not_sent(wanted, "refused", full)
+            return
         try:
             prepared = await self._undoubted(prepared, wanted)
             permitted = await self._permitted(prepared, wanted.reason)

@@ -42,6 +42,7 @@ with workflow.unsafe.imports_passed_through():
         PlanStepInput,
         PlanStepOutput,
     )
+    from orchestrator.messages.telling_facts import facts_naming, facts_of_nothing
     from orchestrator.messages.tool_call import (
         OverchargeInput,
         PreparedCall,
@@ -49,7 +50,6 @@ with workflow.unsafe.imports_passed_through():
         ToolCall,
     )
     from orchestrator.planning.models import Fact, StepContext
-    from orchestrator.planning.telling_facts import facts_naming, facts_of_nothing
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome

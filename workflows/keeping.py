@@ -64,8 +64,12 @@ class Keeping:
 
 
 def new_key() -> str:
-    """A key that no other piece has."""
-    return str(workflow.uuid4())
+    """A key that no other piece has.
+
+    A server that was restored from an older copy gives a run the numbers again that it had given,
+    and another time.
+    """
+    return f"{workflow.uuid4()}@{workflow.now().timestamp():.6f}"
 
 
 def store_trouble(error: ActivityError) -> str | None:

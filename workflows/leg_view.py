@@ -83,14 +83,14 @@ def leg_result(leg: LegInput) -> LegResult:
         steps_taken=state.step,
         limit=state.limit,
         decisions=state.decisions,
-        looked_up=(*state.looked_up, *_looked_up(leg)),
+        looked_up=(*state.looked_up, *looked_up_in(leg)),
         discovered=state.discovered,
         decided=state.decided,
         model_changes=state.model.changes,
     )
 
 
-def _looked_up(leg: LegInput) -> Iterator[LookedUp]:
+def looked_up_in(leg: LegInput) -> Iterator[LookedUp]:
     """What answers that it holds itself tell of the conditions that are told by words."""
     if leg.state.past:  # whoever had them whole has said what they tell
         return

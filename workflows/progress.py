@@ -23,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows import ui
     from workflows.keeping import Keeping
     from workflows.leg_news import Teller
-    from workflows.leg_view import facts_of
+    from workflows.leg_view import facts_of, looked_up_in
 
 
 _MOST_CHANGES = 20
@@ -34,6 +34,9 @@ _MOST_STEPS: Final = 100
 _MOST_FACTS: Final = 50
 """That a leg hands on: they travel with the messages of those that depend on it."""
 _MOST_TOLD: Final = 20
+_LARGEST: Final = 1_000_000
+"""Characters of a leg that may take on another consequence; the server takes twice as much in one
+message, and one call adds less than the rest."""
 
 
 class Progress:
@@ -118,6 +121,8 @@ class Progress:
         facts = facts_of(known)
         self._update(
             past=key,
+            # Of a run that began before observations were kept: their answers are in them.
+            looked_up=(*self.state.looked_up, *looked_up_in(known)),
             observations=seen[count:],
             facts=facts[-_MOST_FACTS:],
             facts_before=self.state.facts_before + max(0, len(facts) - _MOST_FACTS),
@@ -265,6 +270,22 @@ class Progress:
     def hold_spending(self, held: bool) -> None:
         """Keep whether another leg's overcharge is to be decided on first."""
         self._leg = self._leg.model_copy(update={"spending_held": held})
+
+    def lack_of_room(self) -> str | None:
+        """Why no other consequence can be noted; None while there is room.
+
+        What a leg carries goes with each of its runs and its result, which have to be sent.
+        """
+        if self.keeping is None:
+            return None
+        size = len(self.leg.model_dump_json())
+        if size <= _LARGEST:
+            return None
+        return (
+            f"this leg has noted {size / 1000:,.0f} kB of what it did, and no more than "
+            f"{_LARGEST / 1000:,.0f} kB are carried on: it can look things up and end, and the "
+            "rest belongs into another mission"
+        )
 
     # -- what is shown of it ----------------------------------------------------------------------
 

@@ -38,9 +38,7 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
         call = call.model_copy(update={"deadline": deadline})
     if needs_reservation(progress.leg, allowed):
         call = call.model_copy(update={"reserved": allowed.price})
-    if progress.keeping is not None:
-        asked = tuple(c for c in progress.leg.leg.conditions if c.stems and call.tool in c.tools)
-        call = call.model_copy(update={"by_reference": True, "looks_up": asked})
+    call = _by_reference(call, progress)
     progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
     progress.count_call()
     outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
@@ -59,7 +57,8 @@ async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) ->
         asyncio.CancelledError: a cancel request came meanwhile; what was answered is recorded.
     """
     attempts = progress.leg.policy.call_attempts
-    asked = [calls.invoke_tool(_call_of(read), attempts=attempts) for read in reads.values()]
+    sent = [_by_reference(_call_of(read), progress) for read in reads.values()]
+    asked = [calls.invoke_tool(call, attempts=attempts) for call in sent]
     outcomes, cancelled = await finish_despite_cancel(_all(asked))
     for (part, read), outcome in zip(reads.items(), outcomes, strict=True):
         progress.begin_part(part)
@@ -78,6 +77,14 @@ async def _all(calls_made: Sequence[Awaitable[ToolOutcome]]) -> list[ToolOutcome
 def _call_of(allowed: PreparedCall) -> ToolCall:
     assert allowed.call is not None
     return allowed.call
+
+
+def _by_reference(call: ToolCall, progress: Progress) -> ToolCall:
+    """The call, its answer wanted short; what it tells of conditions is read where it is whole."""
+    if progress.keeping is None:
+        return call
+    asked = tuple(c for c in progress.leg.leg.conditions if c.stems and call.tool in c.tools)
+    return call.model_copy(update={"past": progress.state.past, "looks_up": asked})
 
 
 def is_in_doubt(allowed: PreparedCall, outcome: ToolOutcome) -> bool:

@@ -42,8 +42,10 @@ class ToolCall(CallRef):
         default=None,
         description="what its card says it costs; None: unknown, or nobody is asked",
     )
-    by_reference: bool = Field(
-        default=False, description="whether its leg takes a long answer shortened, with a reference"
+    past: str = Field(
+        default="",
+        description="the key of what its leg has seen: a long answer is kept where that is, and "
+        "told by reference; empty: it is told whole",
     )
     looks_up: tuple[Proviso, ...] = Field(
         default=(), description="conditions of the goal that its answer may tell of"

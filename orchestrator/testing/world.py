@@ -366,8 +366,7 @@ class FakeWorld:
         tools = tuple(dict.fromkeys([*self._forwarded, *context.discovered]))
         selection = fake_selection(*tools, catalog_size=len(self.catalog), band="moderate")
         with translated_errors():
-            await self._kept.keep(wanted, selection)
-        return selection
+            return await self._kept.keep(wanted, selection)
 
     @activity.defn(name=names.PLAN_STEP)
     async def _plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:
@@ -451,7 +450,7 @@ class FakeWorld:
             raise played.with_traceback(None)  # one instance may be played many times
         outcome = await played(call) if callable(played) else played
         outcome = with_looks(with_cancel_arguments(tool, call, outcome), call)
-        return await self._kept.shortened(outcome, call) if call.by_reference else outcome
+        return await self._kept.shortened(outcome, call) if call.past else outcome
 
     @activity.defn(name=names.COMPENSATE)
     async def _compensate(self, wanted: CompensateInput) -> CompensationOutcome:

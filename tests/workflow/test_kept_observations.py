@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+import pytest
 from pydantic import JsonValue
 
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import MissionStatus
-from orchestrator.planning.models import CallTool
+from orchestrator.planning.models import CallTool, CallTools
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg
 from tests.workflow.replays import replays_at_every_task
+from workflows import progress
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -21,12 +23,14 @@ if TYPE_CHECKING:
 PAGE: JsonValue = [{"id": f"F-{n}", "note": "a window seat " * 60} for n in range(24)]
 """About 20 kB."""
 LOOK = CallTool(tool="find_flights", arguments={})
+LOOKS = tuple(CallTool(tool="find_flights", arguments={"page": n}) for n in range(30))
+BOOKINGS = tuple(CallTool(tool="book_flight", arguments={"row": n}) for n in range(6))
 
 
 async def test_long_answers_are_in_no_message(stage: Stage, world: FakeWorld) -> None:
     """The planner sees all of them at each step, and so do the legs that depend on it."""
     world.plan(fake_leg("flight"), fake_leg("ticket", after=("flight",)))
-    world.decide("flight", *[LOOK] * 6)
+    world.decide("flight", *LOOKS[:6])
     world.decide("ticket", LOOK)
     world.answer("find_flights", ToolOutcome(kind="succeeded", status=200, body=PAGE))
 
@@ -47,7 +51,7 @@ async def test_what_one_step_writes_does_not_depend_on_the_leg(
 ) -> None:
     """The last of many steps writes as much as the third."""
     world.plan(fake_leg("flight"))
-    world.decide("flight", *[LOOK] * 30)
+    world.decide("flight", *LOOKS)
     world.answer("find_flights", ToolOutcome(kind="succeeded", status=200, body=PAGE))
 
     mission = await stage.start()
@@ -141,3 +145,57 @@ async def _step_sizes(mission: Mission, leg_id: str) -> list[int]:
         if sizes:
             sizes[-1] += event.ByteSize()
     return sizes
+
+
+async def test_a_leg_without_room_is_told_and_ends_by_itself(
+    stage: Stage, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another consequence is refused with the reason; what was done before stands."""
+    monkeypatch.setattr(progress, "_LARGEST", 3_000)
+    world.plan(fake_leg("flight"))
+    world.decide("flight", *BOOKINGS, LOOK)
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert 0 < len(world.sent("book_flight")) < 6
+    assert len(world.sent("find_flights")) == 1
+    refused = [s.error or "" for s in result.legs[0].steps if s.outcome == "refused"]
+    assert all("no more than 3 kB are carried on" in error for error in refused)
+
+
+async def test_old_steps_and_facts_make_room(
+    stage: Stage, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest are there, the others are counted."""
+    monkeypatch.setattr(progress, "_MOST_STEPS", 3)
+    monkeypatch.setattr(progress, "_MOST_FACTS", 2)
+    world.plan(fake_leg("flight"), fake_leg("ticket", after=("flight",)))
+    world.decide("flight", LOOK, *BOOKINGS[:4])
+
+    result = await (await stage.start()).end()
+
+    leg = result.legs[0]
+    assert (leg.steps_before, [s.step for s in leg.steps]) == (3, [4, 5, 6])
+    assert leg.called == ("find_flights", "book_flight")
+    assert (leg.facts_before, [f.source for f in leg.facts]) == (2, ["flight.4", "flight.5"])
+    assert [f.source for f in world.contexts("ticket")[0].facts] == ["flight.4", "flight.5"]
+
+
+async def test_long_answers_of_several_calls_at_once_are_in_no_message(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Each is kept, and all are seen in their order."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTools(calls=LOOKS[:3]), LOOK)
+    world.answer("find_flights", ToolOutcome(kind="succeeded", status=200, body=PAGE))
+
+    mission = await stage.start()
+    await mission.end()
+
+    assert [o.arguments for o in world.contexts("flight")[1].observations] == [
+        one.arguments for one in LOOKS[:3]
+    ]
+    assert all(o.body == PAGE for c in world.contexts("flight") for o in c.observations)
+    history = await mission.leg_handle("flight").fetch_history()
+    assert max(event.ByteSize() for event in history.events) < 4_000

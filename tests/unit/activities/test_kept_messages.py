@@ -26,7 +26,7 @@ CALL = ToolCall(
     tool="look",
     catalog_digest="d",
     arguments={},
-    by_reference=True,
+    past="before",
 )
 
 
@@ -58,13 +58,20 @@ def seen(step: int, outcome: ToolOutcome) -> Observation:
     )
 
 
+def begun() -> MemoryObservations:
+    """A store that has what the leg saw before."""
+    store = MemoryObservations()
+    store.put("m", "before", b"{}")
+    return store
+
+
 async def answered(kept: KeptMessages, body: JsonValue = LONG) -> ToolOutcome:
     return await kept.shortened(ToolOutcome(kind="succeeded", body=body), CALL)
 
 
 async def test_a_long_body_is_replaced_by_a_short_form() -> None:
     """It keeps the names at its top, and says where the whole is; a short one stays as it is."""
-    kept = KeptMessages(MemoryObservations())
+    kept = KeptMessages(begun())
 
     long = await answered(kept)
     short = await answered(kept, {"id": "F-1"})
@@ -78,7 +85,7 @@ async def test_a_long_body_is_replaced_by_a_short_form() -> None:
 
 async def test_a_body_that_cannot_be_kept_stays() -> None:
     """What a provider did is told all the same."""
-    store = MemoryObservations()
+    store = begun()
     store.is_full = True
 
     outcome = await answered(KeptMessages(store))
@@ -86,9 +93,16 @@ async def test_a_body_that_cannot_be_kept_stays() -> None:
     assert (outcome.body, outcome.body_ref) == (LONG, None)
 
 
+async def test_a_body_stays_where_the_rest_is_not() -> None:
+    """A worker on another disk keeps nothing that no other worker would find."""
+    outcome = await answered(KeptMessages(MemoryObservations()))
+
+    assert (outcome.body, outcome.body_ref) == (LONG, None)
+
+
 async def test_steps_are_joined_in_their_order() -> None:
     """Those that were kept, then those that come along, by a worker that knows neither."""
-    store = MemoryObservations()
+    store = begun()
     kept = KeptMessages(store)
     whole = [seen(n, await answered(kept)) for n in (1, 2, 3)]
     await kept.keep(message(context(), keep_as="k0"), fake_selection("look", catalog_size=1))
@@ -109,10 +123,12 @@ async def test_steps_are_joined_in_their_order() -> None:
 
 async def test_facts_are_chosen_by_their_whole_bodies() -> None:
     """What names a row that the short form has no room for is there, and nothing else is."""
-    kept = KeptMessages(MemoryObservations())
+    kept = KeptMessages(begun())
     outcome = await answered(kept)
     facts = tuple(
-        Fact(source=f"0-b.{n}", tool="look", body=body, body_ref=reference)
+        Fact.model_validate(
+            {"source": f"0-b.{n}", "tool": "look", "body": body, "body_ref": reference}
+        )
         for n, (body, reference) in enumerate([(outcome.body, outcome.body_ref), ({"n": 99}, None)])
     )
     wanted = PrepareInput(**CALL.ref, arguments={"row": 19}, now=NOW, facts=facts)
@@ -124,7 +140,7 @@ async def test_facts_are_chosen_by_their_whole_bodies() -> None:
 
 async def test_what_is_missing_says_where_it_was_looked_for() -> None:
     """Whichever of the pieces it is; a full disk is told as such."""
-    store = MemoryObservations()
+    store = begun()
     kept = KeptMessages(store)
     outcome = await answered(kept)
     store.lost = True
@@ -141,7 +157,20 @@ async def test_what_is_missing_says_where_it_was_looked_for() -> None:
 
 async def test_a_message_of_an_earlier_release_is_whole() -> None:
     """Nothing is read for it."""
-    kept = KeptMessages(MemoryObservations())
+    kept = KeptMessages(begun())
     old = context(Observation(step=1, tool="look", outcome="succeeded", body=LONG))
 
     assert await kept.context(old) is old
+
+
+async def test_several_attempts_tell_of_one_selection() -> None:
+    """The first that was kept: what a planner is shown is what history says."""
+    store = MemoryObservations()
+    first, second = (fake_selection(tool, catalog_size=2) for tool in ("look", "book"))
+    wanted = message(context(), keep_as="k1")
+
+    told = [await KeptMessages(store).keep(wanted, one) for one in (first, second)]
+
+    planned = message(context(), past="k1")
+    assert told == [first, first]
+    assert (await KeptMessages(store).step(planned)).selection == first

@@ -8,9 +8,9 @@ from orchestrator.confirmation.asked_before import AskedCall, Fate
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.leg import LegInput, LegState, LegWaiting
 from orchestrator.messages.mission_policy import CatalogPin
+from orchestrator.messages.telling_facts import facts_naming, facts_of_nothing
 from orchestrator.messages.tool_call import PreparedCall
 from orchestrator.planning.models import Fact
-from orchestrator.planning.telling_facts import facts_naming, facts_of_nothing
 from orchestrator.testing import fake_leg
 from workflows.asked_calls import AskedCalls, CallRefused
 from workflows.failures import LegLost, LegSkipped
