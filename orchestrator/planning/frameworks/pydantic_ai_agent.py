@@ -32,7 +32,7 @@ from orchestrator.planning.frameworks.agent_prompt import (
     PromptTool,
     WantedCall,
 )
-from orchestrator.planning.llm.asking import usage_of
+from orchestrator.planning.llm.model_asking import usage_of
 from orchestrator.planning.llm.model_step import arguments_of
 
 _SETTINGS: Final = ModelSettings(max_retries=0, parallel_tool_calls=False)
