@@ -25,6 +25,7 @@ from orchestrator.adapters.temporal.rollbacks import (
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import MissionUnknown, OrchestratorError, TransportFailed
 from orchestrator.messages import names
+from orchestrator.messages.leg_sizes import within_size
 from orchestrator.messages.rollback import (
     CollectLegsInput,
     CollectLegsOutput,
@@ -72,7 +73,7 @@ class RollbackActivities:
                     await self._check_known(wanted.mission_id)
             newest = await describe_rollback(self._client, wanted.mission_id)
             return CollectLegsOutput(
-                legs=read.legs,
+                legs=within_size(read.legs),
                 notes=read.notes,
                 taken_over=taken_over,
                 last_rollback=newest.run_id if newest is not None else None,

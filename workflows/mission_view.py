@@ -13,6 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Usage
     from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
+    from orchestrator.messages.leg_sizes import as_sent, within_size
     from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus, told_of
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.plan_answers import PlanAnswer, gone_past
@@ -54,7 +55,7 @@ class MissionView:
         in_doubt = gone_past(self.plan, self.answers)
         missing = unserved_of(self.plan, self.results.values(), ledger, in_doubt) if reached else ()
         legs = tuple(proved((self._leg(leg) for leg in self.plan.legs), missing))
-        return MissionResult(
+        told = MissionResult(
             mission_id=self.mission_id,
             goal=self.request.goal,
             goal_became=self.goal if self.goal != self.request.goal else "",
@@ -62,7 +63,7 @@ class MissionView:
             status=self.status,
             error=self.error,
             summary=" ".join(leg.told for leg in legs if leg.told) if reached else "",
-            legs=legs,
+            legs=within_size(legs),
             unserved=missing,
             **told_of(ledger),
             usage=Usage.total([self.planning, *(r.usage for r in self.results.values())]),
@@ -76,6 +77,7 @@ class MissionView:
             plan_answers=self.answers,
             plan_decisions=self.decisions,
         )
+        return as_sent(told) if self.finished_at is not None else told
 
     def _leg(self, leg: LegPlan) -> LegResult:
         if leg.leg_id in self.results:

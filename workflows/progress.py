@@ -1,6 +1,6 @@
 """How far a leg has come: its state changes here alone, and is shown whenever it does."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -14,6 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
     from orchestrator.messages.leg_limits import LegShare
+    from orchestrator.messages.leg_sizes import with_called
     from orchestrator.messages.model_trouble import ModelChange, ModelState
     from orchestrator.messages.step import StepRecord
     from orchestrator.planning.models import AnswerTable, CallTool, Decided, Doubt, Observation
@@ -34,9 +35,9 @@ _MOST_STEPS: Final = 100
 _MOST_FACTS: Final = 50
 """That a leg hands on: they travel with the messages of those that depend on it."""
 _MOST_TOLD: Final = 20
-_LARGEST: Final = 1_000_000
-"""Characters of a leg that may take on another consequence; the server takes twice as much in one
-message, and one call adds less than the rest."""
+_LARGEST: Final = 500_000
+"""Characters of what came of a leg that may take on another consequence. The server takes four times
+that in one message, and its mission's result tells of each twice."""
 
 
 class Progress:
@@ -170,7 +171,7 @@ class Progress:
         self._update(
             steps=steps[over:],
             steps_before=self.state.steps_before + over,
-            called=_with_called(self.state.called, steps[:over]),
+            called=with_called(self.state.called, steps[:over]),
         )
 
     # -- what came of them ------------------------------------------------------------------------
@@ -278,7 +279,7 @@ class Progress:
         """
         if self.keeping is None:
             return None
-        size = len(self.leg.model_dump_json())
+        size = len(self.state.model_dump_json())
         if size <= _LARGEST:
             return None
         return (
@@ -317,9 +318,3 @@ class Progress:
     def _update(self, **changes: object) -> None:
         state = self.state.model_copy(update=changes)
         self._leg = self._leg.model_copy(update={"state": state})
-
-
-def _with_called(known: tuple[str, ...], steps: Iterable[StepRecord]) -> tuple[str, ...]:
-    """The tools that were called with success, each once."""
-    called = (step.called for step in steps if step.outcome == "succeeded")
-    return tuple(dict.fromkeys([*known, *filter(None, called)]))
