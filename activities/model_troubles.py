@@ -13,9 +13,11 @@ from orchestrator.messages import names
 from orchestrator.messages.model_trouble import ModelTrouble
 from orchestrator.messages.step import PlanStepOutput
 from orchestrator.planning.models import GiveUp
+from orchestrator.planning.trimming import cut_text
 
 LONGEST_QUIET_WAIT: Final = timedelta(seconds=30)
 """As long as this is Temporal's own retry waited for; what takes longer is to be seen."""
+_LONGEST_REASON: Final = 400
 _YEAR_S: Final = 365 * 86_400
 
 
@@ -53,5 +55,5 @@ def spent_on(error: OrchestratorError, usage: Usage | None) -> PlanStepOutput:
 
     A workflow of an earlier release reads it as the end of its leg, as it read the error.
     """
-    reason = str(error) or "no reason is given"
+    reason = cut_text(str(error), _LONGEST_REASON) or "no reason is given"
     return PlanStepOutput(decision=GiveUp(reason=reason), unusable=reason, usage=usage)

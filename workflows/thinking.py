@@ -92,7 +92,7 @@ class Thinking:
         Raises:
             LegLost: the person gives up, or does not answer in time.
         """
-        self._progress.observe(CallTool(tool=ANSWER), outcome="refused", error=wrong)
+        self._progress.observe(CallTool(tool=ANSWER), outcome="unusable", error=wrong)
         self._progress.record(ANSWER, "unusable", wrong)
         self._progress.spend_on_answers()
         state = self._progress.state.model

@@ -290,14 +290,14 @@ class Observation(Record):
     profile of the agent, or `invalid` by the contract of its tool. A search for tools is
     `discovered`, and its body the names of those that were found. What a planner wanted beside
     what was done is `dropped`. An ending that nothing proves is `refused` once, under the name of
-    FINISH; answers of no use are `refused` under that of ANSWER.
+    FINISH. Answers that cannot be carried out are `unusable`, under the name of ANSWER.
     """
 
     step: int
     part: int = Field(default=0, description="of several calls that were made at once: which")
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
-    outcome: OutcomeKind | Literal["refused", "invalid", "discovered", "dropped"]
+    outcome: OutcomeKind | Literal["refused", "invalid", "discovered", "dropped", "unusable"]
     side_effect: bool = False
     body: JsonValue = None
     error: str | None = None

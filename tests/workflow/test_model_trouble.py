@@ -315,7 +315,7 @@ async def test_answers_of_no_use_cost_a_step_each(stage: Stage, world: FakeWorld
         "done",
     ]
     last = mind.contexts[-1].observations[-1]
-    assert (last.tool, last.outcome, last.error) == ("answer", "refused", str(BAD))
+    assert (last.tool, last.outcome, last.error) == ("answer", "unusable", str(BAD))
     await replays_at_every_task(mission.handle, mission.leg_handle("trip"))
 
 
