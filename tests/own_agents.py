@@ -26,8 +26,11 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
+from orchestrator import PlannerParts, Router, Settings
 from orchestrator.core.record import JsonObject
+from orchestrator.planning.rules.chaining import ChainingPlanner
 
+PARTS: Final = PlannerParts(Settings(), (), Router, ChainingPlanner(Router))
 EXAMPLES: Final = Path(__file__).parents[1] / "docs/examples/own-agents"
 
 
@@ -95,7 +98,7 @@ def pydantic_ai(model: Model) -> Iterator[Any]:
 
     module = example("pydantic_ai_inbox")
     with module.agent.override(model=FunctionModel(answered)):
-        yield module.planner(None)
+        yield module.planner(PARTS)
 
 
 @contextmanager
@@ -124,7 +127,7 @@ def openai_agents(model: Model) -> Iterator[Any]:
 
     module = example("openai_agents_inbox")
     module.agent.model = ScriptedModel([ModelStep.respond(answered)] * 50)
-    yield module.planner(None)
+    yield module.planner(PARTS)
 
 
 class FakeChat(BaseChatModel):
@@ -168,7 +171,7 @@ def langgraph(model: Model) -> Iterator[Any]:
     """The example's planner, over a fake chat model of LangChain's."""
     module = example("langgraph_inbox")
     module.chat_model = lambda: FakeChat(model=model)  # type: ignore[attr-defined]
-    yield module.planner(None)
+    yield module.planner(PARTS)
 
 
 FRAMEWORKS: Final = {

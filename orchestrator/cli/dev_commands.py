@@ -1,10 +1,11 @@
 """`orchestrator dev`: a whole installation on this machine, left running."""
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +17,13 @@ from orchestrator.cli.options import Model, Overlays, Planner, Specs, planning_v
 from orchestrator.cli.output import console, progress, run
 from orchestrator.settings import bundled_specs, load_settings
 
+if TYPE_CHECKING:
+    from orchestrator.runtime.devserver import Stack
+
 app = typer.Typer(add_completion=False)
+
+_WORKER = "worker"
+_LOOKS_EVERY_S = 1.0
 
 
 @app.command()
@@ -84,9 +91,27 @@ async def _dev(
         for memory in written.memories:
             at = f"{stack.sandbox_url}{memory.path}"
             console.print(f"{memory.document} is served at {at}", soft_wrap=True)
-        await stop.wait()
+        await _until_stopped(stop, stack)
     finally:
         await stack.stop()
+
+
+async def _until_stopped(stop: asyncio.Event, stack: "Stack") -> None:
+    """Wait for Ctrl-C, and say meanwhile which part is there no longer.
+
+    It stays away: whoever tries out what survives has killed it, and starts another.
+    """
+    told: set[str] = set()
+    while not stop.is_set():
+        for name, last in stack.ended().items():
+            if name not in told:
+                told.add(name)
+                log = stack.log(name)
+                progress.print(f"the {name} has stopped: {last} (its log: {log})", soft_wrap=True)
+                if name == _WORKER:
+                    progress.print("missions wait until there is another: orchestrator worker")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _LOOKS_EVERY_S)
 
 
 def _example(specs: tuple[Path, ...]) -> str:

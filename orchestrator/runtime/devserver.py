@@ -237,6 +237,11 @@ class Stack:
         """Whether a process of that name was started, and neither killed nor stopped since."""
         return name in self._processes
 
+    def ended(self) -> dict[str, str]:
+        """The parts that ended by themselves or by somebody else, each with its last line."""
+        over = [name for name, one in self._processes.items() if one.returncode is not None]
+        return {name: _last_line(self.log(name)) for name in over}
+
     def pid(self, name: str) -> int:
         """The id of a process that was started.
 

@@ -39,5 +39,5 @@ def graph(tools: Sequence[BaseTool]) -> Any:
 
 
 def planner(parts: PlannerParts) -> AgentPlanner:
-    """What the profile's `planner` names."""
-    return AgentPlanner(LangGraphAgent(graph, name="inbox"))
+    """What the `planner` of a profile names, or ORCHESTRATOR_PLANNER for all legs."""
+    return AgentPlanner(LangGraphAgent(graph, name="inbox"), default=parts.default)

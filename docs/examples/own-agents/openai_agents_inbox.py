@@ -12,5 +12,5 @@ agent = Agent(
 
 
 def planner(parts: PlannerParts) -> AgentPlanner:
-    """What the profile's `planner` names."""
-    return AgentPlanner(OpenAIAgent(agent))
+    """What the `planner` of a profile names, or ORCHESTRATOR_PLANNER for all legs."""
+    return AgentPlanner(OpenAIAgent(agent), default=parts.default)

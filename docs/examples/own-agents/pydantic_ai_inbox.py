@@ -13,5 +13,5 @@ agent = Agent(
 
 
 def planner(parts: PlannerParts) -> AgentPlanner:
-    """What the profile's `planner` names."""
-    return AgentPlanner(PydanticAIAgent(agent))
+    """What the `planner` of a profile names, or ORCHESTRATOR_PLANNER for all legs."""
+    return AgentPlanner(PydanticAIAgent(agent), default=parts.default)

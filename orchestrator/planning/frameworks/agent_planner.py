@@ -1,7 +1,7 @@
 """An agent of one's own as the planner of legs: its first call is the decision of the step."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from orchestrator.catalog.catalog import Catalog
@@ -11,12 +11,19 @@ from orchestrator.core.errors import (
     ModelRefused,
     ModelUnavailable,
     OrchestratorError,
+    UsageError,
 )
 from orchestrator.planning import metering
 from orchestrator.planning.frameworks.agent_prompt import AgentAnswer, AgentPrompt
 from orchestrator.planning.frameworks.agent_step import agent_step
-from orchestrator.planning.models import StepContext, StepDecision
-from orchestrator.planning.planner import PlannedStep
+from orchestrator.planning.models import (
+    AgentProfile,
+    GoalBrief,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import PlannedStep, Planner
 from orchestrator.routing.selection import Selection
 
 TIMEOUT_S: Final = 90.0
@@ -51,10 +58,38 @@ class AgentPlanner:
     cannot be carried out is told to it once.
     """
 
-    def __init__(self, agent: StepwiseAgent, *, timeout_s: float = TIMEOUT_S) -> None:
-        """Take the agent, and how long it may take for one answer."""
+    def __init__(
+        self,
+        agent: StepwiseAgent,
+        *,
+        default: Planner | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """Take the agent.
+
+        Args:
+            agent: decides the steps.
+            default: splits goals, where this is the planner of a whole worker.
+            timeout_s: how long one answer of the agent may take.
+        """
         self._agent = agent
+        self._default = default
         self._timeout_s = timeout_s
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """The legs of a mission, as the default planner makes them.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if self._default is None:
+            raise UsageError(
+                f"the agent {self._agent.name} splits no goals: name it in a profile, or give its "
+                "planner another one: AgentPlanner(agent, default=parts.default)"
+            )
+        return await self._default.split_goal(brief, catalog, agents)
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog

@@ -77,3 +77,17 @@ async def test_what_a_part_writes_is_private(
 
     assert {"env.sh", "part.log", "pii.vault", "db"} <= {path.name for path in found}
     assert [path.name for path in found if path.stat().st_mode & 0o077] == []
+
+
+async def test_a_part_that_ends_is_told_with_its_last_line(tmp_path: Path) -> None:
+    """One that is stopped by its installation is none."""
+    stack = Stack(tmp_path, ())
+    broken = "import sys; print('working'); sys.exit('the key is gone')"
+    await stack._spawn("worker", [sys.executable, "-c", broken])
+    await stack._processes["worker"].wait()
+    await stack._spawn("sandbox", [sys.executable, "-c", "import time; time.sleep(60)"])
+
+    assert stack.ended() == {"worker": "the key is gone"}
+
+    await stack.stop()
+    assert stack.ended() == {}

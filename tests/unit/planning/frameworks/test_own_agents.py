@@ -24,6 +24,7 @@ from orchestrator.planning.models import (
     DiscoverTools,
     Finish,
     GiveUp,
+    GoalBrief,
     Observation,
     StepContext,
 )
@@ -286,3 +287,16 @@ def test_a_graph_with_tools_of_its_own_is_refused() -> None:
 
     with pytest.raises(UsageError, match=r"graph payer has tools of its own \(_pay\)"):
         LangGraphAgent(build, name="payer")
+
+
+async def test_goals_are_split_by_the_planner_that_there_would_be_otherwise(
+    framework: Any, shipped: Catalog
+) -> None:
+    """So an agent can be the planner of a whole worker."""
+    brief = GoalBrief(
+        mission_id="m", goal="What is the weather in Oslo?", now=CONTEXT.now, catalog_digest=""
+    )
+    with framework(_always()) as planner:
+        plan = await planner.split_goal(brief, shipped, ())
+
+    assert [leg.goal for leg in plan.legs] == [brief.goal]
