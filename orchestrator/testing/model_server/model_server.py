@@ -66,6 +66,7 @@ class ModelServer:
         key: str = KEY,
         port: int = 0,
         must_fit: bool = True,
+        is_openai: bool = True,
     ) -> None:
         """Take what answers.
 
@@ -74,6 +75,8 @@ class ModelServer:
             key: what requests have to carry; changed later, it is a key that was rotated.
             port: 0 takes a free one.
             must_fit: whether leaving the block fails when a request broke the provider's rules.
+            is_openai: whether OpenAI's APIs are OpenAI's own; else those of a server that is
+                compatible with them: the schema holds, the rules beside it are not asked for.
         """
         self.script = script
         self.key = key
@@ -83,7 +86,7 @@ class ModelServer:
         """What requests broke of the rules of their API."""
         self.replies: list[ModelReply] = []
         """What each of the requests was answered."""
-        self._port, self._must_fit = port, must_fit
+        self._port, self._must_fit, self._is_openai = port, must_fit, is_openai
         self._queued: deque[ModelReply] = deque()
         self._always: ModelTrouble | None = None
         self._cache = PromptCache()
@@ -190,7 +193,8 @@ class ModelServer:
         if broken := schema_breaches(api.api, body):
             return None, broken
         received = api.read(body, dict(headers), len(self.requests) + 1)
-        return received, list(api.breaches(received))
+        is_held = self._is_openai or api.api == "messages"
+        return received, list(api.breaches(received)) if is_held else []
 
     def _has_key(self, headers: Mapping[str, str]) -> bool:
         given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")

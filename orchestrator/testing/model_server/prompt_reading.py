@@ -16,10 +16,9 @@ from orchestrator.planning.models import AgentProfile, Fact, GoalBrief, Observat
 from orchestrator.testing.model_server.received import ReceivedRequest
 
 _GOAL: Final = re.compile(
-    r"^Mission: (?P<mission>.*?)\nYour part: (?P<part>.*?)\nNow: (?P<now>\S+)"
-    r"(?:\nLeft of the budget: (?P<left>[\d.,]+ [A-Z]{3}))?",
-    re.M | re.S,
+    r"^Mission: (?P<mission>.*?)\nYour part: (?P<part>.*?)\nNow: (?P<now>\S+)", re.M | re.S
 )
+_LEFT: Final = re.compile(r"^Left of the budget: ([\d.,]+ [A-Z]{3})", re.M)
 _BRIEF: Final = re.compile(
     r"^# Goal\n(?P<goal>.*?)\nNow: (?P<now>\S+)(?:\nGiven: (?P<given>\{))?", re.M | re.S
 )
@@ -54,7 +53,7 @@ def context_of(request: ReceivedRequest, catalog: Catalog) -> StepContext | None
         facts=tuple(_facts(text, catalog)),
         observations=seen,
         discovered=tuple(catalog_names(request, catalog)),
-        budget_left=_money(goal["left"]),
+        budget_left=_money(_LEFT.findall(text)),
         now=_moment(goal["now"]),
         catalog_digest=catalog.digest,
     )
@@ -120,8 +119,11 @@ def _facts(text: str, catalog: Catalog) -> Iterator[Fact]:
 
 
 def _given(text: str) -> JsonObject:
-    title = _GIVEN.search(text)
-    return {} if title is None else _object(text, title.end())[0]
+    """All that was given, what came later over what came before."""
+    given: JsonObject = {}
+    for title in _GIVEN.finditer(text):
+        given |= _object(text, title.end())[0]
+    return given
 
 
 def _object(text: str, start: int) -> tuple[JsonObject, int]:
@@ -145,8 +147,9 @@ def _output(text: str, start: int) -> JsonValue:
     return body
 
 
-def _money(text: str | None) -> Money | None:
-    amount, _, currency = (text or "").replace(",", "").partition(" ")
+def _money(told: list[str]) -> Money | None:
+    """The last amount that was told."""
+    amount, _, currency = (told[-1] if told else "").replace(",", "").partition(" ")
     try:
         return Money(amount=Decimal(amount), currency=currency)
     except (InvalidOperation, ValidationError):

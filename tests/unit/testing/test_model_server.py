@@ -274,6 +274,19 @@ async def test_what_the_provider_would_refuse_is_answered_as_it_would() -> None:
     assert not server.requests
 
 
+async def test_a_compatible_server_holds_to_the_schema_alone() -> None:
+    """Servers that speak as OpenAI does take what OpenAI's own rules do not."""
+    named = {"type": "function", "function": {"name": "a.b"}}
+    async with ModelServer(lambda asked: say("x"), is_openai=False) as server:
+        body = {"model": "m", "messages": USER, "tools": [named]}
+        status, _ = await _post(server, "/v1/chat/completions", body)
+        assert status == 200
+
+        status, _ = await _post(server, "/v1/chat/completions", {**body, "colour": 1})
+        assert status == 400
+        server.refused.clear()
+
+
 async def test_what_the_provider_would_refuse_fails_the_test() -> None:
     """Where the block is left, if nothing was said before."""
     with pytest.raises(AssertionError, match="the provider would refuse this"):
