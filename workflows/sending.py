@@ -37,7 +37,7 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
     if allowed.side_effect:
         call = call.model_copy(update={"deadline": deadline})
     if needs_reservation(progress.leg, allowed):
-        call = call.model_copy(update={"reserved": allowed.price})
+        call = call.model_copy(update={"reserved": allowed.reserves})
     if progress.keeping is not None:
         asked = tuple(c for c in progress.leg.leg.conditions if c.stems and call.tool in c.tools)
         call = call.model_copy(update={"by_reference": True, "looks_up": asked})

@@ -273,7 +273,8 @@ class ReserveInput(Record):
     leg_id: str
     call_id: str
     spent: Spend = Field(default_factory=Spend)
-    price: Money | None = Field(default=None, description="None: it only asks what is left")
+    price: Money | None = Field(default=None, description="None: it has none, or only asks")
+    fee: Money | None = Field(default=None, description="what undoing the call may cost")
 
 
 class ReserveOutput(Record):
