@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.limits import LimitReached
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
-    from orchestrator.messages.leg_limits import LegShare
+    from orchestrator.messages.shared_limits import LegShare
     from orchestrator.messages.step import StepRecord
     from orchestrator.planning.models import AnswerTable, CallTool, Decided, Doubt, Observation
     from orchestrator.routing.selection import Selection
