@@ -11,7 +11,7 @@ from temporalio import activity
 from activities.authority import Authority
 from activities.boundary import translated_errors
 from activities.kept_messages import KeptMessages, NothingKept
-from activities.metering import metered
+from activities.metered import metered
 from activities.model_troubles import spent_on, translated_troubles
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.storage.catalog_store import CatalogStore

@@ -19,6 +19,7 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.fees import share_of
 from orchestrator.catalog.prices import expected_price, plain_answer, plain_arguments
 from orchestrator.catalog.spending import takes_money
 from orchestrator.catalog.stated_prices import amounts_in
@@ -32,6 +33,7 @@ from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.kept import KeptMessage
+from orchestrator.messages.spending_policy import SpendingPolicy
 from orchestrator.messages.spending_rules import limited
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation
@@ -112,8 +114,9 @@ class PrepareActivities:
             if unpriced.is_refused:
                 return PreparedCall(problems=(unpriced.problem,))
             tool = unpriced.asking(tool)
+        fee = _fee(tool, price, rules) if asked is None else None
         prepared = _prepared(
-            wanted, catalog, tool, quoted, answers=answers, asked=asked, unpriced=unpriced
+            wanted, catalog, tool, quoted, answers=answers, asked=asked, unpriced=unpriced, fee=fee
         )
         probed = asked.found if asked is not None else ()
         doubts = doubts_about(
@@ -151,6 +154,7 @@ def _prepared(
     answers: tuple[EarlierAnswer, ...],
     asked: AskedCancel | None,
     unpriced: UnpricedCall | None,
+    fee: Money | None,
 ) -> PreparedCall:
     """A call whose arguments are complete and valid."""
     arguments, effect, now = wanted.arguments, tool.effect, wanted.now
@@ -159,7 +163,7 @@ def _prepared(
     if asked is not None:
         obliges = asked.leaves_a_consequence
     doubt = unpriced.doubt if unpriced is not None else ""
-    card = _card(wanted, tool, quoted, answers, doubt) if tool.needs_confirmation else None
+    card = _card(wanted, tool, quoted, answers, doubt, fee) if tool.needs_confirmation else None
     if asked is not None and card is not None:
         card = asked.on(card)
     spends = takes_money(tool)
@@ -178,10 +182,11 @@ def _prepared(
         spends=spends,
         repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
         price=expected_price(tool, arguments, item) if spends else None,
+        fee=fee,
         card=card,
         standing_approver=_standing_approver(wanted, tool, item) if unpriced is None else None,
         obligation=draft_obligation(
-            wanted, tool, arguments, now=now, verify_cancel=wanted.policy.verify_cancels
+            wanted, tool, arguments, now=now, verify_cancel=wanted.policy.verify_cancels, fee=fee
         )
         if obliges
         else None,
@@ -189,6 +194,15 @@ def _prepared(
         if effect is Effect.CANCEL
         else None,
     )
+
+
+def _fee(tool: Tool, price: Money | None, rules: SpendingPolicy) -> Money | None:
+    """What undoing a call may cost: as its document says, else the share of the policy."""
+    if tool.compensation is None:
+        return None
+    declared = tool.compensation.fee
+    share = share_of(price if takes_money(tool) else None, rules.fee_share)
+    return share if declared is None else declared.of(price)
 
 
 def answers_of(wanted: PrepareInput, catalog: Catalog) -> tuple[EarlierAnswer, ...]:
@@ -228,6 +242,7 @@ def _card(
     quoted: Sequence[JsonObject],
     answers: tuple[EarlierAnswer, ...],
     doubt: str,
+    fee: Money | None,
 ) -> ConfirmationCard:
     policy = wanted.policy
     return build_card(
@@ -249,6 +264,7 @@ def _card(
             left=wanted.budget_left if tool.spends else None,
             unpriced=wanted.spent.unpriced,
             doubt=doubt,
+            fee=fee,
             asked=wanted.asked,
             proposals=wanted.proposals,
             changed_by_people=wanted.changed_by_people,

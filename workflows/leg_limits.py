@@ -11,7 +11,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.limits import LimitReached, Limits, out_of_time, reached
     from orchestrator.messages import names
-    from orchestrator.messages.leg_limits import LegShare, ShareInput, ShareOutput
+    from orchestrator.messages.shared_limits import LegShare, ShareInput, ShareOutput
     from workflows import ui
     from workflows.failures import LegLost
     from workflows.progress import Progress

@@ -23,8 +23,8 @@ with workflow.unsafe.imports_passed_through():
         ReserveOutput,
         SpendingHold,
     )
-    from orchestrator.messages.leg_limits import ShareOutput
     from orchestrator.messages.model_trouble import ModelPause, ResumeInput
+    from orchestrator.messages.shared_limits import ShareOutput
     from orchestrator.messages.step import PlanStepOutput
     from orchestrator.planning.models import (
         FINISH,

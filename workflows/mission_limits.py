@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.limits import Limits, Used
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegResult
-    from orchestrator.messages.leg_limits import ShareInput, ShareOutput
+    from orchestrator.messages.shared_limits import ShareInput, ShareOutput
 
 
 class MissionLimits:

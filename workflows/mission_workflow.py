@@ -29,7 +29,6 @@ with workflow.unsafe.imports_passed_through():
         OverchargeNews,
         ReserveInput,
     )
-    from orchestrator.messages.leg_limits import ShareInput
     from orchestrator.messages.leg_terms import LegTerms
     from orchestrator.messages.mission import (
         AcceptedMission,
@@ -45,6 +44,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.plan_answers import gone_past
     from orchestrator.messages.plan_preview import BegunPlan
     from orchestrator.messages.rollback import RollbackReport
+    from orchestrator.messages.shared_limits import ShareInput
     from orchestrator.messages.unserved import unserved_of
     from orchestrator.planning.models import LegPlan
     from orchestrator.saga.ledger import Ledger

@@ -6,7 +6,7 @@ Legs that run side by side ask one mission, so that they cannot spend the same m
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.budget import Money, Spend, left_of, over_budget
+    from orchestrator.core.budget import Money, Spend, left_of, over_budget_with_fee
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, ReserveInput, ReserveOutput
     from orchestrator.messages.tool_call import PreparedCall
@@ -40,13 +40,13 @@ class BudgetReservations:
     def reserve(self, wanted: ReserveInput) -> ReserveOutput:
         """Reserve money for a leg's next call, or say why it does not fit."""
         taken = Spend.total([*self._others(wanted.leg_id), wanted.spent])
-        refusal = over_budget(self._budget, taken, wanted.price)
-        self._reserved[wanted.leg_id] = (
-            wanted.spent.plus(wanted.price) if refusal is None else wanted.spent
-        )
+        refusal = over_budget_with_fee(self._budget, taken, wanted.price, wanted.fee)
+        takes = wanted.spent.plus(wanted.price).plus(wanted.fee)
+        self._reserved[wanted.leg_id] = takes if refusal is None else wanted.spent
         self._granted.pop(wanted.call_id, None)
-        if refusal is None and wanted.price is not None:
-            self._granted[wanted.call_id] = wanted.price
+        granted = wanted.price or wanted.fee
+        if refusal is None and granted is not None:
+            self._granted[wanted.call_id] = granted
         return ReserveOutput(call_id=wanted.call_id, refusal=refusal)
 
     def granted(self, call_id: str) -> Money | None:
@@ -58,8 +58,8 @@ class BudgetReservations:
 
 
 def needs_reservation(leg: LegInput, prepared: PreparedCall) -> bool:
-    """Whether money must be set aside for a call: there is a budget, and its price is known."""
-    return leg.budget is not None and prepared.price is not None and prepared.spends
+    """Whether money must be set aside for a call: there is a budget, and it is known how much."""
+    return leg.budget is not None and prepared.reserves is not None
 
 
 class Reservations:
@@ -74,14 +74,17 @@ class Reservations:
         leg = self._progress.leg
         if not needs_reservation(leg, prepared):
             return None
-        assert leg.budget is not None
-        assert prepared.price is not None
+        price = prepared.price if prepared.spends else None
         mission = workflow.info().parent
         if mission is None:
-            return over_budget(leg.budget, leg.state.taken, prepared.price)
+            return over_budget_with_fee(leg.budget, leg.state.taken, price, prepared.fee)
         call_id = leg.call_id
         wanted = ReserveInput(
-            leg_id=leg.leg.leg_id, call_id=call_id, spent=leg.state.taken, price=prepared.price
+            leg_id=leg.leg.leg_id,
+            call_id=call_id,
+            spent=leg.state.taken,
+            price=price,
+            fee=prepared.fee,
         )
         handle = workflow.get_external_workflow_handle(mission.workflow_id)
         await sent(handle.signal(names.RESERVE_SIGNAL, wanted))

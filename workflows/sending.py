@@ -37,7 +37,7 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
     if allowed.side_effect:
         call = call.model_copy(update={"deadline": deadline})
     if needs_reservation(progress.leg, allowed):
-        call = call.model_copy(update={"reserved": allowed.price})
+        call = call.model_copy(update={"reserved": allowed.reserves})
     call = _by_reference(call, progress)
     progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
     progress.count_call()

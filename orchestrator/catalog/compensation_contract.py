@@ -15,6 +15,7 @@ from orchestrator.catalog.expressions import (
     parse_filling,
     reads_only_response,
 )
+from orchestrator.catalog.fees import read_fee
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.peers import Peers
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
@@ -237,6 +238,7 @@ def _on_failure(setting: DocumentNode) -> JsonValue:
 
 
 _SETTINGS: Final[Mapping[str, Callable[[DocumentNode], object]]] = {
+    "fee": read_fee,
     "timeout": _duration,
     "max-attempts": _attempts,
     "window": _duration,

@@ -8,6 +8,7 @@ from pydantic import Field, SkipValidation
 
 from orchestrator.catalog.card_layout import CardLayout
 from orchestrator.catalog.card_types import spends
+from orchestrator.catalog.fees import CompensationFee
 from orchestrator.catalog.price_contract import PriceContract
 from orchestrator.core import compensation_limits
 from orchestrator.core.record import JsonObject, Record
@@ -73,6 +74,9 @@ class Compensation(Record):
         default=None, description="time after commitment in which the provider still cancels"
     )
     on_failure: Literal["park", "continue"] = "park"
+    fee: CompensationFee | None = Field(
+        default=None, description="what undoing may cost; None: nothing is said"
+    )
 
     @property
     def templates(self) -> tuple[ToolCallTemplate, ...]:
@@ -152,8 +156,10 @@ class Tool(Record):
             del content["price"]
         if not self.success_when:
             del content["success_when"]
-        if isinstance(undoing := content["compensation"], dict) and not undoing["gone_when"]:
-            del undoing["gone_when"]
+        if isinstance(undoing := content["compensation"], dict):
+            for name in ("gone_when", "fee"):
+                if not undoing[name]:
+                    del undoing[name]
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
     @property

@@ -12,7 +12,8 @@ from orchestrator.cli import answering, render_missions, render_plans, render_wa
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line, lines
-from orchestrator.cli.mission_requests import mission_request, with_plan_first
+from orchestrator.cli.limit_options import LimitPairs, read_limits
+from orchestrator.cli.mission_requests import mission_request, tightened
 from orchestrator.cli.options import Model
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.cli.signing import account_name
@@ -75,6 +76,7 @@ def start(
         bool,
         typer.Option("--plan-first", help="Do nothing before somebody has approved its plan."),
     ] = False,
+    limits: LimitPairs = None,
     planner: Chosen = None,
     model: Model = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
@@ -98,7 +100,9 @@ def start(
         model=model,
     )
     if plan_first:
-        request = request.model_copy(update={"policy": with_plan_first(request)})
+        request = tightened(request, plan_first=True)
+    if limits:
+        request = tightened(request, limits=read_limits(limits))
     if wait:
         with _going_on(request.mission_id or ""):
             result = ask(lambda client: _start_and_follow(client, request))

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 from orchestrator.cli.options import read_money, read_pairs
 from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import UsageError
+from orchestrator.core.limits import Limits
 from orchestrator.messages.mission import MissionRequest
-from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.new_requests import new_mission_id
 from orchestrator.planning.models import OwnPlanner
 from orchestrator.settings import load_policy, load_settings
@@ -49,9 +49,15 @@ def mission_request(
     return request if given is None else request.model_copy(update={"policy": given})
 
 
-def with_plan_first(request: MissionRequest) -> MissionPolicy:
-    """The policy that the mission would have, tightened: a plan is approved first."""
+def tightened(
+    request: MissionRequest, *, plan_first: bool = False, limits: Limits | None = None
+) -> MissionRequest:
+    """The request, its policy tightened: a plan is approved first, no more than limits is used."""
     policy = request.policy
     if "policy" not in request.model_fields_set:
         policy = load_policy(load_settings().mission_policy) or policy
-    return policy.model_copy(update={"plan_first": True})
+    tighter = {
+        "plan_first": plan_first or policy.plan_first,
+        "limits": policy.limits.beside(limits or Limits()),
+    }
+    return request.model_copy(update={"policy": policy.model_copy(update=tighter)})

@@ -62,6 +62,8 @@ class CardContext:
     """Calls whose price nobody knows, and which what is left does not count."""
     doubt: str = ""
     """What a person must know of a call whose price nobody knows."""
+    fee: Money | None = None
+    """What undoing the call may cost, and is kept aside of a budget."""
     asked: tuple[AskedCall, ...] = ()
     """What people were asked before, the newest last."""
     proposals: int = 1
@@ -117,7 +119,7 @@ def build_card(
     content, rest = content_of(card_type, told, tool.card_layout)
     others += [fact for fact in rest if is_handle(fact.value)]
     rest = tuple(fact for fact in rest if not is_handle(fact.value))
-    terms = _cancel_terms(tool, quoted)
+    terms = _cancel_terms(tool, quoted).model_copy(update={"fee": context.fee})
     card = ConfirmationCard(
         confirmation_id=confirmation_id or call.call_id,
         mission_id=call.mission_id,

@@ -139,6 +139,9 @@ class CancelTerms(Record):
     is_refundable: bool | None = None
     until: tuple[Moment, ...] = ()
     cost: tuple[Amount, ...] = Field(default=(), description="empty: no answer states it")
+    fee: Money | None = Field(
+        default=None, description="what it may cost, by the tool's document or the policy"
+    )
 
     def sentence(self) -> str:
         """All of it in one line."""
@@ -151,6 +154,7 @@ class CancelTerms(Record):
             f"undone by {self.tool}{window}",
             *(f"{m.label.lower()} {m.line().value}" for m in self.until),
             *(f"{a.label.lower()} {a.money}" for a in self.cost),
+            *([] if self.fee is None else [f"which may cost {self.fee}"]),
             *([] if self.is_refundable is None else [_REFUNDABLE[self.is_refundable]]),
         ]
         return "; ".join(parts)

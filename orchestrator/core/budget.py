@@ -151,3 +151,15 @@ def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str 
         return None
     left = told_left(left_of(budget, spend), spend.unpriced)
     return f"{price} is more than the {left} left of the budget of {budget}"
+
+
+def over_budget_with_fee(
+    budget: Money | None, spend: Spend, price: Money | None, fee: Money | None
+) -> str | None:
+    """Why a price, and what undoing may cost, do not fit `budget` together; None when they do."""
+    if (refusal := over_budget(budget, spend, price)) is not None:
+        return refusal
+    refusal = over_budget(budget, spend.plus(price), fee)
+    if refusal is None:
+        return None
+    return f"undoing it may cost {fee}, which is kept aside: {refusal}"

@@ -12,12 +12,12 @@ from orchestrator.core.call_ref import CallRef
 from orchestrator.core.limits import LimitReached, Limits, Used
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.leg_limits import LegShare
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.model_trouble import ModelChange, ModelPause, ModelState
 from orchestrator.messages.names import call_id
 from orchestrator.messages.question_field import QuestionField, question_fields
 from orchestrator.messages.repeats import Repeats
+from orchestrator.messages.shared_limits import LegShare
 from orchestrator.messages.step import StepRecord
 from orchestrator.planning.models import AnswerTable, Decided, Doubt, Fact, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
@@ -286,7 +286,8 @@ class ReserveInput(Record):
     leg_id: str
     call_id: str
     spent: Spend = Field(default_factory=Spend)
-    price: Money | None = Field(default=None, description="None: it only asks what is left")
+    price: Money | None = Field(default=None, description="None: it has none, or only asks")
+    fee: Money | None = Field(default=None, description="what undoing the call may cost")
 
 
 class ReserveOutput(Record):

@@ -31,6 +31,14 @@ class SpendingPolicy(Record):
         description="the fraction of the approved price by which more may be charged without an "
         "overcharge: 0.05 is 5 %",
     )
+    fee_share: Decimal = Field(
+        default=Decimal(0),
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="the share of the price of each call that can be undone which is kept aside of "
+        "the budget for a fee, where its document says no fee: 0.1 is 10 %",
+    )
     on_overcharge: OnOvercharge = Field(
         default="ask",
         description="of what cost more than was approved: a person decides, it is kept, or undone",
@@ -41,6 +49,7 @@ class SpendingPolicy(Record):
         return SpendingPolicy(
             unknown_price=max(self.unknown_price, other.unknown_price, key=_UNKNOWN_PRICE.index),
             overcharge_tolerance=min(self.overcharge_tolerance, other.overcharge_tolerance),
+            fee_share=max(self.fee_share, other.fee_share),
             on_overcharge=max(self.on_overcharge, other.on_overcharge, key=_ON_OVERCHARGE.index),
         )
 

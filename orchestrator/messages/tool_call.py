@@ -137,6 +137,9 @@ class PreparedCall(Record):
         default=True, description="whether the same call may be sent again after an unclear attempt"
     )
     price: Money | None = None
+    fee: Money | None = Field(
+        default=None, description="what undoing it may cost: kept aside of a budget"
+    )
     limit: SpendingLimit | None = Field(
         default=None,
         description="what it may cost, and what follows when it costs more; None: unknown",
@@ -159,6 +162,11 @@ class PreparedCall(Record):
     doubts: tuple[Doubt, ...] = Field(
         default=(), description="to be settled by a person before the call is put before anybody"
     )
+
+    @property
+    def reserves(self) -> Money | None:
+        """What it takes of a budget first of all: its price, else what undoing it may cost."""
+        return (self.price if self.spends else None) or self.fee
 
 
 class OverchargeInput(PrepareInput):

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from rapidfuzz import fuzz, process
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.limits import Limits
 from orchestrator.core.record import Record
 from orchestrator.core.wall import Wall
 from orchestrator.planning.models import CHAINING, AgentProfile
@@ -77,8 +78,10 @@ def _fault_of_form(agent: str, fault: Any) -> ProfileFault:
             agent=agent, key="profile", problem="it is no mapping", remedy="write `name: ...`"
         )
     if fault["type"] == "extra_forbidden":
-        keys = tuple(AgentProfile.model_fields)
-        remedy = _meant(place, keys) or f"a profile has {', '.join(keys)}"
+        is_limit = place.startswith("limits.")
+        keys = tuple((Limits if is_limit else AgentProfile).model_fields)
+        holder = "limits are" if is_limit else "a profile has"
+        remedy = _meant(place.rpartition(".")[2], keys) or f"{holder} {', '.join(keys)}"
         return ProfileFault(agent=agent, key=place, problem="there is no such key", remedy=remedy)
     remedy = _WRITE.get(fault["type"], "see docs/agents.md")
     return ProfileFault(agent=agent, key=place, problem=fault["msg"], remedy=remedy)

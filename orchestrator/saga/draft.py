@@ -6,6 +6,7 @@ from typing import Any
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.spending import states_price, takes_money
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.cancel_arguments import cancel_arguments, names_in
@@ -19,10 +20,12 @@ def draft_obligation(
     *,
     now: datetime,
     verify_cancel: bool = True,
+    fee: Money | None = None,
 ) -> Obligation:
     """The ledger entry of one side-effect call, with what its request tells of how to cancel it.
 
-    Its leg sets the times when it writes it; `verify_cancel` is the mission's policy.
+    Its leg sets the times when it writes it; `verify_cancel` is the mission's policy, `fee` what
+    undoing it may cost.
     """
     contract = tool.compensation
     limits: dict[str, Any] = {}
@@ -45,6 +48,7 @@ def draft_obligation(
         has_price=states_price(tool),
         undo_arguments=cancel_arguments(tool, arguments, idempotency_key=key),
         verify_cancel=verify_cancel,
+        fee=fee,
         written_at=now,
         deadline=now,
         **limits,

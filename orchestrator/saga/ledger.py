@@ -176,6 +176,9 @@ class Obligation(Record):
     response: JsonValue = None
     response_headers: dict[str, str] = Field(default_factory=dict)
     price: Money | None = Field(default=None, description="what its answer says that was charged")
+    fee: Money | None = Field(
+        default=None, description="what undoing it may cost, by its document or the policy"
+    )
     approved_price: Money | None = Field(
         default=None, description="what it was expected to cost when it was approved"
     )
@@ -279,6 +282,12 @@ class Obligation(Record):
         if cost is None or approved is None or approved.currency == cost.currency:
             return None
         return approved
+
+    @property
+    def fee_aside(self) -> Money | None:
+        """What stays taken of a budget so that undoing it can be paid, or as it was paid for."""
+        is_due = self.state in (_S.INTENDED, _S.COMMITTED, _S.PARKED, _S.CANCELLED)
+        return self.fee if is_due else None
 
     def given_up(self, *, at: datetime, note: str) -> "Obligation":
         """This obligation after the last attempt at it: parked, or let go by its contract."""
@@ -402,7 +411,8 @@ class Ledger(Record):
     @property
     def set_aside(self) -> Spend:
         """What they take of a budget beside what was spent."""
-        return reduce(Spend.plus, (o.set_aside for o in self.obligations), Spend())
+        aside = (one for o in self.obligations for one in (o.set_aside, o.fee_aside))
+        return reduce(Spend.plus, aside, Spend())
 
     def without(self, obligation_id: str) -> "Ledger":
         """What it would be if one call had never been made."""

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from orchestrator.catalog.fees import CompensationFee
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import IntentFrame
 from orchestrator.planning.models import AgentProfile, LegPlan
@@ -28,6 +30,7 @@ def fake_tool(
     on_failure: Literal["park", "continue"] = "park",
     input_schema: JsonObject | None = None,
     personal: Iterable[str] = (),
+    fee: Money | None = None,
 ) -> Tool:
     """A tool as a document would declare it, for a `FakeWorld`.
 
@@ -50,6 +53,7 @@ def fake_tool(
         on_failure: what becomes of it then.
         input_schema: by default any object.
         personal: inputs whose values come from the vault.
+        fee: what its cancel tool may cost.
     """
     compensation = None
     if cancel_tool is not None:
@@ -57,6 +61,7 @@ def fake_tool(
             cancel=ToolCallTemplate(tool=cancel_tool, arguments=cancel_arguments or {}),
             max_attempts=max_attempts,
             on_failure=on_failure,
+            fee=None if fee is None else CompensationFee(amount=fee),
         )
     return Tool(
         name=name,

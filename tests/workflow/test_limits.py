@@ -24,6 +24,7 @@ from orchestrator.planning.models import (
     Finish,
     MissionPlan,
 )
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task
 
@@ -316,6 +317,7 @@ async def test_a_leg_that_turns_in_circles_is_told_once_and_then_ends(
     """The planner reads it beside the answer; what was done is taken back."""
     world.plan(fake_leg("flight"))
     world.decide("flight", BOOK, *[CallTool(tool="find_flights", arguments={"to": "LIS"})] * 9)
+    world.answer("find_flights", ToolOutcome(kind="succeeded", body=["F1"]))
     mission = await stage.start()
 
     result = await mission.end()

@@ -1,6 +1,7 @@
 """Rollback contracts read from a document."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.compile import compile_document
 from orchestrator.catalog.tool import Compensation
+from orchestrator.core.budget import Money
 
 PREFIX = "x-orchet-compensation-"
 
@@ -90,6 +92,10 @@ def test_times_are_seconds_or_iso_8601(
         ("max-attempts", 1.5),
         ("max-attempts", True),
         ("on-failure", "ignore"),
+        ("fee", 25),
+        ("fee", {"amount": 25}),
+        ("fee", {"share": 0.1, "amount": 25, "currency": "EUR"}),
+        ("fee", []),
     ],
 )
 def test_other_settings_are_refused_where_they_stand(
@@ -102,6 +108,50 @@ def test_other_settings_are_refused_where_they_stand(
 
     assert skipped.operation == "shop_place_order"
     assert skipped.pointer == f"/paths/~1orders/post/{PREFIX}{keyword}"
+
+
+@pytest.mark.parametrize(
+    ("fee", "inside"),
+    [
+        ({"amount": -1, "currency": "EUR"}, "/amount"),
+        ({"amount": "25", "currency": "EUR"}, "/amount"),
+        ({"amount": 25, "currency": "XYZ"}, "/currency"),
+        ({"share": 0}, "/share"),
+        ({"share": 1.5}, "/share"),
+        ({"share": True}, "/share"),
+    ],
+)
+def test_a_wrong_part_of_a_fee_is_named(shop: dict[str, Any], fee: Any, inside: str) -> None:
+    """Where it stands."""
+    forward(shop)[PREFIX + "fee"] = fee
+
+    (skipped,) = compile_document("shop", shop).skipped
+
+    assert skipped.pointer == f"/paths/~1orders/post/{PREFIX}fee{inside}"
+
+
+def test_a_fee_is_a_sum_or_a_share_of_the_price(shop: dict[str, Any]) -> None:
+    """0.1 is a tenth, exactly; of a price that nobody knows a share is unknown."""
+    price = Money(amount=Decimal("181.40"), currency="EUR")
+    forward(shop)[PREFIX + "fee"] = {"amount": 25, "currency": "EUR"}
+    a_sum = compensation(shop).fee
+    forward(shop)[PREFIX + "fee"] = {"share": 0.1}
+    a_share = compensation(shop).fee
+
+    assert a_sum is not None
+    assert a_share is not None
+    assert str(a_sum.of(None)) == str(a_sum.of(price)) == "25.00 EUR"
+    assert a_share.of(price) == Money(amount=Decimal("18.140"), currency="EUR")
+    assert a_share.of(None) is None
+
+
+def test_a_catalog_without_fees_keeps_its_digest(shop: dict[str, Any]) -> None:
+    """What says nothing of it reads as it did before there were fees."""
+    tool = compile_document("shop", shop).tools["shop_place_order"]
+    undoing = tool.as_json()["compensation"]
+
+    assert isinstance(undoing, dict)
+    assert "fee" not in undoing
 
 
 def test_attempts_and_on_failure_are_read(shop: dict[str, Any]) -> None:

@@ -129,7 +129,7 @@ def test_who_asks_has_to_be_said_where_a_policy_goes_by_it(of_worker: bool) -> N
 
 
 def test_a_planner_is_told_the_goal_and_not_the_policy() -> None:
-    """What it sends to a model is what it always was."""
+    """And what planning it may take; of the policy nothing else."""
     begun = BeginInput(
         mission_id="m",
         goal="g",
@@ -146,4 +146,5 @@ def test_a_planner_is_told_the_goal_and_not_the_policy() -> None:
         "catalog_digest",
         "planner",
         "model",
+        "allowance",
     }

@@ -1,0 +1,92 @@
+"""What models take in an activity is kept, whatever becomes of the attempt."""
+
+import dataclasses
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.metered import metered
+from orchestrator.core.budget import Usage
+from orchestrator.messages.usage_so_far import UsageSoFar
+from orchestrator.planning.metering import count
+
+ASKED = Usage(requests=1, input_tokens=900, output_tokens=40, cost_usd=Decimal("0.02"))
+
+
+async def asks(error: Exception | None = None, times: int = 1) -> Usage:
+    """An attempt that is answered so often, and then fails or not."""
+    async with metered() as meter:
+        for _ in range(times):
+            count(ASKED)
+        if error is not None:
+            raise error
+        return meter.usage
+
+
+def environment(*details: Any) -> tuple[ActivityEnvironment, list[Any]]:
+    """One whose earlier attempt left these details, and what this one beats."""
+    env, beats = ActivityEnvironment(), []
+    env.info = dataclasses.replace(env.info, heartbeat_details=details)
+    env.on_heartbeat = lambda *told: beats.append(told)
+    return env, beats
+
+
+async def test_each_answer_is_told_to_the_server_at_once() -> None:
+    """So that a worker that dies after it has lost nothing."""
+    env, beats = environment()
+
+    assert await env.run(asks, None, 2) == ASKED.plus(ASKED)
+    assert [beat[-1].usage_so_far.requests for beat in beats if beat] == [1, 2]
+
+
+async def test_an_attempt_goes_on_from_the_one_before() -> None:
+    """Its details come as JSON."""
+    env, _ = environment(UsageSoFar(usage_so_far=ASKED).model_dump(mode="json"))
+
+    assert await env.run(asks) == ASKED.plus(ASKED)
+
+
+async def test_a_failure_says_what_was_taken_and_is_the_same_otherwise() -> None:
+    """After its own details; how it is tried again stays."""
+    refused = ApplicationError("no key", {"variable": "KEY"}, type="Paused", non_retryable=True)
+    env, _ = environment()
+
+    with pytest.raises(ApplicationError) as failed:
+        await env.run(asks, refused)
+
+    assert (failed.value.message, failed.value.type) == ("no key", "Paused")
+    assert failed.value.non_retryable
+    first, last = failed.value.details
+    assert first == {"variable": "KEY"}
+    assert UsageSoFar.found_in([last.model_dump(mode="json")]) == ASKED
+
+
+async def test_a_defect_says_it_too_and_is_tried_again() -> None:
+    """Of any type: Temporal tries it again as it would have."""
+    env, _ = environment()
+
+    with pytest.raises(ApplicationError) as failed:
+        await env.run(asks, TypeError("a defect"))
+
+    assert (failed.value.message, failed.value.type) == ("a defect", "TypeError")
+    assert not failed.value.non_retryable
+
+
+async def test_where_nothing_was_asked_a_failure_is_left_as_it_is() -> None:
+    """No planner by rules has anything to tell."""
+    env, beats = environment()
+    defect = TypeError("a defect")
+
+    with pytest.raises(TypeError) as failed:
+        await env.run(asks, defect, 0)
+
+    assert failed.value is defect
+    assert [beat for beat in beats if beat] == []
+
+
+async def test_outside_of_an_activity_nothing_is_counted() -> None:
+    """A program that asks a planner by itself has no meter."""
+    count(ASKED)
