@@ -278,7 +278,7 @@ async def test_an_amended_call_answers_the_call_that_was_amended(talk: Talk) -> 
 
 
 async def test_what_else_is_new_stands_behind_the_answers(talk: Talk) -> None:
-    """Values that the user gave, and what is left of the budget; nothing that was told before."""
+    """Values that the user gave, what is left of the budget; nothing that was told before."""
     ask = ToolCallPart("user_ask", {"question": "When?", "fields": [{"name": "day"}]})
     context = CONTEXT.model_copy(
         update={"inputs": {"city": "Lisbon"}, "budget_left": Money(amount=Decimal(90), currency="EUR")}
