@@ -281,7 +281,10 @@ async def test_what_else_is_new_stands_behind_the_answers(talk: Talk) -> None:
     """Values that the user gave, what is left of the budget; nothing that was told before."""
     ask = ToolCallPart("user_ask", {"question": "When?", "fields": [{"name": "day"}]})
     context = CONTEXT.model_copy(
-        update={"inputs": {"city": "Lisbon"}, "budget_left": Money(amount=Decimal(90), currency="EUR")}
+        update={
+            "inputs": {"city": "Lisbon"},
+            "budget_left": Money(amount=Decimal(90), currency="EUR"),
+        }
     )
     planned = await talk.step(context, ask)
     given = {"city": "Lisbon", "day": "2026-12-01"}
