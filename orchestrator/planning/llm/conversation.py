@@ -2,7 +2,7 @@
 
 Providers keep the beginning of a prompt that they have read, and some want their reasoning back. So
 what was sent is sent again as it was, with the model's answers as they came, and what is new goes
-behind. Each turn is kept under the digest of its content and names the turn before: whichever
+behind. Each exchange is kept under the digest of its content and names the one before: whichever
 worker plans the next step, it goes on from exactly what the leg's history names. What is missing is
 not sent: the step begins a conversation of its own then, from what the leg has seen.
 """
@@ -33,7 +33,7 @@ _IN_MEMORY: Final = 64
 
 
 class Pieces(Protocol):
-    """Where turns are kept: pieces of bytes of one mission, each under a key of its own."""
+    """Where exchanges are kept: pieces of bytes of one mission, each under a key of its own."""
 
     def put(self, mission_id: str, key: str, piece: bytes) -> None:
         """Keep a piece; of a key that is there already nothing is changed."""
@@ -44,10 +44,10 @@ class Pieces(Protocol):
         ...
 
 
-class Turn(Record):
+class Exchange(Record):
     """One step: what was new for the model, and what it answered."""
 
-    before: str = Field(default="", description="the key of the turn before; empty: the first")
+    before: str = Field(default="", description="the key of the exchange before; empty: the first")
     step: int
     asked: str = Field(description="which model")
     messages: JsonValue = Field(
@@ -68,17 +68,17 @@ class Turn(Record):
 
 @dataclass(frozen=True)
 class Conversation:
-    """The turns of a leg since it was begun, the oldest first."""
+    """The exchanges of a leg since it was begun, the oldest first."""
 
-    turns: tuple[Turn, ...]
+    exchanges: tuple[Exchange, ...]
     messages: tuple[ModelMessage, ...]
     tokens: int
     """About how many all its messages are."""
 
     @property
-    def last(self) -> Turn:
-        """The newest turn."""
-        return self.turns[-1]
+    def last(self) -> Exchange:
+        """The newest exchange."""
+        return self.exchanges[-1]
 
     @property
     def instructions(self) -> str:
@@ -92,10 +92,12 @@ class Conversation:
         answer = self.messages[-1]
         return tuple(part for part in answer.parts if isinstance(part, ToolCallPart))
 
-    def grown(self, turn: Turn, messages: Sequence[ModelMessage]) -> "Conversation":
-        """With one more turn."""
+    def grown(self, exchange: Exchange, messages: Sequence[ModelMessage]) -> "Conversation":
+        """With one more exchange."""
         return Conversation(
-            (*self.turns, turn), (*self.messages, *messages), self.tokens + tokens_of(messages)
+            (*self.exchanges, exchange),
+            (*self.messages, *messages),
+            self.tokens + tokens_of(messages),
         )
 
 
@@ -115,12 +117,12 @@ class Conversations:
         return self._pieces is not None
 
     async def recall(self, mission_id: str, key: str, *, model: str) -> Conversation | None:
-        """The conversation whose newest turn has this key; None: it cannot be gone on with.
+        """The conversation whose newest exchange has this key; None: it cannot be gone on with.
 
         Args:
             mission_id: whose.
             key: as the leg's history names it; empty: there is none.
-            model: whom the next turn is for. What another one was told and reasoned is not its.
+            model: whom the next exchange is for. What another one was told and reasoned is not its.
         """
         found = self._held.get(key)
         if found is None and self._pieces is not None and key:
@@ -131,21 +133,21 @@ class Conversations:
         self,
         mission_id: str,
         before: Conversation | None,
-        turn: Turn,
+        exchange: Exchange,
         messages: Sequence[ModelMessage],
     ) -> str:
-        """Keep one more turn: its key, or nothing where it could not be kept."""
+        """Keep one more exchange: its key, or nothing where it could not be kept."""
         if self._pieces is None:
             return ""
         written = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
-        turn = turn.model_copy(update={"messages": written})
+        exchange = exchange.model_copy(update={"messages": written})
         try:
-            piece = turn.model_dump_json().encode()
-            await asyncio.to_thread(self._pieces.put, mission_id, turn.key, piece)
+            piece = exchange.model_dump_json().encode()
+            await asyncio.to_thread(self._pieces.put, mission_id, exchange.key, piece)
         except OSError:
             return ""
-        self._hold(turn.key, (before or NOTHING_SAID).grown(turn, messages))
-        return turn.key
+        self._hold(exchange.key, (before or NOTHING_SAID).grown(exchange, messages))
+        return exchange.key
 
     def _hold(self, key: str, conversation: Conversation) -> None:
         self._held.pop(conversation.last.before, None)
@@ -171,14 +173,16 @@ def _text(message: ModelMessage) -> str:
 
 
 def _read(pieces: Pieces, mission_id: str, key: str) -> Conversation | None:
-    turns: list[Turn] = []
+    exchanges: list[Exchange] = []
     found = NOTHING_SAID
     try:
         while key:
-            turns.append(Turn.model_validate_json(pieces.get(mission_id, key)))
-            key = turns[-1].before
-        for turn in reversed(turns):
-            found = found.grown(turn, ModelMessagesTypeAdapter.validate_python(turn.messages))
+            exchanges.append(Exchange.model_validate_json(pieces.get(mission_id, key)))
+            key = exchanges[-1].before
+        for exchange in reversed(exchanges):
+            found = found.grown(
+                exchange, ModelMessagesTypeAdapter.validate_python(exchange.messages)
+            )
     except (OrchestratorError, OSError, ValidationError):
         return None
     return found if _is_whole(found.messages) else None

@@ -16,18 +16,19 @@ from pydantic_ai.settings import ModelSettings
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import DecisionInvalid
-from orchestrator.core.errors import ModelRefused
-from orchestrator.core.errors import ModelUnavailable
-from orchestrator.core.errors import ModelUnusable
-from orchestrator.core.errors import UsageError
+from orchestrator.core.errors import (
+    DecisionInvalid,
+    ModelRefused,
+    ModelUnavailable,
+    ModelUnusable,
+    UsageError,
+)
 from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.planning.llm.conversation import Conversations, Pieces
 from orchestrator.planning.llm.going_on import shown_tools
 from orchestrator.planning.llm.model_asking import ask, request_settings
 from orchestrator.planning.llm.model_names import model_problem
-from orchestrator.planning.llm.model_step import ModelStep
-from orchestrator.planning.llm.model_step import complaint
+from orchestrator.planning.llm.model_step import ModelStep, complaint
 from orchestrator.planning.llm.offered_tools import wire_names
 from orchestrator.planning.llm.prompt import ToolBlock, block_of
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
@@ -131,7 +132,7 @@ class LlmPlanner:
         key = await self._conversations.keep(
             step.context.mission_id,
             step.said,
-            step.turn(tried.answer, model.name),
+            step.exchange(tried.answer, model.name),
             [step.request, tried.answer],
         )
         return tried.planned.model_copy(update={"conversation": key})

@@ -22,7 +22,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.briefing import briefing
-from orchestrator.planning.llm.conversation import Conversation, Turn, called_by, tokens_of
+from orchestrator.planning.llm.conversation import Conversation, Exchange, called_by, tokens_of
 from orchestrator.planning.llm.going_on import news, told_left
 from orchestrator.planning.llm.offered_tools import OfferedTools
 from orchestrator.planning.llm.prompt import meta_schemas, tool_schema
@@ -91,10 +91,10 @@ class ModelStep:
         schemas = (*meta_schemas(), *map(tool_schema, self.tools.values()))
         return estimate_tokens("\n".join(schemas))
 
-    def turn(self, answer: ModelResponse, model: str) -> Turn:
+    def exchange(self, answer: ModelResponse, model: str) -> Exchange:
         """The step as it is kept, once the model has answered."""
         named = {name: tool.name for name, tool in self.tools.items()}
-        return Turn(
+        return Exchange(
             before=self.context.conversation if self.said is not None else "",
             step=self.context.step,
             asked=model,
