@@ -191,7 +191,8 @@ class PlanningActivities:
                     return _refused(planned, deed)
                 self._note_called(decision, step.context)
                 standing = _standing(decision, step.context, catalog, planned.usage)
-                return standing.model_copy(update={"dropped": planned.dropped})
+                said = {"dropped": planned.dropped, "conversation": planned.conversation}
+                return standing.model_copy(update=said)
 
     def _note_called(self, decision: StepDecision, context: StepContext) -> None:
         """Join what is called, the first of several, to the selection that it was chosen from."""
@@ -306,7 +307,11 @@ def _refused(planned: PlannedStep, reason: str) -> PlanStepOutput:
     """A call that is not made; what was to go with it was checked by nobody, and is not kept."""
     bare = planned.decision.model_copy(update={"arguments": {}})
     return PlanStepOutput(
-        decision=bare, refusal=reason, usage=planned.usage, dropped=planned.dropped
+        decision=bare,
+        refusal=reason,
+        usage=planned.usage,
+        dropped=planned.dropped,
+        conversation=planned.conversation,
     )
 
 
@@ -335,7 +340,9 @@ def _names_inside(names: Iterable[str], catalog: Catalog, walls: Sequence[Wall])
 def _shown(step: PlanStepInput, catalog: Catalog, walls: Sequence[Wall]) -> PlanStepInput:
     """The step as its planner sees it: what was selected or discovered outside is not there."""
     discovered = _names_inside(step.context.discovered, catalog, walls)
-    context = step.context.model_copy(update={"discovered": discovered})
+    forwarded = _names_inside(step.context.forwarded, catalog, walls)
+    seen = {"discovered": discovered, "forwarded": forwarded}
+    context = step.context.model_copy(update=seen)
     selection = _inside(step.selection, catalog, walls)
     return step.model_copy(update={"context": context, "selection": selection})
 

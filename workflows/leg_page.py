@@ -21,6 +21,7 @@ def leg_page(leg: LegInput, waiting: LegWaiting) -> str:
         f"**Mission** {md.link(leg.mission_id, leg.mission_id)}: {md.text(leg.mission_goal)}",
         f"**Agent** {md.text(leg.leg.agent.name)}",
         f"**Money** {md.spent(state.spend, leg.budget)}",
+        *([f"**Models** {state.usage}"] if state.usage.requests else []),
     ]
     if state.error:
         lines.append(f"**Error** {md.text(state.error)}")
@@ -71,5 +72,7 @@ def _change_line(change: ModelChange) -> str:
 
 def _step_line(step: StepRecord) -> str:
     tools = f"{len(step.tools_forwarded)} of {step.catalog_size} tools"
+    if step.usage is not None and step.usage.requests:
+        tools = f"{tools}; {step.usage}"
     why = f": {md.text(step.error)}" if step.error else ""
     return f"- {step.label}. {md.text(step.did)} → **{md.text(step.outcome)}**{why} ({tools})"

@@ -42,6 +42,8 @@ def step_context(leg: LegInput) -> StepContext:
         # The mission's start, not this step's: "tomorrow" means the same in every leg.
         now=leg.started_at,
         catalog_digest=leg.catalog.digest,
+        conversation=state.conversation,
+        forwarded=state.forwarded,
     )
 
 

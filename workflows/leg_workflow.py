@@ -137,6 +137,7 @@ class LegWorkflow:
         if planned.unusable is not None:
             await self._thinking.spend(planned.unusable)
             return
+        self._progress.go_on_from(planned.conversation)
         if planned.decided:
             await self._settle(planned)
             return

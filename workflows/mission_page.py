@@ -72,6 +72,7 @@ def _markdown(page: MissionPage) -> str:
         *([f"**Said otherwise** {md.text(mission.goal_became)}"] if mission.goal_became else []),
         f"**Asked for by** {md.text(mission.requester) if mission.requester else 'nobody named'}",
         f"**Money** {md.spent(_spend(page), page.budget)}",
+        *([f"**Models** {mission.usage}"] if mission.usage.requests else []),
     ]
     if mission.error is not None:
         lines.append(f"**First error** {md.text(mission.error)}")

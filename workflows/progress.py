@@ -29,6 +29,8 @@ with workflow.unsafe.imports_passed_through():
 
 
 _MOST_CHANGES = 20
+_MOST_FORWARDED = 60
+"""Names of tools that stay shown: they travel with each step."""
 _MOST_ASKED = 50
 """Of what people were asked in a leg: it travels with each of its runs."""
 _MOST_STEPS: Final = 100
@@ -82,8 +84,16 @@ class Progress:
         self._update(part=part)
 
     def forward(self, selection: Selection) -> None:
-        """Note the tools that this step may use."""
+        """Note the tools that this step may use, and later ones too where they stay shown."""
         self._selection = selection
+        if self.leg.leg.agent.tool_list == "growing":
+            shown = dict.fromkeys([*self.state.forwarded, *selection.tools])
+            self._update(forwarded=tuple(shown)[-_MOST_FORWARDED:])
+
+    def go_on_from(self, conversation: str) -> None:
+        """Note where what was said to decide this step is kept; without it, what was before."""
+        if conversation:
+            self._update(conversation=conversation)
 
     def observe(self, call: CallTool, *, outcome: str, **seen: object) -> None:
         """Keep what this step saw, for the planner of the next."""
@@ -200,7 +210,8 @@ class Progress:
     def count_usage(self, usage: Usage | None) -> None:
         """Count what a model was asked and answered, for the leg and for the step it planned."""
         self._update(usage=self.state.usage.plus(usage))
-        self._usage = usage
+        if usage is not None:
+            self._usage = usage.plus(self._usage)
 
     def spend_on_answers(self) -> None:
         """Count a step whose answers were of no use to the model that gave them."""

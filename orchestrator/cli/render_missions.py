@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli import render_parked, render_waiting
+from orchestrator.cli import render_parked, render_usage, render_waiting
 from orchestrator.cli.drawing import block, colored, indented, line, lines, table_of
 from orchestrator.core import command_lines
 from orchestrator.messages.open_waits import commands_for
@@ -158,6 +158,7 @@ def mission(console: Console, result: MissionResult) -> None:
         at = f"{gone.at:%Y-%m-%d %H:%M:%S}" if gone.at else None
         parts = ["cancelled:", gone.title, gone.reference, f"with {gone.tool}", by, decided, at]
         console.print(_told(parts))
+    render_usage.models(console, result)
     console.print()
     console.print(f"spend: {result.spend}")
 

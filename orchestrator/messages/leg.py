@@ -49,6 +49,12 @@ class LegState(Record):
     observations: tuple[Observation, ...] = ()
     steps: tuple[StepRecord, ...] = ()
     answers: JsonObject = Field(default_factory=dict)
+    conversation: str = Field(
+        default="", description="where what its model was told is kept; empty: nowhere"
+    )
+    forwarded: tuple[str, ...] = Field(
+        default=(), description="tools that its steps were shown, where they stay shown"
+    )
     discovered: tuple[str, ...] = ()
     decided: tuple[Decided, ...] = Field(
         default=(), description="what the conditions that it decides came to"

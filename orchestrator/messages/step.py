@@ -40,6 +40,9 @@ class PlanStepOutput(Record):
     dropped: tuple[Dropped, ...] = Field(
         default=(), description="what the planner wanted beside it; it is not done"
     )
+    conversation: str = Field(
+        default="", description="where what was said to decide it is kept; empty: nowhere"
+    )
 
 
 class DiscoverInput(Record):

@@ -122,6 +122,10 @@ class AgentProfile(Record):
         description="steps of a leg that one model may spend on answers of no use, before another "
         "is taken or a person is asked",
     )
+    tool_list: Literal["step", "growing"] = Field(
+        default="step",
+        description="`growing`: what a step was shown, all later ones of its leg are shown too",
+    )
     context_tokens: int = Field(
         default=32_000, ge=1_000, description="what the prompt of one step may take"
     )
@@ -363,6 +367,12 @@ class StepContext(Record):
         description="the mission's start: `tomorrow` means the same day in every step"
     )
     catalog_digest: str
+    conversation: str = Field(
+        default="", description="where what its model was told before is kept; empty: nowhere"
+    )
+    forwarded: tuple[str, ...] = Field(
+        default=(), description="tools that earlier steps were shown, where they stay shown"
+    )
 
     @property
     def last_error(self) -> str | None:

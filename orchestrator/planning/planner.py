@@ -108,6 +108,9 @@ class PlannedStep(Record):
         max_length=MOST_DROPPED,
         description="what was wanted beside the decision, and is not done",
     )
+    conversation: str = Field(
+        default="", description="where what was said to decide it is kept; empty: nowhere"
+    )
 
 
 @runtime_checkable
@@ -243,7 +246,7 @@ def _check_wall(decision: CallTool, context: StepContext, catalog: Catalog, wall
 def _check_call(
     decision: CallTool, selection: Selection, context: StepContext, catalog: Catalog
 ) -> None:
-    shown = {*selection.tools, *context.discovered}
+    shown = {*selection.tools, *context.discovered, *context.forwarded}
     if decision.tool not in shown and not _is_core(decision.tool, context, catalog):
         raise DecisionInvalid(
             f"{decision.tool} was not among the {len(shown)} tools shown; discover it first"

@@ -11,6 +11,11 @@ from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.adapters.storage.observation_store import (
+    FOLDER_NAME,
+    FileObservations,
+    ObservationStore,
+)
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.personal_data import open_vault
 from orchestrator.core.errors import UsageError
@@ -58,9 +63,18 @@ def default_approval_keys(settings: Settings) -> ApprovalKeys | None:
 
 
 def default_planner(
-    settings: Settings, routers: Callable[[Catalog], Router], agents: Sequence[AgentProfile]
+    settings: Settings,
+    routers: Callable[[Catalog], Router],
+    agents: Sequence[AgentProfile],
+    observations: ObservationStore | None = None,
 ) -> Planner:
     """The planner that the settings name, else the deterministic one, or a model where one is set.
+
+    Args:
+        settings: which planner and model.
+        routers: by catalog, for the deterministic one.
+        agents: the worker's profiles.
+        observations: where conversations with models are kept; by default in the state directory.
 
     Raises:
         UsageError: a model that an agent or the settings name cannot be asked from here, as when
@@ -78,7 +92,8 @@ def default_planner(
         requests = request_settings(
             settings.planner_timeout_s, settings.planner_temperature, settings.planner_max_tokens
         )
-        return LlmPlanner(default_model=settings.planner_model, settings=requests)
+        pieces = observations or FileObservations(settings.state_dir / FOLDER_NAME)
+        return LlmPlanner(default_model=settings.planner_model, settings=requests, pieces=pieces)
 
     own: dict[str, LegPlanner] = {}
     default_model = None if settings.planner == CHAINING else settings.planner_model

@@ -76,11 +76,12 @@ def build(
     routers = routers or default_routers(settings, embedder)
     if agents is None:
         agents = load_profiles(settings, catalog, own_planner=planner is not None)
+    observations = observations or FileObservations(settings.state_dir / OBSERVATIONS)
     activities = all_activities(
         catalog=catalog,
         catalogs=catalogs,
         routers=routers,
-        planner=planner or default_planner(settings, routers, agents),
+        planner=planner or default_planner(settings, routers, agents, observations),
         agents=agents,
         tools=tools or default_tools(settings),
         grants=grants or FileGrantBook(settings.state_dir / "grants"),
@@ -88,7 +89,7 @@ def build(
         client=client,
         policy=load_policy(settings.mission_policy),
         approval_keys=default_approval_keys(settings),
-        observations=observations or FileObservations(settings.state_dir / OBSERVATIONS),
+        observations=observations,
     )
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])
     return [

@@ -4,12 +4,13 @@ What providers answered stands between `tool_output` tags and cannot close them:
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.core.call_ref import step_label
 from orchestrator.planning.llm.prompt import section
 from orchestrator.planning.llm.tool_output import as_json, as_line, of_person, of_provider
 from orchestrator.planning.models import Fact, Observation, StepContext
@@ -18,6 +19,8 @@ from orchestrator.planning.trimming import estimate_tokens
 _BY_PROVIDERS: Final = frozenset({"rejected", "unknown"})
 _BODY_LIMITS: Final = (None, 8_000, 4_000, 2_000, 1_000, 500, 200, 80, 0)
 """Characters left of each body, tried in turn; None is all of it."""
+_SUMMARY: Final = 400
+"""Characters of an older answer: its named fields at the top of it stay longest."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class _Cut:
 
     dropped: int = 0
     """Oldest observations that are not told."""
+    summarised: int = 0
+    """Those of the oldest of which there is little more than what identifies what they found."""
     limit: int | None = None
     """Characters of each body."""
 
@@ -33,11 +38,14 @@ class _Cut:
 def briefing(context: StepContext, *, most_tokens: int) -> str:
     """The situation of a step, in about at most `most_tokens` by `estimate_tokens`.
 
-    The oldest observations go first, then long bodies are shortened. The goals, the last error and
-    the last step stay whatever they take, so a budget below them is overdrawn.
+    The newest observations stay whole: the oldest are summarised first, then left out, then long
+    bodies are shortened. The goals, the last error and the last step stay whatever they take, so a
+    budget below them is overdrawn.
     """
-    cuts = [_Cut(dropped=n) for n in range(max(1, len(context.observations)))]
-    cuts += [_Cut(cuts[-1].dropped, limit) for limit in _BODY_LIMITS[1:]]
+    all_but_one = max(0, len(context.observations) - 1)
+    cuts = [_Cut(summarised=n) for n in range(all_but_one + 1)]
+    cuts += [_Cut(n, all_but_one) for n in range(1, all_but_one + 1)]
+    cuts += [_Cut(all_but_one, all_but_one, limit) for limit in _BODY_LIMITS[1:]]
 
     def fits(cut: _Cut) -> bool:
         return estimate_tokens(_told(context, cut)) <= most_tokens
@@ -67,16 +75,12 @@ def error_lines(context: StepContext) -> str:
 def _told(context: StepContext, cut: _Cut) -> str:
     parts = (
         goal_lines(context),
-        _inputs(context, cut),
+        given_lines(context.inputs, cut.limit),
         _facts(context.facts, cut),
         _past(context.observations, cut),
         error_lines(context),
     )
     return "\n\n".join(part for part in parts if part)
-
-
-def _inputs(context: StepContext, cut: _Cut) -> str:
-    return f"# Given\n{as_json(dict(context.inputs), cut.limit)}" if context.inputs else ""
 
 
 def _facts(facts: Sequence[Fact], cut: _Cut) -> str:
@@ -90,17 +94,37 @@ def _facts(facts: Sequence[Fact], cut: _Cut) -> str:
 
 def _past(observations: Sequence[Observation], cut: _Cut) -> str:
     left_out = [f"({cut.dropped} earlier steps are left out)"] if cut.dropped else []
-    told = [_step(seen, cut) for seen in observations[cut.dropped :]]
-    return section("# Steps so far", [*left_out, *told])
+    told = [
+        step_lines(seen, _SUMMARY if at < cut.summarised else cut.limit)
+        for at, seen in enumerate(observations)
+    ]
+    return section("# Steps so far", [*left_out, *told[cut.dropped :]])
 
 
-def _step(seen: Observation, cut: _Cut) -> str:
-    line = f"{seen.step}. {seen.tool} {as_json(dict(seen.arguments), cut.limit)}: {seen.outcome}"
+def step_lines(seen: Observation, limit: int | None = None) -> str:
+    """What a call of a step came to, its answer in at most so many characters."""
+    label = step_label(seen.step, seen.part)
+    line = f"{label}. {seen.tool} {as_json(dict(seen.arguments), limit)}: {seen.outcome}"
     if seen.error:
-        line += f", {_error(seen, cut.limit)}"
+        line += f", {_error(seen, limit)}"
     if seen.repeated:
         line += f"\n({seen.repeated}.)"
-    return line if seen.body is None else f"{line}\n{_output(seen.tool, seen.body, cut.limit)}"
+    return line if seen.body is None else f"{line}\n{_output(seen.tool, seen.body, limit)}"
+
+
+def news_lines(seen: Sequence[Observation], inputs: Mapping[str, JsonValue], left: str) -> str:
+    """What is new since the last step and answers no call: steps, values given, money left."""
+    parts = (
+        section("# Steps so far", [step_lines(one) for one in seen]),
+        given_lines(inputs),
+        f"Left of the budget: {left}" if left else "",
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def given_lines(inputs: Mapping[str, JsonValue], limit: int | None = None) -> str:
+    """What the user gave; empty when that is nothing."""
+    return f"# Given\n{as_json(dict(inputs), limit)}" if inputs else ""
 
 
 def _error(seen: Observation, limit: int | None = None) -> str:

@@ -74,16 +74,16 @@ class MetaTool:
 
 DISCOVER: Final = "tools_discover"
 """Called tools.discover elsewhere: providers of models allow no dot in a tool's name."""
+ASKED: Final = "user_ask"
+ENDED: Final = "part_done"
 META_TOOLS: Final = (
     MetaTool(
         DISCOVER,
         "Find tools that have no schema here, by a few words; the next step has their schemas.",
         DiscoverTools,
     ),
-    MetaTool(
-        "user_ask", "Ask the user for values that no tool, fact or given input supplies.", Ask
-    ),
-    MetaTool("part_done", "End: your part is reached. Say in a sentence what was reached.", Done),
+    MetaTool(ASKED, "Ask the user for values that no tool, fact or given input supplies.", Ask),
+    MetaTool(ENDED, "End: your part is reached. Say in a sentence what was reached.", Done),
     MetaTool(
         "part_lost",
         "End: your part cannot be reached. What the mission has done so far is undone.",

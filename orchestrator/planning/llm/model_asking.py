@@ -31,7 +31,9 @@ def request_settings(
     One request is one attempt: the activity around it is what retries. Its time is that of all of
     it, however slowly an answer trickles in.
     """
-    settings = ModelSettings(max_retries=0, timeout=timeout_s, request_timeout=timeout_s)
+    settings = ModelSettings(
+        max_retries=0, timeout=timeout_s, request_timeout=timeout_s, cache=True
+    )
     if temperature is not None:
         settings["temperature"] = temperature
     if max_tokens is not None:

@@ -24,6 +24,8 @@ from orchestrator.core.errors import (
     UsageError,
 )
 from orchestrator.core.model_errors import AnswerUnusable
+from orchestrator.planning.llm.conversation import Conversations, Pieces
+from orchestrator.planning.llm.going_on import shown_tools
 from orchestrator.planning.llm.model_asking import ask, request_settings
 from orchestrator.planning.llm.model_names import model_problem
 from orchestrator.planning.llm.model_step import ModelStep, complaint
@@ -41,8 +43,8 @@ _KEPT_STATES: Final = 256
 class LlmPlanner:
     """Decides steps by asking a model.
 
-    Between two steps it keeps rendered prompt sections and nothing else: another worker that takes
-    the next step renders them again.
+    Between two steps it keeps rendered prompt sections and conversations: another worker that takes
+    the next step renders the ones again, and reads the others from the store.
     """
 
     def __init__(
@@ -51,13 +53,15 @@ class LlmPlanner:
         default_model: str | None = None,
         models: Callable[[str], Model] = infer_model,
         settings: ModelSettings | None = None,
+        pieces: Pieces | None = None,
     ) -> None:
-        """Take where models come from.
+        """Take where models come from, and where what they are told is kept.
 
         Args:
             default_model: `provider:model` for agents whose profile names none.
             models: a model by its name; the default reads the provider's key from the environment.
             settings: what goes along with each request, as `request_settings` makes it.
+            pieces: where conversations are kept; None: each step is told as if it were the first.
 
         Raises:
             ModelUnusable: the default model does not exist, or its provider is not set up here.
@@ -65,6 +69,7 @@ class LlmPlanner:
         self._default = default_model
         self._settings = settings or request_settings()
         self._models = functools.lru_cache(maxsize=16)(models)
+        self._conversations = Conversations(pieces)
         self._states: dict[tuple[str, str], PromptState] = {}
         if default_model is not None:
             self._model(default_model)
@@ -83,13 +88,11 @@ class LlmPlanner:
         """
         context = shown_to_models(context, catalog)
         model = self._chosen(context)
-        block = block_of(context, selection, catalog)
-        state = self._state(context, block)
-        step = ModelStep(context, selection, catalog, wire_names(block.shown), state)
-        messages: list[ModelMessage] = [step.request()]
+        step = await self._step(context, selection, catalog, model=model.name)
+        messages = step.messages
         first = await self._try(model, messages, step)
         if first.planned is not None:
-            return first.planned
+            return await self._kept(first, step, model)
         if context.allowance is not None and context.allowance.is_spent_by(first.usage):
             raise AnswerUnusable(first.wrong, first.usage)
         messages += first.complaint()
@@ -101,7 +104,38 @@ class LlmPlanner:
         usage = first.usage.plus(second.usage)
         if second.planned is None:
             raise AnswerUnusable(second.wrong, usage)
-        return second.planned.model_copy(update={"usage": usage})
+        planned = await self._kept(second, step, model)
+        return planned.model_copy(update={"usage": usage})
+
+    async def _step(
+        self, context: StepContext, selection: Selection, catalog: Catalog, *, model: str
+    ) -> ModelStep:
+        """The step behind what the model was told before, unless that is too long by now."""
+        said = await self._conversations.recall(
+            context.mission_id, context.conversation, model=model
+        )
+        block = block_of(context, selection, catalog)
+        state = self._state(context, block)
+        if said is not None:
+            tools = wire_names(shown_tools(block, context, catalog, said))
+            going_on = ModelStep(context, selection, catalog, tools, state, said)
+            if not going_on.is_too_long:
+                return going_on
+        tools = wire_names(block.shown)
+        grows = self._conversations.are_kept
+        return ModelStep(context, selection, catalog, tools, state, leaves_room=grows)
+
+    async def _kept(self, tried: "_Tried", step: ModelStep, model: "_Chosen") -> PlannedStep:
+        """The step with where its conversation is kept; what was corrected is not in it."""
+        assert tried.planned is not None
+        assert tried.answer is not None
+        key = await self._conversations.keep(
+            step.context.mission_id,
+            step.said,
+            step.exchange(tried.answer, model.name),
+            [step.request, tried.answer],
+        )
+        return tried.planned.model_copy(update={"conversation": key})
 
     def check(self, name: str | None) -> None:
         """Refuse a model that cannot be asked from here; None is the default.

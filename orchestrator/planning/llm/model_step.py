@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from pydantic_ai.messages import (
+    ModelMessage,
     ModelRequest,
     ModelResponse,
     TextPart,
@@ -20,7 +22,10 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.briefing import briefing
+from orchestrator.planning.llm.conversation import Conversation, Exchange, called_by, tokens_of
+from orchestrator.planning.llm.going_on import news, told_left
 from orchestrator.planning.llm.offered_tools import OfferedTools
+from orchestrator.planning.llm.prompt import meta_schemas, tool_schema
 from orchestrator.planning.llm.prompt_state import PromptState
 from orchestrator.planning.llm.tool_output import DATA_RULE
 from orchestrator.planning.models import StepContext
@@ -47,17 +52,57 @@ class ModelStep:
     tools: Mapping[str, Tool]
     """Those with a schema, by the names that the model sees."""
     state: PromptState
+    said: Conversation | None = None
+    """What the model was told before; None: this begins it."""
+    leaves_room: bool = False
+    """Whether more is to be said behind what this step begins with."""
 
+    @cached_property
     def request(self) -> ModelRequest:
-        """Rules and catalog as instructions; the situation, cut to what is left, as the text."""
+        """What is new of the step: all of it where nothing was said before.
+
+        Then rules and catalog are the instructions, and the situation, cut to the room that is
+        left, is the text.
+        """
+        if self.said is not None:
+            return news(self.context, self.said)
         agent = self.context.agent
         parts = (RULES, agent.instructions, DATA_RULE, self.state.text("catalog"))
         instructions = "\n\n".join(part for part in parts if part)
-        taken = estimate_tokens(instructions) + estimate_tokens(
-            self.state.text("core", "discovered", "step")
-        )
-        text = briefing(self.context, most_tokens=agent.context_tokens - taken)
+        room = agent.context_tokens - estimate_tokens(instructions) - self._tool_tokens
+        text = briefing(self.context, most_tokens=room // 2 if self.leaves_room else room)
         return ModelRequest(parts=[UserPromptPart(text)], instructions=instructions)
+
+    @property
+    def messages(self) -> list[ModelMessage]:
+        """All that the model is told, what was said before as it was."""
+        return [*(self.said.messages if self.said is not None else ()), self.request]
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it is more than the agent's prompts may be, with no room for its end."""
+        room = self.context.agent.context_tokens
+        before = 0 if self.said is None else self.said.tokens
+        fixed = estimate_tokens(self.request.instructions or "") + self._tool_tokens
+        return self._tool_tokens > room // 2 or fixed + before + tokens_of([self.request]) > room
+
+    @cached_property
+    def _tool_tokens(self) -> int:
+        schemas = (*meta_schemas(), *map(tool_schema, self.tools.values()))
+        return estimate_tokens("\n".join(schemas))
+
+    def exchange(self, answer: ModelResponse, model: str) -> Exchange:
+        """The step as it is kept, once the model has answered."""
+        named = {name: tool.name for name, tool in self.tools.items()}
+        return Exchange(
+            before=self.context.conversation if self.said is not None else "",
+            step=self.context.step,
+            asked=model,
+            tools=tuple(named.values()),
+            called=called_by(answer, named),
+            inputs=self.context.inputs,
+            left=told_left(self.context),
+        )
 
     def parameters(self) -> ModelRequestParameters:
         """The tools of the step and the meta tools; no answer but a call of one of them."""

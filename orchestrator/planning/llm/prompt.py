@@ -174,7 +174,7 @@ class ToolBlock:
     @property
     def shown(self) -> tuple[Tool, ...]:
         """Those with a full schema, each once."""
-        return (*self.core, *self.step, *self.discovered)
+        return (*self.core, *self.discovered, *self.step)
 
 
 def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> ToolBlock:

@@ -55,23 +55,35 @@ def test_everything_is_told_when_there_is_room(step_context: StepContext) -> Non
         assert told in text
 
 
-def test_the_oldest_observations_go_first(step_context: StepContext) -> None:
-    """And it says that they are gone."""
+def test_the_oldest_observations_are_told_in_short_first(step_context: StepContext) -> None:
+    """As many of the newest as find room stay whole; of each older one there is a beginning."""
     context = _with(step_context, *(_seen(n, "x" * 2_000) for n in range(1, 9)))
+    text = briefing(context, most_tokens=3_000)
+
+    assert estimate_tokens(text) <= 3_000
+    assert text.count("x" * 2_000) == 4
+    assert text.count("<tool_output") == 8
+    assert "are left out" not in text
+
+
+def test_then_the_oldest_observations_go(step_context: StepContext) -> None:
+    """And it says that they are gone; the newest stays whole."""
+    context = _with(step_context, *(_seen(n, "x" * 2_000) for n in range(1, 30)))
     text = briefing(context, most_tokens=2_000)
 
     assert estimate_tokens(text) <= 2_000
     assert "tool_1 " not in text
-    assert "tool_8 " in text
-    assert "x" * 2_000 in text
+    assert "tool_28 " in text
+    assert text.count("x" * 2_000) == 1
     assert "earlier steps are left out" in text
 
 
 def test_no_more_is_left_out_than_must_be(step_context: StepContext) -> None:
     """One observation more would not fit."""
-    context = _with(step_context, *(_seen(n, "x" * 2_000) for n in range(1, 9)))
+    context = _with(step_context, *(_seen(n, "x" * 2_000) for n in range(1, 30)))
 
-    assert briefing(context, most_tokens=2_000).count("<tool_output") == 3
+    text = briefing(context, most_tokens=2_000)
+    assert estimate_tokens(text) > 2_000 - estimate_tokens(f"1. tool {'x' * 450}")
 
 
 def test_then_long_bodies_are_shortened(step_context: StepContext) -> None:

@@ -151,8 +151,8 @@ async def test_the_model_sees_the_tools_of_the_step_and_the_meta_tools(shipped: 
         "part_done",
         "part_lost",
         "weather_get_forecast",
-        "weather_get_current",
         "message_send",
+        "weather_get_current",
     ]
     assert "- flight_book_offer [confirm]" in script.instructions
     assert "Be brief." in script.instructions
