@@ -14,8 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
     from orchestrator.messages.leg_sizes import with_called
-    from orchestrator.messages.model_trouble import ModelChange
-    from orchestrator.messages.model_trouble import ModelState
+    from orchestrator.messages.model_trouble import ModelChange, ModelState
     from orchestrator.messages.shared_limits import LegShare
     from orchestrator.messages.step import StepRecord
     from orchestrator.planning.models import AnswerTable, CallTool, Decided, Doubt, Observation
