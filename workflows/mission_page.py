@@ -73,6 +73,8 @@ def _markdown(page: MissionPage) -> str:
         f"**Asked for by** {md.text(mission.requester) if mission.requester else 'nobody named'}",
         f"**Money** {md.spent(_spend(page), page.budget)}",
     ]
+    if mission.plan_made_by.model:
+        lines.append(f"**Plan** {md.text(mission.plan_made_by.told)}")
     if mission.error is not None:
         lines.append(f"**First error** {md.text(mission.error)}")
     if mission.summary:

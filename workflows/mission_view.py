@@ -72,6 +72,7 @@ class MissionView:
             started_at=self.started_at,
             finished_at=self.finished_at,
             stopped=self.stopped,
+            plan_made_by=self.plan.made_by,
             plan_waits=self.plan_waits,
             plan_answers=self.answers,
             plan_decisions=self.decisions,

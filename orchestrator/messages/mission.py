@@ -26,6 +26,7 @@ from orchestrator.messages.receipts import (
 )
 from orchestrator.messages.unserved import Unserved
 from orchestrator.planning.models import CHAINING, MissionPlan, OwnPlanner
+from orchestrator.planning.plan_origin import PlanOrigin
 from orchestrator.saga.ledger import Ledger, ObligationState
 
 MISSION_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$"
@@ -174,6 +175,9 @@ class MissionResult(Record):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     stopped: bool = Field(default=False, description="a person cancelled it")
+    plan_made_by: PlanOrigin = Field(
+        default_factory=PlanOrigin, description="who made its plan, and why not a model that is set"
+    )
     plan_waits: LegWaiting = Field(
         default_factory=LegWaiting, description="what it asks about its plan just now"
     )

@@ -10,6 +10,7 @@ from orchestrator.core.budget import Money, Usage
 from orchestrator.core.limits import Allowance, Limits
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
+from orchestrator.planning.plan_origin import LegNeed, PlanOrigin
 from orchestrator.saga.outcome import OutcomeKind
 from orchestrator.saga.served import Order, Proviso
 
@@ -45,7 +46,16 @@ class Mention(Record):
     )
 
 
-DoubtKind = Literal["not_understood", "not_matched", "impossible", "condition", "language", "deed"]
+DoubtKind = Literal[
+    "not_understood",
+    "not_matched",
+    "impossible",
+    "condition",
+    "language",
+    "deed",
+    "unchecked",
+    "unordered",
+]
 
 
 class Doubt(Record):
@@ -202,6 +212,12 @@ class LegPlan(Record):
     only_looks: bool = Field(
         default=False, description="it is there for what it decides: it orders no consequence"
     )
+    serves: tuple[str, ...] = Field(
+        default=(), description="the words of the mission's goal that it is for; a model's plan"
+    )
+    needs: tuple[LegNeed, ...] = Field(
+        default=(), description="what it is to be told by the legs that it depends on"
+    )
 
     @property
     def consequences(self) -> tuple[str, ...]:
@@ -234,6 +250,7 @@ class MissionPlan(Record):
     usage: Usage = Field(
         default_factory=Usage, description="what models took to make it, failed answers included"
     )
+    made_by: PlanOrigin = Field(default_factory=PlanOrigin)
 
 
 class GoalBrief(Record):
@@ -249,6 +266,12 @@ class GoalBrief(Record):
     )
     model: str | None = Field(
         default=None, description="of the mission, for agents that name none; None: the worker's"
+    )
+    model_away: str = Field(
+        default="", description="why no model is asked to split it; empty: one may be"
+    )
+    failed_before: tuple[str, ...] = Field(
+        default=(), description="what of an earlier plan failed and why; nothing of it was done"
     )
 
     allowance: Allowance | None = Field(

@@ -15,7 +15,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.personal_data import open_vault
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile
-from orchestrator.planning.per_agent import LegPlanner, PerAgentPlanner
+from orchestrator.planning.per_agent import LegPlanner, PerAgentPlanner, Splitter
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.planning.who_plans import asks_model, own_planners
@@ -80,6 +80,12 @@ def default_planner(
         )
         return LlmPlanner(default_model=settings.planner_model, settings=requests)
 
+    @functools.cache
+    def splitter() -> Splitter:
+        from orchestrator.planning.llm.splitting import ModelSplitter
+
+        return ModelSplitter(lambda catalog: _router_or_none(routers, catalog))
+
     own: dict[str, LegPlanner] = {}
     default_model = None if settings.planner == CHAINING else settings.planner_model
     ours = PerAgentPlanner(
@@ -88,6 +94,7 @@ def default_planner(
         default_model=default_model,
         own=own,
         check_model=lambda name: modelled().check(name),
+        splitter=splitter if settings.split_by == "model" else None,
     )
     parts = PlannerParts(settings, tuple(agents), routers, ours)
     own |= {named: load_leg_planner(named, parts) for named in own_planners(agents)}
@@ -111,6 +118,14 @@ def _check_models(
             modelled().check(name)
         except UsageError as error:
             raise UsageError(f"agent {agent.name}: {error}") from error
+
+
+def _router_or_none(routers: Callable[[Catalog], Router], catalog: Catalog) -> Router | None:
+    """The router of a catalog; None: it cannot be indexed, and words alone say what is ordered."""
+    try:
+        return routers(catalog)
+    except Exception:  # whatever it is, a model splits without it
+        return None
 
 
 def default_routers(

@@ -1,5 +1,6 @@
 """Meta tools: the steps of a leg that call no provider, as tools that a model can choose."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -52,9 +53,7 @@ class MetaTool:
     @property
     def parameters(self) -> JsonObject:
         """Its input schema; a call of the tool says already which kind of decision it is."""
-        made = self.arguments.model_json_schema()
-        made["properties"].pop("kind", None)
-        return _plain(made, made)
+        return plain_schema(self.arguments, without=("kind",))
 
     def decision(self, arguments: JsonObject) -> StepDecision:
         """The step that a call with these arguments stands for.
@@ -92,8 +91,19 @@ META_TOOLS: Final = (
 )
 
 
-def _plain(schema: JsonObject, root: JsonObject) -> JsonObject:
+def plain_schema(
+    record: type[Record], *, told: bool = False, without: Iterable[str] = ()
+) -> JsonObject:
+    """The JSON Schema of a record as models are shown it; `told`: with its descriptions."""
+    made = record.model_json_schema()
+    for name in without:
+        made["properties"].pop(name, None)
+    return _plain(made, made, frozenset({"description"}) if told else frozenset())
+
+
+def _plain(schema: JsonObject, root: JsonObject, keep: frozenset[str]) -> JsonObject:
     """What constrains: without titles, descriptions, empty defaults and references."""
     told = resolve(schema, root).items()
-    kept = {k: v for k, v in told if k not in _TOLD_ELSEWHERE and (k, v) != ("default", "")}
-    return with_subschemas(kept, lambda inner: _plain(inner, root), ("items", "properties"))
+    dropped = _TOLD_ELSEWHERE - keep
+    kept = {k: v for k, v in told if k not in dropped and (k, v) != ("default", "")}
+    return with_subschemas(kept, lambda inner: _plain(inner, root, keep), ("items", "properties"))
