@@ -39,6 +39,7 @@ from orchestrator.planning.accounted import accounted
 from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_at_once
 from orchestrator.planning.decision_size import within_size
 from orchestrator.planning.finishing import doubt_about_finish
+from orchestrator.planning.handing_over import colleagues_of
 from orchestrator.planning.left_of_all import left_of_all, question_about
 from orchestrator.planning.metering import Meter
 from orchestrator.planning.models import (
@@ -186,6 +187,7 @@ class PlanningActivities:
                 catalog = self._catalogs.get(step.context.catalog_digest)
                 walls = self._guard.walls
                 step = _shown(step, catalog, walls.around(step.context.agent.wall))
+                step = self._among_colleagues(step)
                 if is_asked_at_once(step.context):
                     return _standing(Finish(summary=""), step.context, catalog, None)
                 try:
@@ -224,6 +226,13 @@ class PlanningActivities:
                 step=context.step,
                 tool=call.tool,
             )
+
+    def _among_colleagues(self, step: PlanStepInput) -> PlanStepInput:
+        """The step with the agents to which its leg may hand parts over, as this worker has it."""
+        context = step.context
+        others = () if context.only_looks else colleagues_of(context.agent, self._agents)
+        changed = context.model_copy(update={"colleagues": others})
+        return step.model_copy(update={"context": changed})
 
     def _router_or_none(self, catalog: Catalog) -> Router | None:
         try:

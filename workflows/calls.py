@@ -14,6 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import call_limits, names
     from orchestrator.messages.begin import BeginInput
+    from orchestrator.messages.hand_over import HandOverInput, HandOverPlan
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.model_trouble import ModelCheck
@@ -132,6 +133,12 @@ async def review_plan(wanted: PlanReviewInput) -> PlanReview:
     """The card of a mission's plan; or, of an approval, whether it holds."""
     summary = ui.REVIEW_PLAN if wanted.grant is None else ui.CHECK_PLAN
     return await _run(names.REVIEW_PLAN, wanted, gives=PlanReview, summary=summary, **_PLANNER)
+
+
+async def plan_hand_over(wanted: HandOverInput) -> HandOverPlan:
+    """The leg that a part of another leg becomes, by the worker's profiles."""
+    summary = ui.summary(ui.PLAN_HAND_OVER, agent=wanted.asked.agent, goal=wanted.asked.goal)
+    return await _run(names.PLAN_HAND_OVER, wanted, gives=HandOverPlan, summary=summary, **_LOCAL)
 
 
 async def select_tools(context: StepContext, progress: Progress) -> Selection:

@@ -8,7 +8,7 @@ import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ChildWorkflowError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal.search_attributes import search_attributes
@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.limits import Used, out_of_time
     from orchestrator.messages import names
     from orchestrator.messages.begin import BeginInput
+    from orchestrator.messages.hand_over import HandOverAsked, HandOverInput, HandOverPlan
     from orchestrator.messages.leg import (
         AnswerInput,
         FoundTools,
@@ -52,6 +53,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import LOST, first_words, refuse
     from workflows.finds import SharedFinds
     from workflows.goal_cases import facts_for, not_called_for
+    from workflows.handing_over import HandOvers
     from workflows.leg_news import PATCH, NewsOfLegs
     from workflows.lineage import check_mission
     from workflows.mission_limits import MissionLimits
@@ -92,6 +94,12 @@ class MissionWorkflow:
         self._news = NewsOfLegs(self._mission_id)
         self._holds = SpendingHolds(self._mission_id, self._under_way)
         self._finds = SharedFinds(self._mission_id, self._under_way)
+        self._hand_overs = HandOvers(
+            self._mission_id,
+            most=mission.request.policy.hand_overs,
+            plan=self._leg_of_hand_over,
+            running=self._under_way,
+        )
         self._rollback = OwnRollback(self._mission_id, mission.request.requester)
         self._talk = PlanTalk(mission.request, show=self._show, draw=self._draw)
         self._finished = False
@@ -158,11 +166,17 @@ class MissionWorkflow:
         late = asyncio.create_task(workflow.sleep(until(deadline), summary=ui.MISSION_DEADLINE))
         try:
             self._start_ready(running, ended)
-            while len(self._results) < len(self._plan.legs):
-                await workflow.wait_condition(lambda: bool(ended) or late.done())
+            while any(leg.leg_id not in self._results for leg in self._plan.legs):
+                await workflow.wait_condition(
+                    lambda: bool(ended or self._hand_overs.new) or late.done()
+                )
+                if self._take_hand_overs():
+                    self._start_ready(running, ended)
+                    continue
                 if not ended:
                     raise MissionLost(self._out_of_time())
-                result = running.pop(ended.pop(0)).result()
+                result = self._result_of(running, ended.pop(0))
+                await self._hand_overs.ended(result)
                 self._results[result.leg_id] = result
                 self._reservations.settle(result.leg_id, result.taken)
                 self._limits.settle(result)
@@ -189,6 +203,41 @@ class MissionWorkflow:
         passed = workflow.now() - workflow.info().start_time
         limit = out_of_time(self._limits.limits.wall_clock, passed, of="the mission")
         return "the mission's deadline has passed" if limit is None else str(limit)
+
+    def _result_of(self, running: dict[str, asyncio.Task[LegResult]], leg_id: str) -> LegResult:
+        """How a leg ended; a part that was handed over may fail, where it has left nothing."""
+        try:
+            return running.pop(leg_id).result()
+        except ChildWorkflowError as error:
+            result = self._hand_overs.failed_harmlessly(leg_id, error)
+            if result is None:
+                raise
+            return result
+
+    def _take_hand_overs(self) -> bool:
+        """Make legs of what was handed over; whether there was any."""
+        new = tuple(one.leg for one in self._hand_overs.new if one.leg is not None)
+        self._hand_overs.new.clear()
+        if new:
+            legs = (*self._plan.legs, *new)
+            self._plan = self._plan.model_copy(update={"legs": legs})
+        return bool(new)
+
+    async def _leg_of_hand_over(self, asked: HandOverAsked, leg_id: str) -> HandOverPlan:
+        asking = next(leg for leg in self._plan.legs if leg.leg_id == asked.leg_id)
+        orders = (*self._plan.orders, *(one for leg in self._plan.legs for one in leg.orders))
+        return await calls.plan_hand_over(
+            HandOverInput(
+                mission_id=self._mission_id,
+                asked=asked,
+                asking=asking,
+                new_leg_id=leg_id,
+                orders=orders,
+                goal=self._talk.goal,
+                catalog_digest=self._catalog.digest,
+                now=self._talk.said_at,
+            )
+        )
 
     def _start_ready(self, running: dict[str, asyncio.Task[LegResult]], ended: list[str]) -> None:
         """Start what can start; each leg is noted in `ended`, in the order of history."""
@@ -428,6 +477,12 @@ class MissionWorkflow:
     async def found_tools(self, found: FoundTools) -> None:
         """A leg's search found tools: the others may use them too."""
         await self._finds.take(found)
+
+    @workflow.signal(name=names.HAND_OVER_SIGNAL)
+    async def hand_over(self, asked: HandOverAsked) -> None:
+        """A leg wants another agent to do a part of its goal, as a leg of its own."""
+        approved = self._talk.is_approved
+        await self._hand_overs.take(asked, self._plan, approved=approved)
 
     @workflow.query(name=names.BUDGET_LEFT_QUERY)
     def budget_left(self, asked: ReserveInput) -> list[Money]:

@@ -16,7 +16,14 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg_limits import LegShare
     from orchestrator.messages.model_trouble import ModelChange, ModelState
     from orchestrator.messages.step import StepRecord
-    from orchestrator.planning.models import AnswerTable, CallTool, Decided, Doubt, Observation
+    from orchestrator.planning.models import (
+        AnswerTable,
+        CallTool,
+        Decided,
+        Doubt,
+        Fact,
+        Observation,
+    )
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.served import LookedUp
@@ -266,6 +273,10 @@ class Progress:
         """Keep the tools that a search found, beside those of earlier ones."""
         known = self.state.discovered
         self._update(discovered=(*known, *(tool for tool in tools if tool not in known)))
+
+    def learn_facts(self, facts: tuple[Fact, ...]) -> None:
+        """Keep what another leg found, that this one handed a part of its goal to."""
+        self._leg = self._leg.model_copy(update={"facts": (*self._leg.facts, *facts)})
 
     def hold_spending(self, held: bool) -> None:
         """Keep whether another leg's overcharge is to be decided on first."""

@@ -109,6 +109,11 @@ class AgentProfile(Record):
     max_tool_calls: int = Field(
         default=32, ge=1, description="calls of tools per leg; discovery and questions are free"
     )
+    hands_over_to: tuple[str, ...] = Field(
+        default=(),
+        description="agents to which its model may hand parts of its leg, or `*`: legs of their "
+        "own, inside their walls; none: to nobody",
+    )
     max_items: int = Field(
         default=20,
         ge=1,
@@ -215,6 +220,9 @@ class LegPlan(Record):
     serves: tuple[str, ...] = Field(
         default=(), description="the words of the mission's goal that it is for; a model's plan"
     )
+    handed_over_by: str = Field(
+        default="", description="the leg that handed it over while it ran; empty: it was planned"
+    )
     needs: tuple[LegNeed, ...] = Field(
         default=(), description="what it is to be told by the legs that it depends on"
     )
@@ -298,6 +306,9 @@ class Fact(Record):
 MOST_COLUMNS: Final = 5
 MOST_ROWS: Final = 10
 
+HAND_OVER: Final = "hand_over"
+"""What an observation names in the place of a tool where a part was handed to another agent."""
+
 FINISH: Final = "finish"
 """What an observation names in the place of a tool when an ending was not taken as it was."""
 ANSWER: Final = "answer"
@@ -311,16 +322,17 @@ class Observation(Record):
     outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
     when no clear answer came. One that was not sent is `refused` by a person, a policy or the
     profile of the agent, or `invalid` by the contract of its tool. A search for tools is
-    `discovered`, and its body the names of those that were found. What a planner wanted beside
-    what was done is `dropped`. An ending that nothing proves is `refused` once, under the name of
-    FINISH; answers of no use are `refused` under that of ANSWER.
+    `discovered`, and its body the names of those that were found. A part that another agent did is
+    `handed_over`. What a planner wanted beside what was done is `dropped`. An ending that nothing
+    proves is `refused` once, under the name of FINISH; answers of no use are `refused` under that of
+    ANSWER.
     """
 
     step: int
     part: int = Field(default=0, description="of several calls that were made at once: which")
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
-    outcome: OutcomeKind | Literal["refused", "invalid", "discovered", "dropped"]
+    outcome: OutcomeKind | Literal["refused", "invalid", "discovered", "dropped", "handed_over"]
     side_effect: bool = False
     body: JsonValue = None
     error: str | None = None
@@ -344,6 +356,13 @@ class Observation(Record):
     body_ref: BodyRef | None = Field(
         default=None, description="where the whole body is; no planner is given one with it"
     )
+
+
+class Colleague(Record):
+    """An agent to which a part of a leg may be handed over."""
+
+    name: str
+    does: str = Field(default="", description="what it may use, as a model reads it")
 
 
 class StepContext(Record):
@@ -376,6 +395,9 @@ class StepContext(Record):
         default=(), description="conditions that are decided by what the leg finds"
     )
     only_looks: bool = Field(default=False, description="that is all that it is there for")
+    colleagues: tuple[Colleague, ...] = Field(
+        default=(), description="agents to which a part of the leg may be handed over"
+    )
     budget_left: Money | None = Field(default=None, description="None: there is no limit")
     allowance: Allowance | None = Field(
         default=None,
@@ -482,6 +504,19 @@ class GiveUp(Record):
     reason: str
 
 
+class HandOver(Record):
+    """Have another agent do a part of this leg's goal, as a leg of its own inside its own walls.
+
+    The leg waits until that one has ended; what it found is among the facts of the next step.
+    """
+
+    kind: Literal["hand_over"] = "hand_over"
+    agent: str = Field(description="one of the context's `colleagues`")
+    goal: str = Field(description="what it is to do, whole: it sees no more of this leg")
+    reason: str = Field(default="", description="why, for whoever reads the history")
+
+
 StepDecision = Annotated[
-    CallTool | CallTools | DiscoverTools | AskUser | Finish | GiveUp, Field(discriminator="kind")
+    CallTool | CallTools | DiscoverTools | AskUser | HandOver | Finish | GiveUp,
+    Field(discriminator="kind"),
 ]

@@ -1,7 +1,7 @@
 """Meta tools: the steps of a leg that call no provider, as tools that a model can choose."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from pydantic import Field
@@ -9,7 +9,16 @@ from pydantic import Field
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import with_subschemas
-from orchestrator.planning.models import AskUser, DiscoverTools, Finish, GiveUp, StepDecision
+from orchestrator.planning.models import (
+    HAND_OVER,
+    AskUser,
+    DiscoverTools,
+    Finish,
+    GiveUp,
+    HandOver,
+    StepContext,
+    StepDecision,
+)
 
 _TOLD_ELSEWHERE: Final = frozenset({"$defs", "description", "title"})
 
@@ -48,7 +57,7 @@ class MetaTool:
 
     name: str
     description: str
-    arguments: type[DiscoverTools | Ask | Done | GiveUp]
+    arguments: type[DiscoverTools | Ask | Done | GiveUp | HandOver]
 
     @property
     def parameters(self) -> JsonObject:
@@ -89,6 +98,23 @@ META_TOOLS: Final = (
         GiveUp,
     ),
 )
+
+
+_HAND_OVER: Final = MetaTool(
+    HAND_OVER,
+    "Have another agent do a part of your goal with its own tools; you are told what it found. "
+    "Only what your own tools cannot do.",
+    HandOver,
+)
+
+
+def meta_tools(context: StepContext) -> tuple[MetaTool, ...]:
+    """The meta tools of a step: a part can be handed over where there is somebody to take it."""
+    if not context.colleagues:
+        return META_TOOLS
+    told = "; ".join(f"{one.name}: {one.does}" for one in context.colleagues)
+    offer = replace(_HAND_OVER, description=f"{_HAND_OVER.description} Agents: {told}.")
+    return (*META_TOOLS, offer)
 
 
 def plain_schema(

@@ -20,6 +20,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.briefing import briefing
+from orchestrator.planning.llm.meta_tools import meta_tools
 from orchestrator.planning.llm.offered_tools import OfferedTools
 from orchestrator.planning.llm.prompt_state import PromptState
 from orchestrator.planning.llm.tool_output import DATA_RULE
@@ -83,7 +84,8 @@ class ModelStep:
 
     @property
     def _offered(self) -> OfferedTools:
-        return OfferedTools(self.context, self.selection, self.catalog, self.tools)
+        meta = meta_tools(self.context)
+        return OfferedTools(self.context, self.selection, self.catalog, self.tools, meta)
 
 
 def arguments_of(call: ToolCallPart) -> JsonObject | None:
