@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
         HandOverPlan,
     )
     from orchestrator.messages.leg import LegResult, LegStatus
+    from orchestrator.messages.replanned import has_consequence
     from orchestrator.planning.models import HAND_OVER, AskUser, CallTool, HandOver, MissionPlan
     from workflows.failures import first_words
     from workflows.progress import Progress
@@ -236,9 +237,3 @@ def failed_result(error: BaseException) -> LegResult | None:
     if not isinstance(cause, ApplicationError) or cause.type != names.LEG_FAILED:
         return None
     return LegResult.model_validate(cause.details[0]) if cause.details else None
-
-
-def has_consequence(result: LegResult) -> bool:
-    """Whether a leg has done anything that somebody else could notice, or may have."""
-    ledger = result.ledger
-    return bool(ledger.obligations or ledger.cancels or any(f.side_effect for f in result.facts))

@@ -8,7 +8,7 @@ import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, ChildWorkflowError
+from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal.search_attributes import search_attributes
@@ -45,15 +45,21 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.news import LegNews
     from orchestrator.messages.plan_answers import gone_past
     from orchestrator.messages.plan_preview import BegunPlan
+    from orchestrator.messages.replanned import (
+        Replanned,
+        may_be_tried_otherwise,
+        replanning_after,
+    )
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.unserved import unserved_of
     from orchestrator.planning.models import LegPlan
+    from orchestrator.planning.replanning import does_the_same, renamed
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse
     from workflows.finds import SharedFinds
     from workflows.goal_cases import facts_for, not_called_for
-    from workflows.handing_over import HandOvers
+    from workflows.handing_over import HandOvers, failed_result
     from workflows.leg_news import PATCH, NewsOfLegs
     from workflows.lineage import check_mission
     from workflows.mission_limits import MissionLimits
@@ -83,6 +89,7 @@ class MissionWorkflow:
         self._catalog = CatalogPin(digest="", size=0)
         self._plan = BegunPlan(legs=())
         self._results: dict[str, LegResult] = {}
+        self._replanned: list[Replanned] = []
         self._started: list[str] = []
         self._ledger: Ledger | None = None
         self._error: str | None = None
@@ -128,11 +135,53 @@ class MissionWorkflow:
     async def _pursue(self) -> None:
         self._show(MissionStatus.PLANNING)
         self._catalog = await calls.pin_catalog()
-        plan = await self._plan_of(self._request.goal)
+        await self._begin(await self._plan_of(self._request.goal))
+        try:
+            await self._run_legs()
+        except ChildWorkflowError as error:
+            await self._begin(await self._planned_anew(error))
+            await self._run_legs()
+
+    async def _begin(self, plan: BegunPlan) -> None:
+        """Let a plan begin, as people have it."""
         if self._talk.is_asked_about(plan) and workflow.patched(PLAN_PATCH):
             await self._talk.settle(plan, self._catalog, self._plan_of)
         self._show(MissionStatus.RUNNING)
-        await self._run_legs()
+
+    async def _planned_anew(self, error: ChildWorkflowError) -> BegunPlan:
+        """Another plan, once, where a leg failed before anything had happened.
+
+        Raises:
+            ChildWorkflowError: what it was told, where no other plan may be tried or there is none.
+        """
+        lost = failed_result(error)
+        if lost is None or len(self._replanned) >= self._request.policy.replan:
+            raise error
+        self._error = None  # so that a cancel that comes now is the mission's end, and not this
+        legs = (await calls.collect_legs(self._mission_id)).legs
+        if not may_be_tried_otherwise(legs):
+            raise error
+        before = self._plan
+        self._replanned.append(replanning_after(lost, legs, workflow.now()))
+        self._show(MissionStatus.PLANNING)
+        plan = await self._other_plan(before)
+        if plan is None:
+            self._plan = before
+            self._replanned.pop()
+            raise error
+        for leg in legs:
+            self._results[leg.leg_id] = leg
+            self._limits.settle(leg)
+            self._reservations.settle(leg.leg_id, leg.taken)
+        return plan
+
+    async def _other_plan(self, before: MissionPlan) -> BegunPlan | None:
+        """A plan that is not the same as the one before; None when there is none."""
+        try:
+            plan = await self._plan_of(self._talk.goal)
+        except ActivityError:
+            return None
+        return None if does_the_same(before, plan) else plan
 
     async def _plan_of(self, goal: str) -> BegunPlan:
         """The plan of a goal, which is the mission's from then on."""
@@ -148,8 +197,11 @@ class MissionWorkflow:
                 planner=self._request.planner,
                 model=self._request.model,
                 used=self._limits.before_legs,
+                failed_before=tuple(one.told for one in self._replanned),
             )
         )
+        if self._replanned:
+            plan = renamed(plan, f"r{len(self._replanned)}-")
         self._limits.plan(plan.limits, Used(usage=plan.usage))
         self._plan = plan
         return plan
@@ -537,6 +589,7 @@ class MissionWorkflow:
             stopped=self._cancelled,
             catalog=self._catalog,
             plan=self._plan,
+            replanned=tuple(self._replanned),
             started=self._started,
             results=self._results,
             planning=self._limits.before_legs.usage,

@@ -24,6 +24,7 @@ from orchestrator.messages.receipts import (
     receipts_of,
     spend_of,
 )
+from orchestrator.messages.replanned import Replanned
 from orchestrator.messages.unserved import Unserved
 from orchestrator.planning.models import CHAINING, MissionPlan, OwnPlanner
 from orchestrator.planning.plan_origin import PlanOrigin
@@ -177,6 +178,9 @@ class MissionResult(Record):
     stopped: bool = Field(default=False, description="a person cancelled it")
     plan_made_by: PlanOrigin = Field(
         default_factory=PlanOrigin, description="who made its plan, and why not a model that is set"
+    )
+    replanned: tuple[Replanned, ...] = Field(
+        default=(), description="that it was planned anew, and why; its usage counts all plans"
     )
     plan_waits: LegWaiting = Field(
         default_factory=LegWaiting, description="what it asks about its plan just now"

@@ -31,6 +31,7 @@ from orchestrator.planning.llm.plan_draft import (
     offered,
 )
 from orchestrator.planning.llm.prompt import catalog_row, catalog_section, section
+from orchestrator.planning.llm.tool_output import as_line, of_provider
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.plan_findings import findings_of_orders, findings_of_words
 from orchestrator.planning.plan_origin import PlanOrigin
@@ -183,6 +184,12 @@ def _request(brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile])
         f"# Goal\n{brief.goal}",
         f"Now: {brief.now.isoformat(timespec='minutes')}",
     ]
+    tried = [
+        of_provider("an earlier plan", as_line(told, _LONGEST_TOLD)) for told in brief.failed_before
+    ]
+    if tried:
+        goal += ["Tried before, in vain; plan it otherwise, or as it was if nothing else is there:"]
+        goal += tried
     if brief.inputs:
         goal.append(f"Given: {json.dumps(as_written(brief.inputs), ensure_ascii=False)}")
     return ModelRequest(
