@@ -11,6 +11,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.record import JsonObject
     from orchestrator.messages import names
     from orchestrator.messages.hand_over import (
         HandedOver,
@@ -96,7 +97,7 @@ class Handing:
         return (said.answered_by or "somebody") if said.values.get(_ANSWER) is True else ""
 
     def _note(self, wanted: HandOver, answer: HandedOver) -> None:
-        told = {"agent": wanted.agent, "goal": wanted.goal, "leg": answer.leg_id}
+        told: JsonObject = {"agent": wanted.agent, "goal": wanted.goal, "leg": answer.leg_id}
         call = CallTool(tool=HAND_OVER, arguments=told)
         did, ended = f"hand over to {wanted.agent}", answer.status is LegStatus.SUCCEEDED
         if answer.came_to == "ended" and ended:

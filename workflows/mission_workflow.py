@@ -43,6 +43,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.news import LegNews
+    from orchestrator.messages.other_plan import does_the_same, renamed
     from orchestrator.messages.plan_answers import gone_past
     from orchestrator.messages.plan_preview import BegunPlan
     from orchestrator.messages.replanned import (
@@ -52,8 +53,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.unserved import unserved_of
-    from orchestrator.planning.models import LegPlan
-    from orchestrator.planning.replanning import does_the_same, renamed
+    from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse

@@ -14,8 +14,8 @@ from orchestrator.messages.plan_answers import doubt_told
 from orchestrator.messages.plan_card import leg_note
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+    from orchestrator.core.plan_origin import PlanOrigin
     from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview
-    from orchestrator.planning.plan_origin import PlanOrigin
 
 
 def preview(console: Console, shown: PlanPreview) -> None:

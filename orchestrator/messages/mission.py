@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.limits import LimitReached
+from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import LegResult, LegWaiting
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
@@ -27,7 +28,6 @@ from orchestrator.messages.receipts import (
 from orchestrator.messages.replanned import Replanned
 from orchestrator.messages.unserved import Unserved
 from orchestrator.planning.models import CHAINING, MissionPlan, OwnPlanner
-from orchestrator.planning.plan_origin import PlanOrigin
 from orchestrator.saga.ledger import Ledger, ObligationState
 
 MISSION_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$"

@@ -7,11 +7,11 @@ from pydantic import Field
 from orchestrator.confirmation.models import ConfirmationCard, Grant, canonical_digest
 from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.limits import Limits
+from orchestrator.core.plan_origin import LegNeed, PlanOrigin
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
-from orchestrator.planning.plan_origin import LegNeed, PlanOrigin
 
 
 class PlannedTool(Record):

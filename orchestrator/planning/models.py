@@ -8,9 +8,9 @@ from pydantic import Field, JsonValue
 from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.budget import Money, Usage
 from orchestrator.core.limits import Allowance, Limits
+from orchestrator.core.plan_origin import LegNeed, PlanOrigin
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
-from orchestrator.planning.plan_origin import LegNeed, PlanOrigin
 from orchestrator.saga.outcome import OutcomeKind
 from orchestrator.saga.served import Order, Proviso
 
@@ -324,8 +324,8 @@ class Observation(Record):
     profile of the agent, or `invalid` by the contract of its tool. A search for tools is
     `discovered`, and its body the names of those that were found. A part that another agent did is
     `handed_over`. What a planner wanted beside what was done is `dropped`. An ending that nothing
-    proves is `refused` once, under the name of FINISH; answers of no use are `refused` under that of
-    ANSWER.
+    proves is `refused` once, under the name of FINISH; answers of no use are `refused` under that
+    of ANSWER.
     """
 
     step: int

@@ -6,7 +6,15 @@ from typing import Final, Protocol
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import LanguageUnread, NothingFits, RequestUnread, UsageError
+from orchestrator.core.errors import (
+    LanguageUnread,
+    NothingFits,
+    PlanError,
+    RequestUnread,
+    UsageError,
+)
+from orchestrator.core.plan_origin import PlanOrigin
+from orchestrator.language.subclauses import read_goal
 from orchestrator.planning.models import (
     CHAINING,
     LLM,
@@ -17,7 +25,6 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.plan_origin import PlanOrigin
 from orchestrator.planning.planner import (
     MeteredPlanner,
     ModelChooser,
@@ -125,6 +132,11 @@ class PerAgentPlanner:
         if self._splitter is None or model is None:
             return await self._without_model(brief, catalog, agents)
         splitter, made = self._splitter(), PlanOrigin(model=model, fallback=brief.model_away)
+        if read_goal(brief.goal).governed:
+            # A plan of rules looks first whether what something depends on is so.
+            by_rules = await self._by_rules_or_none(brief, catalog, agents)
+            if by_rules is not None and splitter.holds(by_rules, brief, catalog):
+                return by_rules
         if not brief.model_away:
             tried = await splitter.split(brief, catalog, agents, model)
             if tried.plan is not None:
@@ -136,6 +148,15 @@ class PerAgentPlanner:
             plan = _one_leg(brief, agent)
         made = made.model_copy(update={"planner": plan.made_by.planner})
         return plan.model_copy(update={"made_by": made})
+
+    async def _by_rules_or_none(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan | None:
+        try:
+            plan = await self._by_rules.split_goal(brief, catalog, agents)
+        except PlanError:
+            return None
+        return plan.model_copy(update={"made_by": PlanOrigin(planner="rules")})
 
     async def _without_model(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]

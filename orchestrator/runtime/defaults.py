@@ -14,7 +14,8 @@ from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.personal_data import open_vault
 from orchestrator.core.errors import UsageError
-from orchestrator.planning.models import CHAINING, LLM, AgentProfile
+from orchestrator.planning.accounted import accounted
+from orchestrator.planning.models import CHAINING, LLM, AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.per_agent import LegPlanner, PerAgentPlanner, Splitter
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
@@ -84,7 +85,11 @@ def default_planner(
     def splitter() -> Splitter:
         from orchestrator.planning.llm.splitting import ModelSplitter
 
-        return ModelSplitter(lambda catalog: _router_or_none(routers, catalog))
+        def account(plan: MissionPlan, brief: GoalBrief, catalog: Catalog) -> MissionPlan:
+            router = _router_or_none(routers, catalog)
+            return accounted(plan, brief.goal, catalog, router, now=brief.now)
+
+        return ModelSplitter(account)
 
     own: dict[str, LegPlanner] = {}
     default_model = None if settings.planner == CHAINING else settings.planner_model

@@ -6,10 +6,10 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.plan_origin import LegNeed
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.planning.llm.meta_tools import plain_schema
 from orchestrator.planning.models import AgentProfile, LegPlan
-from orchestrator.planning.plan_origin import LegNeed
 
 MOST_LEGS: Final = 24
 PLAN_TOOL: Final = "plan_mission"

@@ -20,7 +20,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, PlanInvalid
 from orchestrator.core.pii import as_written
-from orchestrator.planning.accounted import accounted
+from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.planning.llm.asking import ask
 from orchestrator.planning.llm.model_step import complaint
 from orchestrator.planning.llm.plan_draft import (
@@ -34,10 +34,8 @@ from orchestrator.planning.llm.prompt import catalog_row, catalog_section, secti
 from orchestrator.planning.llm.tool_output import as_line, of_provider
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.plan_findings import findings_of_orders, findings_of_words
-from orchestrator.planning.plan_origin import PlanOrigin
 from orchestrator.planning.planner import check_plan
 from orchestrator.planning.trimming import cut_text
-from orchestrator.routing.router import Router
 
 RULES: Final = (
     "You split a goal into legs: parts that one agent each carries out with its tools, later and "
@@ -54,6 +52,10 @@ _LONGEST_TOLD: Final = 300
 _LONGEST_FINDING: Final = 400
 
 
+Account = Callable[[MissionPlan, GoalBrief, Catalog], MissionPlan]
+"""The plan with what the engine itself reads of its goal, whoever made the plan."""
+
+
 @dataclass(frozen=True)
 class ModelTry:
     """What came of asking a model for a plan: the plan, or why there is none."""
@@ -67,11 +69,11 @@ class ModelSplitter:
 
     def __init__(
         self,
-        routers: Callable[[Catalog], Router | None],
+        account: Account,
         models: Callable[[str], Model] = infer_model,
     ) -> None:
-        """Take the router of a catalog, None where it cannot be had; and a model by its name."""
-        self._routers = routers
+        """Take what reads what a goal orders and which leg takes it up; and a model by its name."""
+        self._account = account
         self._models = functools.lru_cache(maxsize=16)(models)
 
     async def split(
@@ -83,7 +85,7 @@ class ModelSplitter:
             ModelUnavailable: the model did not answer; a later attempt may meet it.
             ModelRefused: the provider does not serve the request, or is not set up here.
         """
-        judge = PlanJudge(brief, catalog, agents, self._routers(catalog))
+        judge = PlanJudge(brief, catalog, agents, self._account)
         messages: list[ModelMessage] = [_request(brief, catalog, agents)]
         usage, refused = Usage(), list[tuple[str, ...]]()
         while True:
@@ -112,7 +114,7 @@ class ModelSplitter:
 
     def holds(self, plan: MissionPlan, brief: GoalBrief, catalog: Catalog) -> bool:
         """Whether a plan that no model made leaves nothing of its goal undone or in doubt."""
-        whole = accounted(plan, brief.goal, catalog, self._routers(catalog), now=brief.now)
+        whole = self._account(plan, brief, catalog)
         return not (findings_of_orders(whole, catalog) or whole.doubts)
 
 
@@ -123,7 +125,7 @@ class PlanJudge:
     brief: GoalBrief
     catalog: Catalog
     agents: Sequence[AgentProfile]
-    router: Router | None
+    account: Account
 
     def read(self, calls: Sequence[ToolCallPart]) -> tuple[DraftPlan | None, tuple[str, ...]]:
         """The plan that an answer gives; or what is wrong with the answer."""
@@ -152,8 +154,7 @@ class PlanJudge:
         )
         if found:
             return None, found
-        now = self.brief.now
-        whole = accounted(plan, self.brief.goal, self.catalog, self.router, now=now)
+        whole = self.account(plan, self.brief, self.catalog)
         found = findings_of_orders(whole, self.catalog)
         return (None, found) if found else (plan, ())
 

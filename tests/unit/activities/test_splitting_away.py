@@ -17,6 +17,7 @@ from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.plan_preview import BegunPlan
+from orchestrator.planning.accounted import accounted
 from orchestrator.planning.llm.splitting import ModelSplitter
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.rules.chaining import ChainingPlanner
@@ -51,7 +52,10 @@ class Splits:
 
     async def __call__(self, away: Away, goal: str, *, attempt: int = 1) -> BegunPlan:
         """The plan that the mission begins with."""
-        splitter = ModelSplitter(lambda catalog: self.router, lambda name: FunctionModel(away))
+        splitter = ModelSplitter(
+            lambda plan, brief, c: accounted(plan, brief.goal, c, self.router, now=brief.now),
+            lambda name: FunctionModel(away),
+        )
         planner = PerAgentPlanner(
             ChainingPlanner(lambda catalog: self.router),
             lambda: pytest.fail("no step is planned here"),
