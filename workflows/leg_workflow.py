@@ -46,7 +46,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import LOST, LegLost, LegSkipped, first_words, usage_of
     from workflows.finds import tell_mission
     from workflows.goal_cases import settle, told_of
-    from workflows.handing_over import Handing
+    from workflows.hand_overs import Handing
     from workflows.keeping import PATCH as KEPT
     from workflows.keeping import Keeping
     from workflows.leg_limits import LegLimits, LimitSpent, in_time

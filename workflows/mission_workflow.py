@@ -59,7 +59,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import LOST, first_words, refuse
     from workflows.finds import SharedFinds
     from workflows.goal_cases import facts_for, not_called_for
-    from workflows.handing_over import HandOvers, failed_result
+    from workflows.hand_overs import HandOvers, failed_result
     from workflows.leg_news import PATCH, NewsOfLegs
     from workflows.lineage import check_mission
     from workflows.mission_limits import MissionLimits
