@@ -89,6 +89,8 @@ _PLANNER: Final[_Limits] = {
     "retry_policy": _RETRY,
 }
 """For planners: a model may take its time."""
+_SPLITTING: Final[_Limits] = {**_PLANNER, "start_to_close_timeout": timedelta(minutes=15)}
+"""For splitting a goal: a model is asked up to three times."""
 _THINKING: Final[_Limits] = {
     "start_to_close_timeout": timedelta(minutes=10),
     "heartbeat_timeout": _HEARTBEAT,
@@ -119,13 +121,15 @@ async def pin_catalog() -> CatalogPin:
 
 async def split_goal(mission: BeginInput) -> BegunPlan:
     """The legs of a goal; the worker refuses a mission that its policy does not let begin."""
-    return await _run(names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_PLANNER)
+    return await _run(
+        names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_SPLITTING
+    )
 
 
 async def preview_plan(wanted: PlanInput) -> PlanPreview:
     """What a mission would do; nothing of it is done."""
     return await _run(
-        names.PREVIEW_PLAN, wanted, gives=PlanPreview, summary=ui.PREVIEW_PLAN, **_PLANNER
+        names.PREVIEW_PLAN, wanted, gives=PlanPreview, summary=ui.PREVIEW_PLAN, **_SPLITTING
     )
 
 

@@ -68,6 +68,11 @@ def default_planner(
             its key or its library is missing; or a planner that one of them names cannot be had.
     """
     chaining = ChainingPlanner(routers)
+    asked_with = (
+        settings.planner_timeout_s,
+        settings.planner_temperature,
+        settings.planner_max_tokens,
+    )
 
     @functools.cache
     def modelled() -> "LlmPlanner":
@@ -76,20 +81,20 @@ def default_planner(
             from orchestrator.planning.llm.model_planner import LlmPlanner
         except ImportError as error:
             raise UsageError(f"planning with a model needs the llm extra: {LLM_EXTRA}") from error
-        requests = request_settings(
-            settings.planner_timeout_s, settings.planner_temperature, settings.planner_max_tokens
+        return LlmPlanner(
+            default_model=settings.planner_model, settings=request_settings(*asked_with)
         )
-        return LlmPlanner(default_model=settings.planner_model, settings=requests)
 
     @functools.cache
     def splitter() -> Splitter:
+        from orchestrator.planning.llm.model_asking import request_settings
         from orchestrator.planning.llm.splitting import ModelSplitter
 
         def account(plan: MissionPlan, brief: GoalBrief, catalog: Catalog) -> MissionPlan:
             router = _router_or_none(routers, catalog)
             return accounted(plan, brief.goal, catalog, router, now=brief.now)
 
-        return ModelSplitter(account)
+        return ModelSplitter(account, settings=request_settings(*asked_with))
 
     own: dict[str, LegPlanner] = {}
     default_model = None if settings.planner == CHAINING else settings.planner_model

@@ -12,16 +12,24 @@ from typing import Final
 
 from pydantic import ValidationError
 from pydantic_ai import exceptions
-from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, PlanInvalid
+from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.core.pii import as_written
 from orchestrator.core.plan_origin import PlanOrigin
-from orchestrator.planning.llm.asking import ask
+from orchestrator.planning.llm.model_asking import ask, request_settings
 from orchestrator.planning.llm.model_step import complaint
 from orchestrator.planning.llm.plan_draft import (
     PLAN_TOLD,
@@ -71,8 +79,16 @@ class ModelSplitter:
         self,
         account: Account,
         models: Callable[[str], Model] = infer_model,
+        settings: ModelSettings | None = None,
     ) -> None:
-        """Take what reads what a goal orders and which leg takes it up; and a model by its name."""
+        """Take what reads what a goal orders and which leg takes it up.
+
+        Args:
+            account: reads that.
+            models: a model by its name.
+            settings: what goes along with each request, as `request_settings` makes it.
+        """
+        self._settings = settings or request_settings()
         self._account = account
         self._models = functools.lru_cache(maxsize=16)(models)
 
@@ -89,21 +105,30 @@ class ModelSplitter:
         messages: list[ModelMessage] = [_request(brief, catalog, agents)]
         usage, refused = Usage(), list[tuple[str, ...]]()
         while True:
-            answer, more = await ask(self._model(model), messages, _parameters())
+            answer, more = await self._answer(model, messages)
             usage = usage.plus(more)
-            calls = [part for part in answer.parts if isinstance(part, ToolCallPart)]
-            draft, findings = judge.read(calls)
-            if draft is not None:
-                plan, findings = judge.plan(draft)
-                if plan is not None:
-                    made = _origin("model", model, usage, refused)
-                    return ModelTry(plan.model_copy(update={"made_by": made}), made)
+            plan, findings = judge.judged(answer)
+            if plan is not None:
+                made = _origin("model", model, usage, refused)
+                return ModelTry(plan.model_copy(update={"made_by": made}), made)
             refused.append(tuple(cut_text(one, _LONGEST_FINDING) for one in findings))
-            if len(refused) > MOST_CORRECTIONS:
-                why = f"the plan of {model} did not hold after {MOST_CORRECTIONS} corrections"
+            why = _why_not_again(model, refused, usage, brief)
+            if why:
                 origin = _origin("", model, usage, refused)
                 return ModelTry(None, origin.model_copy(update={"fallback": why}))
-            messages += [answer, complaint(answer, "; ".join(refused[-1]))]
+            if answer is not None:
+                messages += [answer, complaint(answer, "; ".join(refused[-1]))]
+
+    async def _answer(
+        self, name: str, messages: Sequence[ModelMessage]
+    ) -> tuple[ModelResponse | None, Usage]:
+        """An answer, and what it took; None: it was held back or cut."""
+        try:
+            return await ask(
+                self._model(name), messages, _parameters(), name=name, settings=self._settings
+            )
+        except AnswerUnusable as error:
+            return None, error.usage
 
     def _model(self, name: str) -> Model:
         try:
@@ -126,6 +151,14 @@ class PlanJudge:
     catalog: Catalog
     agents: Sequence[AgentProfile]
     account: Account
+
+    def judged(self, answer: ModelResponse | None) -> tuple[MissionPlan | None, tuple[str, ...]]:
+        """The plan that an answer gives; or what is wrong with it."""
+        if answer is None:
+            return None, ("the answer was held back or cut; give fewer words",)
+        calls = [part for part in answer.parts if isinstance(part, ToolCallPart)]
+        draft, findings = self.read(calls)
+        return self.plan(draft) if draft is not None else (None, findings)
 
     def read(self, calls: Sequence[ToolCallPart]) -> tuple[DraftPlan | None, tuple[str, ...]]:
         """The plan that an answer gives; or what is wrong with the answer."""
@@ -157,6 +190,17 @@ class PlanJudge:
         whole = self.account(plan, self.brief, self.catalog)
         found = findings_of_orders(whole, self.catalog)
         return (None, found) if found else (plan, ())
+
+
+def _why_not_again(
+    model: str, refused: Sequence[tuple[str, ...]], usage: Usage, brief: GoalBrief
+) -> str:
+    """Why the model is not told what is wrong once more; empty: it is."""
+    if len(refused) > MOST_CORRECTIONS:
+        return f"the plan of {model} did not hold after {MOST_CORRECTIONS} corrections"
+    if brief.allowance is not None and brief.allowance.is_spent_by(usage):
+        return f"the plan of {model} did not hold, and the mission's limits let nobody correct it"
+    return ""
 
 
 def _origin(
