@@ -8,6 +8,7 @@ from temporalio.client import Client
 from activities.authority import Authority
 from activities.call_origins import MissionOrigins
 from activities.catalog_activities import CatalogActivities
+from activities.hand_over_activities import HandOverActivities
 from activities.kept_messages import KeptMessages, NothingKept
 from activities.overcharge_activities import OverchargeActivities
 from activities.plan_activities import PlanActivities
@@ -69,6 +70,7 @@ def all_activities(
         kept.read_kept,
         planning.check_model,
         planning.discover_tools,
+        HandOverActivities(catalogs, routers, agents).plan_hand_over,
         plans.preview_plan,
         plans.review_plan,
         PrepareActivities(

@@ -158,6 +158,7 @@ class PlanActivities:
             unserved=_unserved(plan, likely),
             left_over=tuple(m for m in plan.mentions if not (m.leg_id or m.used_as)),
             doubts=plan.doubts,
+            made_by=plan.made_by,
             catalog_digest=begin.catalog_digest,
         )
         return shown.model_copy(update={"digest": plan_digest(shown)})
@@ -222,6 +223,8 @@ def _planned(leg: LegPlan, plan: MissionPlan, likely: dict[str, LikelyTools]) ->
         tools=(*(_tool(t, is_target=False) for t in feeders), *map(_tool, targets)),
         consequences=leg.consequences,
         serves=tuple(m for m in plan.mentions if m.leg_id == leg.leg_id),
+        quotes=leg.serves,
+        needs=leg.needs,
     )
 
 

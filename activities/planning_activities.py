@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import datetime
 from inspect import isawaitable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from temporalio import activity
 
@@ -19,7 +18,14 @@ from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.adapters.telemetry import Telemetry, count_selection, default_telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import DecisionInvalid, OutsideWall, PlanInvalid, ToolNotFound
+from orchestrator.core.errors import (
+    DecisionInvalid,
+    ModelRefused,
+    ModelUnavailable,
+    OutsideWall,
+    PlanInvalid,
+    ToolNotFound,
+)
 from orchestrator.core.limits import left_of_limits
 from orchestrator.core.model_errors import usage_in
 from orchestrator.core.wall import Wall
@@ -29,21 +35,22 @@ from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.model_trouble import ModelCheck
 from orchestrator.messages.plan_preview import BegunPlan
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.planning.accounting.account import with_account
+from orchestrator.planning.accounted import accounted
 from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_at_once
 from orchestrator.planning.decision_size import within_size
 from orchestrator.planning.finishing import doubt_about_finish
+from orchestrator.planning.handing_over import colleagues_of
 from orchestrator.planning.left_of_all import left_of_all, question_about
 from orchestrator.planning.metering import Meter
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
     Finish,
+    GoalBrief,
     MissionPlan,
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.orders import with_orders
 from orchestrator.planning.planner import (
     MeteredPlanner,
     ModelChooser,
@@ -63,6 +70,8 @@ from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import Selection
 
 _T = TypeVar("_T")
+_ATTEMPTS_TO_SPLIT: Final = 3
+"""How often a model that is away is asked to split a goal."""
 
 
 class PlanningActivities:
@@ -104,15 +113,29 @@ class PlanningActivities:
                 left = left_of_limits(self._authority.limits(mission.policy), mission.used)
                 brief = mission.brief.model_copy(update={"allowance": left.of_models()})
                 catalog = self._catalogs.get(brief.catalog_digest)
-                plan = await _awaited(self._planner.split_goal(brief, catalog, self._agents))
+                plan = await self._planned(brief, catalog)
                 check_plan(plan)
                 self._guard.walls.check_plan(plan, catalog)
                 plan = within_profiles(plan, self._agents)
                 router = self._router_or_none(catalog)
-                accounted = await asyncio.to_thread(
-                    _accounted, plan, brief.goal, catalog, router, now=brief.now
+                whole = await asyncio.to_thread(
+                    accounted, plan, brief.goal, catalog, router, now=brief.now
                 )
-                return accounted.model_copy(update={"usage": _taken(meter, plan.usage)})
+                return whole.model_copy(update={"usage": _taken(meter, plan.usage)})
+
+    async def _planned(self, brief: GoalBrief, catalog: Catalog) -> MissionPlan:
+        """The planner's plan; without its model, where that stays away.
+
+        No mission is lost because a model was away at its start: nothing was done yet, and what the
+        rules cannot split either is one leg, which waits for its model where everybody sees it.
+        """
+        try:
+            return await _awaited(self._planner.split_goal(brief, catalog, self._agents))
+        except (ModelUnavailable, ModelRefused) as error:
+            if error.retryable and activity.info().attempt < _ATTEMPTS_TO_SPLIT:
+                raise
+            alone = brief.model_copy(update={"model_away": str(error)})
+        return await _awaited(self._planner.split_goal(alone, catalog, self._agents))
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
         """What the first step of a leg would be forwarded; nothing of it is recorded."""
@@ -164,6 +187,7 @@ class PlanningActivities:
                 catalog = self._catalogs.get(step.context.catalog_digest)
                 walls = self._guard.walls
                 step = _shown(step, catalog, walls.around(step.context.agent.wall))
+                step = self._among_colleagues(step)
                 if is_asked_at_once(step.context):
                     return _standing(Finish(summary=""), step.context, catalog, None)
                 try:
@@ -203,6 +227,13 @@ class PlanningActivities:
                 step=context.step,
                 tool=call.tool,
             )
+
+    def _among_colleagues(self, step: PlanStepInput) -> PlanStepInput:
+        """The step with the agents to which its leg may hand parts over, as this worker has it."""
+        context = step.context
+        others = () if context.only_looks else colleagues_of(context.agent, self._agents)
+        changed = context.model_copy(update={"colleagues": others})
+        return step.model_copy(update={"context": changed})
 
     def _router_or_none(self, catalog: Catalog) -> Router | None:
         try:
@@ -260,14 +291,6 @@ def _taken(meter: Meter, told: Usage) -> Usage:
     if not meter.counted:
         meter.count(told)
     return meter.usage
-
-
-def _accounted(
-    plan: MissionPlan, goal: str, catalog: Catalog, router: Router | None, *, now: datetime
-) -> MissionPlan:
-    """The plan with what its goal orders, and with what of the goal is taken up by what."""
-    ordered = with_orders(plan, goal, catalog, router, now=now)
-    return with_account(ordered, goal, catalog, router, now=now)
 
 
 def _standing(

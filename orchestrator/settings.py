@@ -4,7 +4,7 @@ import json
 import os
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     BeforeValidator,
@@ -64,6 +64,8 @@ class Settings(BaseSettings):
                                                   (by rules) or llm (a model is needed) of ours
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    for agents that name none; its key as its
                                                   provider reads it; unset, no model plans
+        ORCHESTRATOR_SPLIT_BY=rules               who splits goals where a model plans every leg:
+                                                  model, the default, or rules
         ORCHESTRATOR_PLANNER_TIMEOUT_S=90         for one request to a model; _TEMPERATURE and
                                                   _MAX_TOKENS: as its provider has them
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
@@ -96,6 +98,7 @@ class Settings(BaseSettings):
     approval_keys: str | None = None
     planner: str | None = None
     planner_model: str | None = None
+    split_by: Literal["model", "rules"] = "model"
     planner_timeout_s: float = Field(default=90.0, gt=0, le=280)
     """How long one request to a model may take, all in all; a step asks at most twice."""
     planner_temperature: float | None = Field(default=None, ge=0)

@@ -14,6 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import call_limits, names
     from orchestrator.messages.begin import BeginInput
+    from orchestrator.messages.hand_over import HandOverInput, HandOverPlan
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.model_trouble import ModelCheck
@@ -88,6 +89,8 @@ _PLANNER: Final[_Limits] = {
     "retry_policy": _RETRY,
 }
 """For planners: a model may take its time."""
+_SPLITTING: Final[_Limits] = {**_PLANNER, "start_to_close_timeout": timedelta(minutes=15)}
+"""For splitting a goal: a model is asked up to three times."""
 _THINKING: Final[_Limits] = {
     "start_to_close_timeout": timedelta(minutes=10),
     "heartbeat_timeout": _HEARTBEAT,
@@ -118,13 +121,15 @@ async def pin_catalog() -> CatalogPin:
 
 async def split_goal(mission: BeginInput) -> BegunPlan:
     """The legs of a goal; the worker refuses a mission that its policy does not let begin."""
-    return await _run(names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_PLANNER)
+    return await _run(
+        names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_SPLITTING
+    )
 
 
 async def preview_plan(wanted: PlanInput) -> PlanPreview:
     """What a mission would do; nothing of it is done."""
     return await _run(
-        names.PREVIEW_PLAN, wanted, gives=PlanPreview, summary=ui.PREVIEW_PLAN, **_PLANNER
+        names.PREVIEW_PLAN, wanted, gives=PlanPreview, summary=ui.PREVIEW_PLAN, **_SPLITTING
     )
 
 
@@ -132,6 +137,12 @@ async def review_plan(wanted: PlanReviewInput) -> PlanReview:
     """The card of a mission's plan; or, of an approval, whether it holds."""
     summary = ui.REVIEW_PLAN if wanted.grant is None else ui.CHECK_PLAN
     return await _run(names.REVIEW_PLAN, wanted, gives=PlanReview, summary=summary, **_PLANNER)
+
+
+async def plan_hand_over(wanted: HandOverInput) -> HandOverPlan:
+    """The leg that a part of another leg becomes, by the worker's profiles."""
+    summary = ui.summary(ui.PLAN_HAND_OVER, agent=wanted.asked.agent, goal=wanted.asked.goal)
+    return await _run(names.PLAN_HAND_OVER, wanted, gives=HandOverPlan, summary=summary, **_LOCAL)
 
 
 async def select_tools(context: StepContext, progress: Progress) -> Selection:

@@ -13,6 +13,7 @@ from temporalio.exceptions import (
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionEnvelope, DecisionReceipt
     from orchestrator.messages import names
+    from orchestrator.messages.hand_over import HandedOver, HandOverAsked
     from orchestrator.messages.leg import (
         AnswerInput,
         FoundTools,
@@ -35,6 +36,7 @@ with workflow.unsafe.imports_passed_through():
         Dropped,
         Finish,
         GiveUp,
+        HandOver,
         StepContext,
     )
     from orchestrator.routing.selection import Selection
@@ -44,6 +46,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import LOST, LegLost, LegSkipped, first_words, usage_of
     from workflows.finds import tell_mission
     from workflows.goal_cases import settle, told_of
+    from workflows.hand_overs import Handing
     from workflows.keeping import PATCH as KEPT
     from workflows.keeping import Keeping
     from workflows.leg_limits import LegLimits, LimitSpent, in_time
@@ -66,6 +69,7 @@ class LegWorkflow:
         self._progress = Progress(leg, self.waiting)
         self._approvals = Approvals(self._progress)
         self._questions = Questions(self._progress)
+        self._handing = Handing(self._progress, self._questions)
         self._reservations = Reservations(self._progress)
         self._limits = LegLimits(self._progress)
         self._pauses = ModelPauses(self._progress)
@@ -157,6 +161,8 @@ class LegWorkflow:
                 await self._discover(query)
             case AskUser() as wanted:
                 await self._questions.ask(wanted)
+            case HandOver() as wanted_of_another:
+                await self._handing.hand_over(wanted_of_another)
             case Finish(summary=said) if planned.refusal is not None:
                 claimed = CallTool(tool=FINISH, arguments={"summary": said})
                 self._progress.observe(claimed, outcome="refused", error=planned.refusal)
@@ -269,12 +275,22 @@ class LegWorkflow:
         """What another leg's search found: the next step may use it, as far as the walls go."""
         self._progress.discover(found.tools)
 
+    @workflow.signal(name=names.HANDED_OVER_SIGNAL)
+    def handed_over(self, answer: HandedOver) -> None:
+        """What came of a part that this leg handed to another agent."""
+        self._handing.take(answer)
+
     # -- what can be seen -------------------------------------------------------------------------
 
     @workflow.query(name=names.RESULT_QUERY)
     def result(self) -> LegResult:
         """The leg as it stands; after its end, as it ended."""
         return leg_result(self._progress.leg).model_copy(update={"pause": self._pauses.pause})
+
+    @workflow.query(name=names.HANDING_OVER_QUERY)
+    def handing_over(self) -> list[HandOverAsked]:
+        """What it wants another agent to do just now: its mission makes sure of it."""
+        return self._handing.open
 
     @workflow.query(name=names.WAITING_QUERY)
     def waiting(self) -> LegWaiting:

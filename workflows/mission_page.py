@@ -74,6 +74,9 @@ def _markdown(page: MissionPage) -> str:
         f"**Money** {md.spent(_spend(page), page.budget)}",
         *([f"**Models** {mission.usage}"] if mission.usage.requests else []),
     ]
+    if mission.plan_made_by.model:
+        lines.append(f"**Plan** {md.text(mission.plan_made_by.told)}")
+    lines += [f"**Again** {md.text(one.told)}" for one in mission.replanned]
     if mission.error is not None:
         lines.append(f"**First error** {md.text(mission.error)}")
     if mission.summary:

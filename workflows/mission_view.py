@@ -17,6 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus, told_of
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.plan_answers import PlanAnswer, gone_past
+    from orchestrator.messages.replanned import Replanned
     from orchestrator.messages.unserved import Unserved, proved, unserved_of
     from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
@@ -40,6 +41,7 @@ class MissionView:
     stopped: bool
     catalog: CatalogPin
     plan: MissionPlan
+    replanned: tuple[Replanned, ...]
     started: Sequence[str]
     results: Mapping[str, LegResult]
     planning: Usage
@@ -73,6 +75,8 @@ class MissionView:
             started_at=self.started_at,
             finished_at=self.finished_at,
             stopped=self.stopped,
+            plan_made_by=self.plan.made_by,
+            replanned=self.replanned,
             plan_waits=self.plan_waits,
             plan_answers=self.answers,
             plan_decisions=self.decisions,

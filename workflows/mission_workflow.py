@@ -8,7 +8,7 @@ import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal.search_attributes import search_attributes
@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.limits import Used, out_of_time
     from orchestrator.messages import names
     from orchestrator.messages.begin import BeginInput
+    from orchestrator.messages.hand_over import HandOverAsked, HandOverInput, HandOverPlan
     from orchestrator.messages.leg import (
         AnswerInput,
         FoundTools,
@@ -41,17 +42,24 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.news import LegNews
+    from orchestrator.messages.other_plan import does_the_same, renamed
     from orchestrator.messages.plan_answers import gone_past
     from orchestrator.messages.plan_preview import BegunPlan
+    from orchestrator.messages.replanned import (
+        Replanned,
+        may_be_tried_otherwise,
+        replanning_after,
+    )
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.shared_limits import ShareInput
     from orchestrator.messages.unserved import unserved_of
-    from orchestrator.planning.models import LegPlan
+    from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse
     from workflows.finds import SharedFinds
     from workflows.goal_cases import facts_for, not_called_for
+    from workflows.hand_overs import HandOvers, failed_result
     from workflows.leg_news import PATCH, NewsOfLegs
     from workflows.lineage import check_mission
     from workflows.mission_limits import MissionLimits
@@ -81,6 +89,7 @@ class MissionWorkflow:
         self._catalog = CatalogPin(digest="", size=0)
         self._plan = BegunPlan(legs=())
         self._results: dict[str, LegResult] = {}
+        self._replanned: list[Replanned] = []
         self._started: list[str] = []
         self._ledger: Ledger | None = None
         self._error: str | None = None
@@ -92,6 +101,12 @@ class MissionWorkflow:
         self._news = NewsOfLegs(self._mission_id)
         self._holds = SpendingHolds(self._mission_id, self._under_way)
         self._finds = SharedFinds(self._mission_id, self._under_way)
+        self._hand_overs = HandOvers(
+            self._mission_id,
+            most=mission.request.policy.hand_overs,
+            plan=self._leg_of_hand_over,
+            running=self._under_way,
+        )
         self._rollback = OwnRollback(self._mission_id, mission.request.requester)
         self._talk = PlanTalk(mission.request, show=self._show, draw=self._draw)
         self._finished = False
@@ -120,11 +135,53 @@ class MissionWorkflow:
     async def _pursue(self) -> None:
         self._show(MissionStatus.PLANNING)
         self._catalog = await calls.pin_catalog()
-        plan = await self._plan_of(self._request.goal)
+        await self._begin(await self._plan_of(self._request.goal))
+        try:
+            await self._run_legs()
+        except ChildWorkflowError as error:
+            await self._begin(await self._planned_anew(error))
+            await self._run_legs()
+
+    async def _begin(self, plan: BegunPlan) -> None:
+        """Let a plan begin, as people have it."""
         if self._talk.is_asked_about(plan) and workflow.patched(PLAN_PATCH):
             await self._talk.settle(plan, self._catalog, self._plan_of)
         self._show(MissionStatus.RUNNING)
-        await self._run_legs()
+
+    async def _planned_anew(self, error: ChildWorkflowError) -> BegunPlan:
+        """Another plan, once, where a leg failed before anything had happened.
+
+        Raises:
+            ChildWorkflowError: what it was told, where no other plan may be tried or there is none.
+        """
+        lost = failed_result(error)
+        if lost is None or len(self._replanned) >= self._request.policy.replan:
+            raise error
+        self._error = None  # so that a cancel that comes now is the mission's end, and not this
+        legs = (await calls.collect_legs(self._mission_id)).legs
+        if not may_be_tried_otherwise(legs):
+            raise error
+        before = self._plan
+        self._replanned.append(replanning_after(lost, legs, workflow.now()))
+        self._show(MissionStatus.PLANNING)
+        plan = await self._other_plan(before)
+        if plan is None:
+            self._plan = before
+            self._replanned.pop()
+            raise error
+        for leg in legs:
+            self._results[leg.leg_id] = leg
+            self._limits.settle(leg)
+            self._reservations.settle(leg.leg_id, leg.taken)
+        return plan
+
+    async def _other_plan(self, before: MissionPlan) -> BegunPlan | None:
+        """A plan that is not the same as the one before; None when there is none."""
+        try:
+            plan = await self._plan_of(self._talk.goal)
+        except ActivityError:
+            return None
+        return None if does_the_same(before, plan) else plan
 
     async def _plan_of(self, goal: str) -> BegunPlan:
         """The plan of a goal, which is the mission's from then on."""
@@ -140,8 +197,11 @@ class MissionWorkflow:
                 planner=self._request.planner,
                 model=self._request.model,
                 used=self._limits.before_legs,
+                failed_before=tuple(one.told for one in self._replanned),
             )
         )
+        if self._replanned:
+            plan = renamed(plan, f"r{len(self._replanned)}-")
         self._limits.plan(plan.limits, Used(usage=plan.usage))
         self._plan = plan
         return plan
@@ -158,11 +218,17 @@ class MissionWorkflow:
         late = asyncio.create_task(workflow.sleep(until(deadline), summary=ui.MISSION_DEADLINE))
         try:
             self._start_ready(running, ended)
-            while len(self._results) < len(self._plan.legs):
-                await workflow.wait_condition(lambda: bool(ended) or late.done())
+            while any(leg.leg_id not in self._results for leg in self._plan.legs):
+                await workflow.wait_condition(
+                    lambda: bool(ended or self._hand_overs.new) or late.done()
+                )
+                if self._take_hand_overs():
+                    self._start_ready(running, ended)
+                    continue
                 if not ended:
                     raise MissionLost(self._out_of_time())
-                result = running.pop(ended.pop(0)).result()
+                result = self._result_of(running, ended.pop(0))
+                await self._hand_overs.ended(result)
                 self._results[result.leg_id] = result
                 self._reservations.settle(result.leg_id, result.taken)
                 self._limits.settle(result)
@@ -189,6 +255,41 @@ class MissionWorkflow:
         passed = workflow.now() - workflow.info().start_time
         limit = out_of_time(self._limits.limits.wall_clock, passed, of="the mission")
         return "the mission's deadline has passed" if limit is None else str(limit)
+
+    def _result_of(self, running: dict[str, asyncio.Task[LegResult]], leg_id: str) -> LegResult:
+        """How a leg ended; a part that was handed over may fail, where it has left nothing."""
+        try:
+            return running.pop(leg_id).result()
+        except ChildWorkflowError as error:
+            result = self._hand_overs.failed_harmlessly(leg_id, error)
+            if result is None:
+                raise
+            return result
+
+    def _take_hand_overs(self) -> bool:
+        """Make legs of what was handed over; whether there was any."""
+        new = tuple(one.leg for one in self._hand_overs.new if one.leg is not None)
+        self._hand_overs.new.clear()
+        if new:
+            legs = (*self._plan.legs, *new)
+            self._plan = self._plan.model_copy(update={"legs": legs})
+        return bool(new)
+
+    async def _leg_of_hand_over(self, asked: HandOverAsked, leg_id: str) -> HandOverPlan:
+        asking = next(leg for leg in self._plan.legs if leg.leg_id == asked.leg_id)
+        orders = (*self._plan.orders, *(one for leg in self._plan.legs for one in leg.orders))
+        return await calls.plan_hand_over(
+            HandOverInput(
+                mission_id=self._mission_id,
+                asked=asked,
+                asking=asking,
+                new_leg_id=leg_id,
+                orders=orders,
+                goal=self._talk.goal,
+                catalog_digest=self._catalog.digest,
+                now=self._talk.said_at,
+            )
+        )
 
     def _start_ready(self, running: dict[str, asyncio.Task[LegResult]], ended: list[str]) -> None:
         """Start what can start; each leg is noted in `ended`, in the order of history."""
@@ -429,6 +530,12 @@ class MissionWorkflow:
         """A leg's search found tools: the others may use them too."""
         await self._finds.take(found)
 
+    @workflow.signal(name=names.HAND_OVER_SIGNAL)
+    async def hand_over(self, asked: HandOverAsked) -> None:
+        """A leg wants another agent to do a part of its goal, as a leg of its own."""
+        approved = self._talk.is_approved
+        await self._hand_overs.take(asked, self._plan, approved=approved)
+
     @workflow.query(name=names.BUDGET_LEFT_QUERY)
     def budget_left(self, asked: ReserveInput) -> list[Money]:
         """What is left of the budget for a leg; nothing when there is no budget."""
@@ -482,6 +589,7 @@ class MissionWorkflow:
             stopped=self._cancelled,
             catalog=self._catalog,
             plan=self._plan,
+            replanned=tuple(self._replanned),
             started=self._started,
             results=self._results,
             planning=self._limits.before_legs.usage,

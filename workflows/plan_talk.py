@@ -105,6 +105,11 @@ class PlanTalk:
         question = None if asked is None or asked.is_over() else asked.question
         return LegWaiting(card=self.gate.card, question=question)
 
+    @property
+    def is_approved(self) -> bool:
+        """Whether somebody has approved its plan on a card, that one and no other."""
+        return any(decision.kind == "approved" for decision in self.decisions)
+
     def settled_doubts(self, plan: MissionPlan) -> tuple[Doubt, ...]:
         """The doubts about a plan that a person has gone past: no leg asks about them again."""
         went_on = any(answer.came_to == "go on" for answer in self.answers)

@@ -17,7 +17,14 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.model_trouble import ModelChange, ModelState
     from orchestrator.messages.shared_limits import LegShare
     from orchestrator.messages.step import StepRecord
-    from orchestrator.planning.models import AnswerTable, CallTool, Decided, Doubt, Observation
+    from orchestrator.planning.models import (
+        AnswerTable,
+        CallTool,
+        Decided,
+        Doubt,
+        Fact,
+        Observation,
+    )
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.served import LookedUp
@@ -38,8 +45,8 @@ _MOST_FACTS: Final = 50
 """That a leg hands on: they travel with the messages of those that depend on it."""
 _MOST_TOLD: Final = 20
 _LARGEST: Final = 500_000
-"""Characters of what came of a leg that may take on another consequence. The server takes four times
-that in one message, and its mission's result tells of each twice."""
+"""Characters of what came of a leg that may take on another consequence. The server takes four
+times that in one message, and its mission's result tells of each twice."""
 
 
 class Progress:
@@ -278,6 +285,10 @@ class Progress:
         """Keep the tools that a search found, beside those of earlier ones."""
         known = self.state.discovered
         self._update(discovered=(*known, *(tool for tool in tools if tool not in known)))
+
+    def learn_facts(self, facts: tuple[Fact, ...]) -> None:
+        """Keep what another leg found, that this one handed a part of its goal to."""
+        self._leg = self._leg.model_copy(update={"facts": (*self._leg.facts, *facts)})
 
     def hold_spending(self, held: bool) -> None:
         """Keep whether another leg's overcharge is to be decided on first."""

@@ -109,6 +109,10 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(indented(block(result.goal_became)))
     if result.requester:
         console.print(line(f"requested by {result.requester}"))
+    if result.plan_made_by.model:
+        console.print(line((result.plan_made_by.told, "dim")), soft_wrap=True)
+    for anew in result.replanned:
+        console.print(line((anew.told, "yellow")), soft_wrap=True)
     for entry in _decided_on_plan(result):
         console.print(entry, soft_wrap=True)
     if result.error:

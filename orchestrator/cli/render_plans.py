@@ -14,6 +14,7 @@ from orchestrator.messages.plan_answers import doubt_told
 from orchestrator.messages.plan_card import leg_note
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+    from orchestrator.core.plan_origin import PlanOrigin
     from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview
 
 
@@ -26,6 +27,8 @@ def preview(console: Console, shown: PlanPreview) -> None:
         for told in _inside(leg):
             branch.add(told)
     console.print(tree)
+    for text in _origin(shown.made_by):
+        console.print(text)
     for clause in shown.unserved:
         console.print(line(("nothing serves: ", "red"), repr(clause)))
     for mention in shown.left_over:
@@ -35,6 +38,14 @@ def preview(console: Console, shown: PlanPreview) -> None:
     for text in _before(shown):
         console.print(text)
     console.print(line(("digest ", "dim"), shown.digest))
+
+
+def _origin(made_by: PlanOrigin) -> Iterator[Text]:
+    """Who made the plan, and what was told to the model that was asked."""
+    if made_by.told:
+        yield line((made_by.told, "dim"))
+    for number, findings in enumerate(made_by.corrected, start=1):
+        yield line((f"  answer {number} did not hold: ", "dim"), "; ".join(findings))
 
 
 def _leg(leg: PlannedLeg) -> Text:
@@ -53,6 +64,10 @@ def _inside(leg: PlannedLeg) -> Iterator[Text]:
     used = [f"{one.text!r} as {one.used_as}" for one in leg.serves if one.used_as]
     if used:
         yield line(("takes up ", "dim"), "; ".join(used))
+    if leg.quotes:
+        yield line(("serves ", "dim"), "; ".join(map(repr, leg.quotes)))
+    for need in leg.needs:
+        yield line((f"needs of {need.leg_id}: ", "dim"), need.what)
 
 
 def _tool(tool: PlannedTool) -> Text:

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.limits import LimitReached
+from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import LegResult, LegWaiting
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
@@ -24,6 +25,7 @@ from orchestrator.messages.receipts import (
     receipts_of,
     spend_of,
 )
+from orchestrator.messages.replanned import Replanned
 from orchestrator.messages.unserved import Unserved
 from orchestrator.planning.models import CHAINING, MissionPlan, OwnPlanner
 from orchestrator.saga.ledger import Ledger, ObligationState
@@ -174,6 +176,12 @@ class MissionResult(Record):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     stopped: bool = Field(default=False, description="a person cancelled it")
+    plan_made_by: PlanOrigin = Field(
+        default_factory=PlanOrigin, description="who made its plan, and why not a model that is set"
+    )
+    replanned: tuple[Replanned, ...] = Field(
+        default=(), description="that it was planned anew, and why; its usage counts all plans"
+    )
     plan_waits: LegWaiting = Field(
         default_factory=LegWaiting, description="what it asks about its plan just now"
     )

@@ -42,6 +42,18 @@ class MissionPolicy(Record):
         description="somebody approves the plan before anything is done; a worker's policy that "
         "wants it holds for every mission",
     )
+    hand_overs: int = Field(
+        default=8,
+        ge=0,
+        le=50,
+        description="parts that legs may hand to other agents, in the whole mission",
+    )
+    replan: int = Field(
+        default=0,
+        ge=0,
+        le=1,
+        description="how often it is planned anew when a leg fails before anything has happened",
+    )
 
 
 def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
@@ -63,6 +75,8 @@ def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
             f"a call would be asked about {own.confirmation.rounds} times (on_expiry, max_rounds), "
             f"by the worker's policy at most {workers.confirmation.rounds}"
         )
+    if own.hand_overs > workers.hand_overs and own.hand_overs != MissionPolicy().hand_overs:
+        found.append(f"hand_overs ({own.hand_overs}) is more than the worker's")
     if workers.verify_cancels and not own.verify_cancels:
         found.append("verify_cancels is off, and the worker's policy verifies each cancel")
     found += [

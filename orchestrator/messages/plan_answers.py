@@ -34,7 +34,7 @@ ANSWER_FIELDS: Final[dict[str, JsonObject]] = {
 }
 UNANSWERED: Final = "if nobody answers until then, the mission ends; nothing was done"
 
-_UNDERSTOOD: Final = frozenset({"not_matched", "impossible"})
+_UNDERSTOOD: Final = frozenset({"not_matched", "impossible", "unchecked", "unordered"})
 """Doubts about what was read, and may be meant so: who goes on past them has settled them."""
 _ASKED_FOR: Final = frozenset({"clause", "verb", "thing", "quality"})
 """Of what is left over, what may ask for something by itself."""

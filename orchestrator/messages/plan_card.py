@@ -53,7 +53,10 @@ def _card(wanted: PlanReviewInput, preview: PlanPreview) -> ConfirmationCard:
                 CardLine(label="Not understood", value=doubt_told(doubt))
                 for doubt in preview.doubts
             ],
-            "legs": [line for leg in preview.legs for line in leg_lines(leg)],
+            "legs": [
+                *_origin_line(preview),
+                *(line for leg in preview.legs for line in leg_lines(leg)),
+            ],
             "unserved": [
                 CardLine(label="No leg does it", value=clause) for clause in preview.unserved
             ],
@@ -76,6 +79,12 @@ def _card(wanted: PlanReviewInput, preview: PlanPreview) -> ConfirmationCard:
         approvers=wanted.policy.confirmation.approvers_of(card_type=PLAN, tool=PLAN_TOOL),
         round=wanted.round,
     )
+
+
+def _origin_line(preview: PlanPreview) -> Iterator[CardLine]:
+    """Who made the plan, where a model was asked: what rules make is the same each time."""
+    if preview.made_by.model:
+        yield CardLine(label="Made by", value=preview.made_by.told)
 
 
 def _again(problem: str) -> str:

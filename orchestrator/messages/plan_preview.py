@@ -7,6 +7,7 @@ from pydantic import Field
 from orchestrator.confirmation.models import ConfirmationCard, Grant, canonical_digest
 from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.limits import Limits
+from orchestrator.core.plan_origin import LegNeed, PlanOrigin
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -47,6 +48,12 @@ class PlannedLeg(Record):
         default=(), description="the clauses of the goal that it is to carry out"
     )
     serves: tuple[Mention, ...] = Field(default=(), description="what of the goal it takes up")
+    quotes: tuple[str, ...] = Field(
+        default=(), description="the words of the goal that a model says it is for"
+    )
+    needs: tuple[LegNeed, ...] = Field(
+        default=(), description="what it is to be told by the legs that it depends on"
+    )
 
     @property
     def cards(self) -> tuple[str, ...]:
@@ -78,6 +85,9 @@ class PlanPreview(Record):
     )
     needs_approval: bool = Field(
         default=False, description="whether the worker's policy wants the plan approved"
+    )
+    made_by: PlanOrigin = Field(
+        default_factory=PlanOrigin, description="who made it: a model, or the rules and why"
     )
     catalog_digest: str
     undeclared_inputs: tuple[str, ...] = Field(

@@ -1,6 +1,6 @@
 """What of a goal nobody served, as a mission's result says it: pure, and replayed for ever."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pydantic import Field
 
@@ -39,7 +39,11 @@ def unserved_of(
     ordered = (*plan.orders, *(order for leg in plan.legs for order in leg.orders))
     effects = effects_of(ledger, ordered)
     results = {leg.leg_id: leg for leg in legs}
-    found = [one for leg in plan.legs for one in _of_leg(leg, results.get(leg.leg_id), effects)]
+    found = [
+        one
+        for leg in plan.legs
+        for one in _of_leg(leg, results.get(leg.leg_id), effects, done_for(leg.leg_id, plan.legs))
+    ]
     orders = _called_for(plan, results)
     whole = [
         Unserved(clause=order.clause, reason=why_unserved(order, effects.values()))
@@ -112,24 +116,36 @@ def proved(legs: Iterable[LegResult], missing: Sequence[Unserved]) -> Iterator[L
         yield leg.model_copy(update={"unproved": True}) if claims else leg
 
 
-def _of_leg(plan: LegPlan, result: LegResult | None, effects: Effects) -> Iterator[Unserved]:
+def _of_leg(
+    plan: LegPlan, result: LegResult | None, effects: Effects, for_it: Collection[str]
+) -> Iterator[Unserved]:
     if result is not None and result.not_called_for:
         return
     if result is not None and result.status is LegStatus.SKIPPED:
         reason = result.error or "its leg was skipped"
         yield Unserved(clause=plan.goal, reason=reason, leg_id=plan.leg_id)
         return
-    own = {call: effect for call, effect in effects.items() if effect.leg_id == plan.leg_id}
+    own = {call: effect for call, effect in effects.items() if effect.leg_id in for_it}
     for order in unserved(plan.orders, own):
         reason = why_unserved(order, own.values())
         yield Unserved(clause=order.clause, reason=reason, leg_id=plan.leg_id)
+
+
+def done_for(leg_id: str, legs: Iterable[LegPlan]) -> frozenset[str]:
+    """A leg, and those that it has handed parts of its goal to, and they in turn."""
+    own = {leg_id}
+    for leg in legs:  # each stands behind the one that handed it over
+        if leg.handed_over_by in own:
+            own.add(leg.leg_id)
+    return frozenset(own)
 
 
 def _done_in_legs(plan: MissionPlan, effects: Effects) -> frozenset[str]:
     """The clauses that legs were ordered to do, and that their own effects serve."""
     done: set[str] = set()
     for leg in plan.legs:
-        own = {call: effect for call, effect in effects.items() if effect.leg_id == leg.leg_id}
+        for_it = done_for(leg.leg_id, plan.legs)
+        own = {call: effect for call, effect in effects.items() if effect.leg_id in for_it}
         undone = {order.clause for order in unserved(leg.orders, own)}
         done |= {order.clause for order in leg.orders} - undone
     return frozenset(done)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from orchestrator.planning.left_of_all import left_of_all
-from orchestrator.planning.models import FINISH, StepContext
+from orchestrator.planning.models import FINISH, HAND_OVER, StepContext
 from orchestrator.saga.served import Effected, unserved
 
 
@@ -19,6 +19,7 @@ def doubt_about_finish(context: StepContext) -> str | None:
         f"{seen.step}-{seen.part}": Effected.of(seen.tool, context.leg_id, seen.arguments)
         for seen in done
     }
+    effects |= _by_others(context)
     missing = [order.clause for order in unserved(context.orders, effects) if order.tools]
     if not missing and (left := left_of_all(context)):
         return (
@@ -36,3 +37,13 @@ def doubt_about_finish(context: StepContext) -> str | None:
 def _quoted(texts: Iterable[str]) -> str:
     """In quotes: what was found is in a provider's words, which are none of ours."""
     return "; ".join(map(repr, texts))
+
+
+def _by_others(context: StepContext) -> dict[str, Effected]:
+    """The effects of the legs that this one has handed parts of its goal to."""
+    handed = {str(o.arguments.get("leg")) for o in context.observations if o.tool == HAND_OVER}
+    return {
+        fact.source: Effected.of(fact.tool, context.leg_id, fact.arguments)
+        for fact in context.facts
+        if fact.side_effect and fact.source.rpartition(".")[0] in handed
+    }

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.budget import Money, Usage
 from orchestrator.core.limits import Allowance, Limits
+from orchestrator.core.plan_origin import LegNeed, PlanOrigin
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
 from orchestrator.saga.outcome import OutcomeKind
@@ -45,7 +46,16 @@ class Mention(Record):
     )
 
 
-DoubtKind = Literal["not_understood", "not_matched", "impossible", "condition", "language", "deed"]
+DoubtKind = Literal[
+    "not_understood",
+    "not_matched",
+    "impossible",
+    "condition",
+    "language",
+    "deed",
+    "unchecked",
+    "unordered",
+]
 
 
 class Doubt(Record):
@@ -98,6 +108,11 @@ class AgentProfile(Record):
     max_steps: int = Field(default=40, ge=1, description="planner decisions per leg")
     max_tool_calls: int = Field(
         default=32, ge=1, description="calls of tools per leg; discovery and questions are free"
+    )
+    hands_over_to: tuple[str, ...] = Field(
+        default=(),
+        description="agents to which its model may hand parts of its leg, or `*`: legs of their "
+        "own, inside their walls; none: to nobody",
     )
     max_items: int = Field(
         default=20,
@@ -206,6 +221,15 @@ class LegPlan(Record):
     only_looks: bool = Field(
         default=False, description="it is there for what it decides: it orders no consequence"
     )
+    serves: tuple[str, ...] = Field(
+        default=(), description="the words of the mission's goal that it is for; a model's plan"
+    )
+    handed_over_by: str = Field(
+        default="", description="the leg that handed it over while it ran; empty: it was planned"
+    )
+    needs: tuple[LegNeed, ...] = Field(
+        default=(), description="what it is to be told by the legs that it depends on"
+    )
 
     @property
     def consequences(self) -> tuple[str, ...]:
@@ -238,6 +262,7 @@ class MissionPlan(Record):
     usage: Usage = Field(
         default_factory=Usage, description="what models took to make it, failed answers included"
     )
+    made_by: PlanOrigin = Field(default_factory=PlanOrigin)
 
 
 class GoalBrief(Record):
@@ -253,6 +278,12 @@ class GoalBrief(Record):
     )
     model: str | None = Field(
         default=None, description="of the mission, for agents that name none; None: the worker's"
+    )
+    model_away: str = Field(
+        default="", description="why no model is asked to split it; empty: one may be"
+    )
+    failed_before: tuple[str, ...] = Field(
+        default=(), description="what of an earlier plan failed and why; nothing of it was done"
     )
 
     allowance: Allowance | None = Field(
@@ -279,6 +310,9 @@ class Fact(Record):
 MOST_COLUMNS: Final = 5
 MOST_ROWS: Final = 10
 
+HAND_OVER: Final = "hand_over"
+"""What an observation names in the place of a tool where a part was handed to another agent."""
+
 FINISH: Final = "finish"
 """What an observation names in the place of a tool when an ending was not taken as it was."""
 ANSWER: Final = "answer"
@@ -292,16 +326,20 @@ class Observation(Record):
     outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
     when no clear answer came. One that was not sent is `refused` by a person, a policy or the
     profile of the agent, or `invalid` by the contract of its tool. A search for tools is
-    `discovered`, and its body the names of those that were found. What a planner wanted beside
-    what was done is `dropped`. An ending that nothing proves is `refused` once, under the name of
-    FINISH. Answers that cannot be carried out are `unusable`, under the name of ANSWER.
+    `discovered`, and its body the names of those that were found. A part that another agent did is
+    `handed_over`. What a planner wanted beside what was done is `dropped`. An ending that nothing
+    proves is `refused` once, under the name of FINISH. Answers that cannot be carried out are
+    `unusable`, under the name of ANSWER.
     """
 
     step: int
     part: int = Field(default=0, description="of several calls that were made at once: which")
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
-    outcome: OutcomeKind | Literal["refused", "invalid", "discovered", "dropped", "unusable"]
+    outcome: (
+        OutcomeKind
+        | Literal["refused", "invalid", "discovered", "dropped", "handed_over", "unusable"]
+    )
     side_effect: bool = False
     body: JsonValue = None
     error: str | None = None
@@ -325,6 +363,13 @@ class Observation(Record):
     body_ref: BodyRef | None = Field(
         default=None, description="where the whole body is; no planner is given one with it"
     )
+
+
+class Colleague(Record):
+    """An agent to which a part of a leg may be handed over."""
+
+    name: str
+    does: str = Field(default="", description="what it may use, as a model reads it")
 
 
 class StepContext(Record):
@@ -357,6 +402,9 @@ class StepContext(Record):
         default=(), description="conditions that are decided by what the leg finds"
     )
     only_looks: bool = Field(default=False, description="that is all that it is there for")
+    colleagues: tuple[Colleague, ...] = Field(
+        default=(), description="agents to which a part of the leg may be handed over"
+    )
     budget_left: Money | None = Field(default=None, description="None: there is no limit")
     allowance: Allowance | None = Field(
         default=None,
@@ -469,6 +517,19 @@ class GiveUp(Record):
     reason: str
 
 
+class HandOver(Record):
+    """Have another agent do a part of this leg's goal, as a leg of its own inside its own walls.
+
+    The leg waits until that one has ended; what it found is among the facts of the next step.
+    """
+
+    kind: Literal["hand_over"] = "hand_over"
+    agent: str = Field(description="one of the context's `colleagues`")
+    goal: str = Field(description="what it is to do, whole: it sees no more of this leg")
+    reason: str = Field(default="", description="why, for whoever reads the history")
+
+
 StepDecision = Annotated[
-    CallTool | CallTools | DiscoverTools | AskUser | Finish | GiveUp, Field(discriminator="kind")
+    CallTool | CallTools | DiscoverTools | AskUser | HandOver | Finish | GiveUp,
+    Field(discriminator="kind"),
 ]

@@ -2,11 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import LanguageUnread, NothingFits, RequestUnread, UsageError
+from orchestrator.core.errors import (
+    LanguageUnread,
+    NothingFits,
+    PlanError,
+    RequestUnread,
+    UsageError,
+)
+from orchestrator.core.plan_origin import PlanOrigin
+from orchestrator.language.subclauses import read_goal
 from orchestrator.planning.models import (
     CHAINING,
     LLM,
@@ -28,6 +36,7 @@ from orchestrator.planning.planner import (
 from orchestrator.planning.who_plans import asks_model, chosen, with_choice
 from orchestrator.routing.selection import Selection
 
+_GENERALIST: Final = "generalist"
 LegPlanner = StepPlanner | MeteredPlanner
 _NONE: Final[Mapping[str, LegPlanner]] = MappingProxyType({})
 
@@ -36,14 +45,43 @@ def _any_model(name: str | None) -> None:
     """Take every model for one that can be asked."""
 
 
+class Tried(Protocol):
+    """What came of asking a model for a plan: the plan, or why there is none."""
+
+    @property
+    def plan(self) -> MissionPlan | None:
+        """The plan, checked."""
+        ...
+
+    @property
+    def origin(self) -> PlanOrigin:
+        """What was asked, and what was wrong with the answers."""
+        ...
+
+
+class Splitter(Protocol):
+    """Splits goals by a model, and tells whether another plan holds as well."""
+
+    async def split(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], model: str
+    ) -> Tried:
+        """What came of asking a model for the plan of a goal."""
+        ...
+
+    def holds(self, plan: MissionPlan, brief: GoalBrief, catalog: Catalog) -> bool:
+        """Whether a plan leaves nothing of its goal undone or in doubt."""
+        ...
+
+
 class PerAgentPlanner:
     """Asks a model for the legs whose agent has one, or all when a default is set.
 
     An agent may have a planner of its own: of those that were loaded when the worker began,
     and of no others, for a leg brings the name of one from outside.
 
-    Goals are split by rules. One that cannot be is one leg, where a model is set: it may find what
-    the words of the goal do not name.
+    Goals are split by rules, or by a model where there is a splitter and a model for every leg; by
+    rules again where the model's plan does not hold. One that cannot be split so is one leg, where
+    a model is set: it may find what the words of the goal do not name.
     """
 
     def __init__(
@@ -54,6 +92,7 @@ class PerAgentPlanner:
         default_model: str | None = None,
         own: Mapping[str, LegPlanner] = _NONE,
         check_model: Callable[[str | None], None] = _any_model,
+        splitter: Callable[[], Splitter] | None = None,
     ) -> None:
         """Take both planners; the one over models is made when the first leg needs it.
 
@@ -64,7 +103,9 @@ class PerAgentPlanner:
             own: planners of the user's own, by the names that profiles give them.
             check_model: raises UsageError for one that cannot be asked from here; of None, where
                 none is named.
+            splitter: splits goals by a model; None: the rules do.
         """
+        self._splitter = splitter
         self._by_rules = by_rules
         self._over_model = over_model
         self._default = default_model
@@ -87,13 +128,62 @@ class PerAgentPlanner:
     async def _split(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
+        model = self._splitting_model(brief, agents)
+        if self._splitter is None or model is None:
+            return await self._without_model(brief, catalog, agents)
+        splitter, made = self._splitter(), PlanOrigin(model=model, fallback=brief.model_away)
+        if read_goal(brief.goal).governed:
+            # A plan of rules looks first whether what something depends on is so.
+            by_rules = await self._by_rules_or_none(brief, catalog, agents)
+            if by_rules is not None and splitter.holds(by_rules, brief, catalog):
+                return by_rules
+        if not brief.model_away:
+            tried = await splitter.split(brief, catalog, agents, model)
+            if tried.plan is not None:
+                return tried.plan
+            made = tried.origin
+        plan = await self._without_model(brief, catalog, agents)
+        agent = self._whole_goal_to(agents, brief)
+        if agent is not None and not splitter.holds(plan, brief, catalog):
+            plan = _one_leg(brief, agent)
+        made = made.model_copy(update={"planner": plan.made_by.planner})
+        return plan.model_copy(update={"made_by": made})
+
+    async def _by_rules_or_none(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan | None:
         try:
-            return await self._by_rules.split_goal(brief, catalog, agents)
+            plan = await self._by_rules.split_goal(brief, catalog, agents)
+        except PlanError:
+            return None
+        return plan.model_copy(update={"made_by": PlanOrigin(planner="rules")})
+
+    async def _without_model(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        try:
+            plan = await self._by_rules.split_goal(brief, catalog, agents)
         except (LanguageUnread, NothingFits, RequestUnread):
-            agent = self._generalist([chosen(agent, brief) for agent in agents], brief)
+            agent = self._whole_goal_to(agents, brief)
             if agent is None:
                 raise
-            return MissionPlan(legs=(LegPlan(leg_id="1-whole", goal=brief.goal, agent=agent),))
+            return _one_leg(brief, agent)
+        return plan.model_copy(update={"made_by": PlanOrigin(planner="rules")})
+
+    def _splitting_model(self, brief: GoalBrief, agents: Sequence[AgentProfile]) -> str | None:
+        """The model that splits a goal, where a model decides the steps of every leg; else None.
+
+        Where some legs go by rules, their goals have to be in the user's own words.
+        """
+        able = [chosen(agent, brief) for agent in agents or (AgentProfile(name=_GENERALIST),)]
+        if not all(asks_model(agent, self._default) for agent in able):
+            return None
+        return brief.model or self._default or able[0].model
+
+    def _whole_goal_to(
+        self, agents: Sequence[AgentProfile], brief: GoalBrief
+    ) -> AgentProfile | None:
+        return self._generalist([chosen(agent, brief) for agent in agents], brief)
 
     def _check(self, agent: AgentProfile) -> None:
         """Refuse a leg whose steps nobody here could decide, before anything is begun."""
@@ -154,7 +244,7 @@ class PerAgentPlanner:
         tools the goal needs.
         """
         if not agents:
-            made_up = chosen(AgentProfile(name="generalist"), brief)
+            made_up = chosen(AgentProfile(name=_GENERALIST), brief)
             return made_up if self._finds_alone(made_up) else None
         free = [agent for agent in agents if agent.wall.is_open]
         able = (agent for agent in free or agents if self._finds_alone(agent))
@@ -163,3 +253,9 @@ class PerAgentPlanner:
     def _finds_alone(self, agent: AgentProfile) -> bool:
         """Whether what decides its steps can find tools that the words of a goal do not name."""
         return asks_model(agent, self._default) or agent.planner not in (None, CHAINING)
+
+
+def _one_leg(brief: GoalBrief, agent: AgentProfile) -> MissionPlan:
+    """The whole goal for one agent."""
+    leg = LegPlan(leg_id="1-whole", goal=brief.goal, agent=agent)
+    return MissionPlan(legs=(leg,), made_by=PlanOrigin(planner="one leg"))

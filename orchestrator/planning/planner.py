@@ -23,6 +23,7 @@ from orchestrator.planning.models import (
     Finish,
     GiveUp,
     GoalBrief,
+    HandOver,
     MissionPlan,
     StepContext,
     StepDecision,
@@ -225,6 +226,8 @@ def check_decision(
             _check_text("a search for tools needs words to search for", query)
         case AskUser():
             _check_question(decision, context, catalog)
+        case HandOver():
+            _check_hand_over(decision, context)
         case Finish(summary=summary):
             _check_text("a finished leg needs a summary of what was reached", summary)
         case GiveUp(reason=reason):
@@ -297,6 +300,16 @@ def _check_question(decision: AskUser, context: StepContext, catalog: Catalog) -
         raise DecisionInvalid(
             f"{', '.join(asked)} is personal, and an answer would be kept in the open: call the "
             f"tool with the handle {handle_for(asked[0])}; what the vault lacks is asked for then"
+        )
+
+
+def _check_hand_over(decision: HandOver, context: StepContext) -> None:
+    _check_text("a hand-over needs a goal", decision.goal)
+    names = [colleague.name for colleague in context.colleagues]
+    if decision.agent not in names:
+        raise DecisionInvalid(
+            f"nothing can be handed over to {decision.agent!r}, only to "
+            f"{', '.join(names) or 'nobody'}"
         )
 
 

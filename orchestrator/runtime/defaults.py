@@ -19,8 +19,9 @@ from orchestrator.adapters.storage.observation_store import (
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.personal_data import open_vault
 from orchestrator.core.errors import UsageError
-from orchestrator.planning.models import CHAINING, LLM, AgentProfile
-from orchestrator.planning.per_agent import LegPlanner, PerAgentPlanner
+from orchestrator.planning.accounted import accounted
+from orchestrator.planning.models import CHAINING, LLM, AgentProfile, GoalBrief, MissionPlan
+from orchestrator.planning.per_agent import LegPlanner, PerAgentPlanner, Splitter
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.planning.who_plans import asks_model, own_planners
@@ -81,6 +82,11 @@ def default_planner(
             its key or its library is missing; or a planner that one of them names cannot be had.
     """
     chaining = ChainingPlanner(routers)
+    asked_with = (
+        settings.planner_timeout_s,
+        settings.planner_temperature,
+        settings.planner_max_tokens,
+    )
 
     @functools.cache
     def modelled() -> "LlmPlanner":
@@ -89,11 +95,22 @@ def default_planner(
             from orchestrator.planning.llm.model_planner import LlmPlanner
         except ImportError as error:
             raise UsageError(f"planning with a model needs the llm extra: {LLM_EXTRA}") from error
-        requests = request_settings(
-            settings.planner_timeout_s, settings.planner_temperature, settings.planner_max_tokens
+        return LlmPlanner(
+            default_model=settings.planner_model,
+            settings=request_settings(*asked_with),
+            pieces=observations or FileObservations(settings.state_dir / FOLDER_NAME),
         )
-        pieces = observations or FileObservations(settings.state_dir / FOLDER_NAME)
-        return LlmPlanner(default_model=settings.planner_model, settings=requests, pieces=pieces)
+
+    @functools.cache
+    def splitter() -> Splitter:
+        from orchestrator.planning.llm.model_asking import request_settings
+        from orchestrator.planning.llm.splitting import ModelSplitter
+
+        def account(plan: MissionPlan, brief: GoalBrief, catalog: Catalog) -> MissionPlan:
+            router = _router_or_none(routers, catalog)
+            return accounted(plan, brief.goal, catalog, router, now=brief.now)
+
+        return ModelSplitter(account, settings=request_settings(*asked_with))
 
     own: dict[str, LegPlanner] = {}
     default_model = None if settings.planner == CHAINING else settings.planner_model
@@ -103,6 +120,7 @@ def default_planner(
         default_model=default_model,
         own=own,
         check_model=lambda name: modelled().check(name),
+        splitter=splitter if settings.split_by == "model" else None,
     )
     parts = PlannerParts(settings, tuple(agents), routers, ours)
     own |= {named: load_leg_planner(named, parts) for named in own_planners(agents)}
@@ -126,6 +144,14 @@ def _check_models(
             modelled().check(name)
         except UsageError as error:
             raise UsageError(f"agent {agent.name}: {error}") from error
+
+
+def _router_or_none(routers: Callable[[Catalog], Router], catalog: Catalog) -> Router | None:
+    """The router of a catalog; None: it cannot be indexed, and words alone say what is ordered."""
+    try:
+        return routers(catalog)
+    except Exception:  # whatever it is, a model splits without it
+        return None
 
 
 def default_routers(

@@ -17,6 +17,7 @@ from temporalio.client import Client
 from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
 from activities.cancel_review import CancelReview, approved_as
+from activities.hand_over_activities import HandOverActivities
 from activities.kept_messages import KeptMessages
 from activities.model_troubles import spent_on, translated_troubles
 from activities.overcharge_activities import OverchargeActivities
@@ -45,6 +46,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
+from orchestrator.messages.hand_over import HandOverInput, HandOverPlan
 from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.model_trouble import ModelCheck
@@ -60,6 +62,7 @@ from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepIn
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.models import (
+    AgentProfile,
     CallTool,
     Decided,
     Doubt,
@@ -71,6 +74,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import PlannedStep, as_planned
 from orchestrator.planning.side_by_side import inside_wall
+from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
@@ -206,6 +210,7 @@ class FakeWorld:
         self.govern(policy or MissionPolicy(), approval_keys)
         self._rollback = RollbackActivities(catalogs, wire, client, MemoryGrants())
         self._swept = SweepActivities(client)
+        self.staff()
         self._stranded: tuple[tuple[str, ...], ...] = ((),)
 
     # -- the script -------------------------------------------------------------------------------
@@ -223,6 +228,10 @@ class FakeWorld:
     def plan(self, *legs: LegPlan) -> None:
         """The legs of every mission."""
         self._plan = self._plan.model_copy(update={"legs": legs})
+
+    def staff(self, *agents: AgentProfile) -> None:
+        """The worker's profiles, by which legs hand parts of theirs over; none by default."""
+        self._hand_overs = HandOverActivities(self._catalogs, _no_router, agents)
 
     def doubt(self, *doubts: Doubt) -> None:
         """What of the goal of every mission is in doubt."""
@@ -311,6 +320,7 @@ class FakeWorld:
             self._split_goal,
             self._preview_plan,
             self._review_plan,
+            self._plan_hand_over,
             self._select_tools,
             self._plan_step,
             self._kept.read_kept,
@@ -357,6 +367,11 @@ class FakeWorld:
     async def _review_plan(self, wanted: PlanReviewInput) -> PlanReview:
         await self._enter(names.REVIEW_PLAN, "", wanted)
         return await self._plan_reviews.review_plan(wanted)
+
+    @activity.defn(name=names.PLAN_HAND_OVER)
+    async def _plan_hand_over(self, wanted: HandOverInput) -> HandOverPlan:
+        await self._enter(names.PLAN_HAND_OVER, wanted.asked.leg_id, wanted)
+        return await self._hand_overs.plan_hand_over(wanted)
 
     @activity.defn(name=names.SELECT_TOOLS)
     async def _select_tools(self, wanted: StepContext | KeptMessage) -> Selection:
@@ -534,6 +549,10 @@ def _no_wire() -> httpx.AsyncClient:
         raise httpx.ConnectError("a fake world has no wire", request=request)
 
     return httpx.AsyncClient(transport=httpx.MockTransport(refuse))
+
+
+def _no_router(catalog: Catalog) -> Router:
+    raise LookupError("a fake world has no router: words alone say what is ordered")
 
 
 def _next(scripts: Mapping[str, list[_T]], name: str) -> _T | None:

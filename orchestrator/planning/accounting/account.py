@@ -201,7 +201,8 @@ class _Account:
         """The legs whose goals hold the clause, word for word or by most of its words."""
         legs = self._plan.legs
         exact = tuple(leg for leg in legs if clause.text in leg.goal or leg.goal in clause.text)
-        held = exact or tuple(leg for leg in legs if _holds(leg.goal, clause))
+        held = exact or tuple(leg for leg in legs if _quotes(leg, clause))
+        held = held or tuple(leg for leg in legs if _holds(leg.goal, clause))
         return held or tuple(leg for leg in legs if _is_said_anew(leg, clause))
 
     def _is_left_alone(self, clause: ClauseReading) -> bool:
@@ -232,6 +233,12 @@ def _is_another(one: Slot, other: Slot) -> bool:
     """Whether a value is of the same kind, and not the same."""
     same_kind = one.kind == other.kind or {one.kind, other.kind} <= {"name", "place"}
     return same_kind and one.text.casefold() != other.text.casefold()
+
+
+def _quotes(leg: LegPlan, clause: ClauseReading) -> bool:
+    """Whether a leg is said to be for words of the clause, or for a text that holds it."""
+    text = clause.text.casefold()
+    return any(said.casefold() in text or text in said.casefold() for said in leg.serves)
 
 
 def _is_said_anew(leg: LegPlan, clause: ClauseReading) -> bool:

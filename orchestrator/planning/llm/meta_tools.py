@@ -1,6 +1,7 @@
 """Meta tools: the steps of a leg that call no provider, as tools that a model can choose."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from pydantic import Field
@@ -8,7 +9,16 @@ from pydantic import Field
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import with_subschemas
-from orchestrator.planning.models import AskUser, DiscoverTools, Finish, GiveUp, StepDecision
+from orchestrator.planning.models import (
+    HAND_OVER,
+    AskUser,
+    DiscoverTools,
+    Finish,
+    GiveUp,
+    HandOver,
+    StepContext,
+    StepDecision,
+)
 
 _TOLD_ELSEWHERE: Final = frozenset({"$defs", "description", "title"})
 
@@ -47,14 +57,12 @@ class MetaTool:
 
     name: str
     description: str
-    arguments: type[DiscoverTools | Ask | Done | GiveUp]
+    arguments: type[DiscoverTools | Ask | Done | GiveUp | HandOver]
 
     @property
     def parameters(self) -> JsonObject:
         """Its input schema; a call of the tool says already which kind of decision it is."""
-        made = self.arguments.model_json_schema()
-        made["properties"].pop("kind", None)
-        return _plain(made, made)
+        return plain_schema(self.arguments, without=("kind",))
 
     def decision(self, arguments: JsonObject) -> StepDecision:
         """The step that a call with these arguments stands for.
@@ -92,8 +100,36 @@ META_TOOLS: Final = (
 )
 
 
-def _plain(schema: JsonObject, root: JsonObject) -> JsonObject:
+_HAND_OVER: Final = MetaTool(
+    HAND_OVER,
+    "Have another agent do a part of your goal with its own tools; you are told what it found. "
+    "Only what your own tools cannot do.",
+    HandOver,
+)
+
+
+def meta_tools(context: StepContext) -> tuple[MetaTool, ...]:
+    """The meta tools of a step: a part can be handed over where there is somebody to take it."""
+    if not context.colleagues:
+        return META_TOOLS
+    told = "; ".join(f"{one.name}: {one.does}" for one in context.colleagues)
+    offer = replace(_HAND_OVER, description=f"{_HAND_OVER.description} Agents: {told}.")
+    return (*META_TOOLS, offer)
+
+
+def plain_schema(
+    record: type[Record], *, told: bool = False, without: Iterable[str] = ()
+) -> JsonObject:
+    """The JSON Schema of a record as models are shown it; `told`: with its descriptions."""
+    made = record.model_json_schema()
+    for name in without:
+        made["properties"].pop(name, None)
+    return _plain(made, made, frozenset({"description"}) if told else frozenset())
+
+
+def _plain(schema: JsonObject, root: JsonObject, keep: frozenset[str]) -> JsonObject:
     """What constrains: without titles, descriptions, empty defaults and references."""
     told = resolve(schema, root).items()
-    kept = {k: v for k, v in told if k not in _TOLD_ELSEWHERE and (k, v) != ("default", "")}
-    return with_subschemas(kept, lambda inner: _plain(inner, root), ("items", "properties"))
+    dropped = _TOLD_ELSEWHERE - keep
+    kept = {k: v for k, v in told if k not in dropped and (k, v) != ("default", "")}
+    return with_subschemas(kept, lambda inner: _plain(inner, root, keep), ("items", "properties"))

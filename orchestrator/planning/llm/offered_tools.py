@@ -15,7 +15,13 @@ from orchestrator.core.errors import DecisionInvalid, OutsideWall
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
 from orchestrator.planning.llm.prompt import tool_description, tool_parameters
-from orchestrator.planning.models import CallTool, Dropped, StepContext, StepDecision
+from orchestrator.planning.models import (
+    HAND_OVER,
+    CallTool,
+    Dropped,
+    StepContext,
+    StepDecision,
+)
 from orchestrator.planning.planner import PlannedStep, check_decision, only_reads
 from orchestrator.planning.side_by_side import bounded, chosen
 from orchestrator.planning.trimming import cut_text
@@ -34,7 +40,7 @@ def wire_name(name: str) -> str:
 
 def wire_names(tools: Iterable[Tool]) -> dict[str, Tool]:
     """The tools by names that every provider of models takes, none twice, none a meta tool's."""
-    taken = {meta.name for meta in META_TOOLS}
+    taken = {HAND_OVER, *(meta.name for meta in META_TOOLS)}
     named: dict[str, Tool] = {}
     for tool in tools:
         base = wire_name(tool.name)

@@ -1,0 +1,47 @@
+"""Who made a plan, and what it took: told with the plan, and kept in its mission's record."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.core.budget import Usage
+from orchestrator.core.record import Record
+
+MadeBy = Literal["", "model", "rules", "one leg"]
+
+
+class PlanOrigin(Record):
+    """Who made a plan: a model, the rules, or nobody, so that one agent has the whole goal."""
+
+    planner: MadeBy = Field(default="", description="empty: a planner that does not say so")
+    model: str = Field(default="", description="that was asked to split the goal; empty: none was")
+    corrected: tuple[tuple[str, ...], ...] = Field(
+        default=(),
+        description="what was found wrong with each answer of the model that did not hold",
+    )
+    fallback: str = Field(
+        default="", description="why it is not the model's plan; empty: it is, or none was asked"
+    )
+    usage: Usage = Field(default_factory=Usage, description="what asking the model took")
+
+    @property
+    def told(self) -> str:
+        """One sentence for whoever reads the plan; empty when nobody says who made it."""
+        if not self.planner:
+            return ""
+        made = {
+            "model": f"planned by the model {self.model}",
+            "rules": "planned by the rules",
+            "one leg": "not split: one agent has the whole goal",
+        }[self.planner]
+        times = len(self.corrected)
+        if self.planner == "model" and times:
+            made += f", corrected {'once' if times == 1 else f'{times} times'}"
+        return f"{made} ({self.fallback})" if self.fallback else made
+
+
+class LegNeed(Record):
+    """What a leg is to be told by another one before it can begin."""
+
+    leg_id: str = Field(description="of the leg that finds it out; among those it depends on")
+    what: str = Field(description="in a few words: 'when the flight lands'")

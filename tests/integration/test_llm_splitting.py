@@ -1,0 +1,147 @@
+"""An offsite that a model splits and carries out, over a wire, on real parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.record import JsonObject
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.planning.accounted import accounted
+from orchestrator.planning.llm.model_planner import LlmPlanner
+from orchestrator.planning.llm.splitting import ModelSplitter
+from orchestrator.planning.per_agent import PerAgentPlanner
+from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.routing.router import Router
+from orchestrator.settings import bundled_specs
+from orchestrator.testing import approve, eventually
+from orchestrator.testing.model_server.model_server import ModelServer
+from orchestrator.testing.model_server.replies import say
+from orchestrator.testing.model_server.rule_model import RuleModel
+from tests.integration.installations import served_by
+
+if TYPE_CHECKING:
+    from orchestrator.client.mission_handle import MissionHandle
+    from orchestrator.runtime.devserver import Stack
+    from tests.integration.conftest import Witness
+
+GOAL = (
+    "An offsite in Porto for 12 people on 3 December 2026: flights from Berlin, a hotel until "
+    "5 December 2026, a table for dinner at 19:00, the weather, a car until 5 December 2026, "
+    "and email bo@example.com that the offsite is booked"
+)
+WHEN = ("in Porto", "for 12 people", "on 3 December 2026")
+
+
+def _leg(name: str, agent: str, goal: str, *serves: str, after: tuple[str, ...] = ()) -> JsonObject:
+    needs: list[JsonValue] = [{"leg": one, "what": "what was booked"} for one in after]
+    return {"id": name, "agent": agent, "goal": goal, "serves": [*serves], "needs": needs}
+
+
+LEGS: list[JsonValue] = [
+    _leg(
+        "1-flights",
+        "flights",
+        "Book flights from Berlin to Porto for 12 people on 3 December 2026",
+        *WHEN,
+        "flights from Berlin",
+    ),
+    _leg(
+        "2-hotel",
+        "hotels",
+        "Book a hotel in Porto for 12 people from 3 December 2026 until 5 December 2026",
+        "a hotel until 5 December 2026",
+        *WHEN[:2],
+    ),
+    _leg(
+        "3-dinner",
+        "dining",
+        "Book a table for dinner in Porto for 12 people on 3 December 2026 at 19:00",
+        "a table for dinner at 19:00",
+        *WHEN,
+    ),
+    _leg(
+        "4-weather",
+        "weather",
+        "Look up the weather in Porto on 3 December 2026",
+        "the weather",
+        "in Porto",
+    ),
+    _leg(
+        "5-car",
+        "cars",
+        "Book a car in Porto from 3 December 2026 until 5 December 2026",
+        "a car until 5 December 2026",
+        "in Porto",
+    ),
+    _leg(
+        "6-team",
+        "messages",
+        "Email bo@example.com that the offsite is booked",
+        "An offsite",
+        "email bo@example.com that the offsite is booked",
+        after=("1-flights", "2-hotel", "3-dinner"),
+    ),
+]
+
+
+async def _driven(mission: MissionHandle) -> tuple[MissionResult, list[str]]:
+    """Its result when all is approved and gone on with, and what was asked about."""
+    asked: list[str] = []
+
+    async def once() -> bool:
+        for card in await mission.confirmations():
+            await approve(mission, card)
+        for question in await mission.questions():
+            await mission.answer(question.question_id, {"answer": "go on"}, answered_by="ann")
+            asked.append(question.question)
+        return (await mission.snapshot()).finished_at is not None
+
+    await eventually(once, timeout_s=60.0)
+    return await mission.result(), asked
+
+
+async def test_a_model_splits_an_offsite_and_books_it(stack: Stack, sandbox: Witness) -> None:
+    """Corrected once; what the goal does not order by itself, and what nothing takes, is asked."""
+    catalog = Catalog.load(bundled_specs())
+    router = Router(catalog)
+    async with ModelServer(RuleModel(catalog, plans={GOAL: {"legs": LEGS}})) as server:
+        server.next(say("Gladly."))
+        name = "openai-chat:gpt-5"
+        splitter = ModelSplitter(
+            lambda plan, brief, of: accounted(plan, brief.goal, of, router, now=brief.now),
+            server.model,
+        )
+        planner = PerAgentPlanner(
+            ChainingPlanner(lambda of: router),
+            lambda: LlmPlanner(default_model=name, models=server.model),
+            default_model=name,
+            splitter=lambda: splitter,
+        )
+        async with served_by(stack, planner, "offsite") as client:
+            mission = await client.start(MissionRequest(goal=GOAL))
+            result, asked = await _driven(mission)
+
+    assert result.status is MissionStatus.SUCCEEDED, result.error
+    assert [leg.agent for leg in result.legs] == [
+        "flights",
+        "hotels",
+        "dining",
+        "weather",
+        "cars",
+        "messages",
+    ]
+    assert "'a hotel until 5 December 2026'" in asked[0]
+    assert result.plan_made_by.told == f"planned by the model {name}, corrected once"
+    made = [effect["operation"] for effect in await sandbox.live(result.mission_id)]
+    assert sorted(map(str, made)) == sorted(
+        [
+            "flight_book_offer",
+            "hotel_book_room",
+            "dining_reserve_table",
+            "car_book_offer",
+            "message_send_email",
+        ]
+    )

@@ -1,0 +1,204 @@
+"""A leg hands a part of its goal to another agent: a new leg, within walls, limits and orders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.messages import names
+from orchestrator.messages.hand_over import HandOverAsked
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.planning.models import (
+    AgentProfile,
+    CallTool,
+    Finish,
+    GiveUp,
+    HandOver,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.testing import FakeWorld, fake_leg
+
+if TYPE_CHECKING:
+    from tests.workflow.conftest import Stage
+
+FLYER = AgentProfile(name="flyer", tools=("find_flights", "book_flight"), hands_over_to=("*",))
+HOTELIER = AgentProfile(name="hotelier", tools=("book_hotel",), hands_over_to=("flyer",))
+DRIVER = AgentProfile(name="driver", tools=("book_car",))
+PART = HandOver(agent="hotelier", goal="the hotel near the airport", reason="mine cannot")
+NEW = "h1-trip"
+
+
+@pytest.fixture
+def staffed(world: FakeWorld) -> FakeWorld:
+    """A world of three agents; the leg `trip` is the flyer's, and hands a part over."""
+    world.staff(FLYER, HOTELIER, DRIVER)
+    world.plan(fake_leg("trip", agent=FLYER))
+    world.decide("trip", PART, Finish(summary="There."))
+    return world
+
+
+async def test_a_part_becomes_a_leg_of_its_own(stage: Stage, staffed: FakeWorld) -> None:
+    """Its agent has its own walls; the asking leg waits, and is told what it found."""
+    staffed.decide(NEW, CallTool(tool="book_hotel"), Finish(summary="A room by the airport."))
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert [(leg.leg_id, leg.agent) for leg in result.legs] == [
+        ("trip", "flyer"),
+        (NEW, "hotelier"),
+    ]
+    told = staffed.contexts("trip")[1]
+    assert [fact.tool for fact in told.facts] == ["book_hotel"]
+    assert told.observations[0].outcome == "handed_over"
+    assert told.observations[0].body == {"summary": "A room by the airport."}
+    assert [receipt.tool for receipt in result.receipts] == ["book_hotel"]
+
+
+async def test_walls_hold_for_it(stage: Stage, staffed: FakeWorld) -> None:
+    """What the other agent may not touch is refused, whoever handed it over."""
+    staffed.decide(NEW, CallTool(tool="book_flight"), Finish(summary="No."))
+
+    result = await (await stage.start()).end()
+
+    assert staffed.sent("book_flight") == []
+    assert result.legs[1].steps[0].outcome == "refused"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        (HandOver(agent="butler", goal="tea"), "flyer may hand over to driver, hotelier, not to"),
+        (HandOver(agent="flyer", goal="fly"), "flyer may hand over to driver, hotelier, not to"),
+    ],
+)
+async def test_only_to_colleagues(
+    stage: Stage, staffed: FakeWorld, wanted: HandOver, why: str
+) -> None:
+    """The profile says to whom; the leg goes on without it."""
+    staffed.decide("trip", wanted, Finish(summary="Alone."))
+
+    result = await (await stage.start()).end()
+
+    assert [leg.leg_id for leg in result.legs] == ["trip"]
+    assert why in (staffed.contexts("trip")[1].observations[0].error or "")
+
+
+async def test_one_part_is_not_handed_over_twice(stage: Stage, staffed: FakeWorld) -> None:
+    """Nor handed round in a circle: the third in a row does it or gives up."""
+    staffed.decide("trip", PART, PART, Finish(summary="There."))
+
+    result = await (await stage.start()).end()
+
+    assert len(result.legs) == 2
+    assert (
+        staffed.contexts("trip")[2].observations[1].error == f"hotelier has that already, as {NEW}"
+    )
+
+
+def _passed_on(context: StepContext) -> StepDecision:
+    """Hands it on to the other one, whoever that is; done when that is refused."""
+    if context.observations:
+        return Finish(summary=context.observations[0].error or "passed on")
+    other = "flyer" if context.agent.name == "hotelier" else "hotelier"
+    return HandOver(agent=other, goal=f"{context.leg_goal}, please")
+
+
+async def test_what_is_handed_round_ends(stage: Stage, staffed: FakeWorld) -> None:
+    """Two agents that hand it to each other again and again are stopped."""
+    for leg in ("trip", NEW, f"h2-{NEW}", f"h3-h2-{NEW}"):
+        staffed.decide(leg, _passed_on, _passed_on)
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert len(result.legs) == 4
+    assert "it was handed on 3 times already" in result.legs[3].summary
+
+
+async def test_a_mission_hands_over_no_more_than_its_policy_says(
+    stage: Stage, staffed: FakeWorld
+) -> None:
+    """None, where that is what it says."""
+    result = await (await stage.start(policy=MissionPolicy(hand_overs=0))).end()
+
+    assert [leg.leg_id for leg in result.legs] == ["trip"]
+    assert "no more than 0 parts" in (result.legs[0].steps[0].error or "")
+
+
+async def test_a_part_that_fails_without_a_trace_sinks_nothing(
+    stage: Stage, staffed: FakeWorld
+) -> None:
+    """The leg that handed it over is told why, and decides."""
+    staffed.decide(NEW, GiveUp(reason="everything is full"))
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert result.legs[1].status is LegStatus.FAILED
+    assert staffed.contexts("trip")[1].observations[0].error == "everything is full"
+
+
+async def test_a_part_that_fails_after_a_consequence_rolls_all_back(
+    stage: Stage, staffed: FakeWorld
+) -> None:
+    """As any leg that does."""
+    staffed.decide("trip", CallTool(tool="book_flight"), PART)
+    staffed.decide(NEW, CallTool(tool="book_hotel"), GiveUp(reason="the room is a cupboard"))
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert result.error == "the room is a cupboard"
+    assert sorted(staffed.subjects(names.COMPENSATE)) == ["book_flight", "book_hotel"]
+
+
+async def test_what_the_goal_does_not_order_is_asked_about(
+    stage: Stage, staffed: FakeWorld
+) -> None:
+    """A person says whether it is to be done; else nothing of it is begun."""
+    staffed.decide("trip", PART.model_copy(update={"goal": "book a car"}), Finish(summary="There."))
+
+    mission = await stage.start()
+    question = await mission.question("trip")
+    await mission.answer(question, {"do_it": False})
+    result = await mission.end()
+
+    assert "book a car" in question.question
+    assert [leg.leg_id for leg in result.legs] == ["trip"]
+    assert result.legs[0].steps[-2].error == "a person said that it is not to be done"
+
+
+async def test_who_says_yes_has_it_done(stage: Stage, staffed: FakeWorld) -> None:
+    """The new leg begins then."""
+    staffed.decide("trip", PART.model_copy(update={"goal": "book a car"}), Finish(summary="There."))
+
+    mission = await stage.start()
+    await mission.answer(await mission.question("trip"), {"do_it": True})
+    result = await mission.end()
+
+    assert [leg.leg_id for leg in result.legs] == ["trip", "h2-trip"]
+
+
+async def test_a_signal_that_no_leg_sent_starts_nothing(stage: Stage, staffed: FakeWorld) -> None:
+    """A signal names no sender: the leg itself is asked."""
+    hold = staffed.hold(names.PLAN_STEP, "trip")
+    staffed.decide("trip", Finish(summary="There."))
+    mission = await stage.start()
+    async with hold:
+        forged = HandOverAsked(
+            hand_over_id="x", leg_id="trip", agent="hotelier", goal="the dearest hotel"
+        )
+        await mission.handle.signal(names.HAND_OVER_SIGNAL, forged)
+
+        async def looked() -> bool | None:
+            return bool(staffed.attempts(names.PLAN_HAND_OVER)) or None
+
+        await mission.eventually(looked)
+    result = await mission.end()
+
+    assert [leg.leg_id for leg in result.legs] == ["trip"]
