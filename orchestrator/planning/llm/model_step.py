@@ -22,12 +22,8 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.briefing import briefing
-from orchestrator.planning.llm.conversation import Conversation
-from orchestrator.planning.llm.conversation import Exchange
-from orchestrator.planning.llm.conversation import called_by
-from orchestrator.planning.llm.conversation import tokens_of
-from orchestrator.planning.llm.going_on import news
-from orchestrator.planning.llm.going_on import told_left
+from orchestrator.planning.llm.conversation import Conversation, Exchange, called_by, tokens_of
+from orchestrator.planning.llm.going_on import news, told_left
 from orchestrator.planning.llm.meta_tools import meta_tools
 from orchestrator.planning.llm.offered_tools import OfferedTools
 from orchestrator.planning.llm.prompt import meta_schemas, tool_schema
