@@ -63,7 +63,7 @@ def figures(verdicts: Sequence[Verdict]) -> list[Figure]:
         for suite in (verdict.case.suite, "all"):
             rows.setdefault((suite, person), []).append(verdict)
     return [
-        Figure(name=name, value=float(value), unit="", row=row)
+        Figure(name=name, value=float(value), unit="counted", row=row)
         for row, found in sorted(rows.items(), key=lambda item: (item[0][1], item[0][0]))
         for name, value in _counted(found).items()
     ]
