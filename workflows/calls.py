@@ -5,7 +5,7 @@ from typing import Final, TypedDict, TypeVar, Unpack
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall, in_vain, last_asked
@@ -350,7 +350,8 @@ async def _from_store(
         except ActivityError as error:
             why = store_trouble(error)
             if why is None:
-                if progress.keeping is not None:
+                if progress.keeping is not None and not isinstance(error.cause, ApplicationError):
+                    # No worker said so: what it was to keep may not be kept.
                     progress.keeping.forget()
                 raise
             progress.hold_up(why)

@@ -11,6 +11,7 @@ from orchestrator.planning.models import (
     Dropped,
     Finish,
     GiveUp,
+    HandOver,
     StepDecision,
 )
 from orchestrator.planning.planner import PlannedStep
@@ -18,7 +19,6 @@ from orchestrator.planning.trimming import cut_text
 
 LARGEST_DECISION: Final = 100_000
 """Bytes of its JSON. The server takes 2 MB in a message."""
-_ASK: Final = "ask_user"
 _LONGEST_TEXT: Final = 20_000
 _LONGEST_QUERY: Final = 500
 
@@ -45,17 +45,17 @@ def fitted(decision: StepDecision) -> tuple[StepDecision, str | None]:
     match decision:
         case CallTool(tool=tool):
             return CallTool(tool=tool[:_LONGEST_QUERY]), f"the call is {most}: use less, or parts"
-        case CallTools(calls=(first, *_)):
-            return CallTool(tool=first.tool[:_LONGEST_QUERY]), f"the calls are {most}: make fewer"
-        case AskUser():
-            return CallTool(tool=_ASK), f"the question is {most}: ask for less at once"
+        case CallTools(calls=several):
+            first = several[0].tool[:_LONGEST_QUERY]
+            return CallTool(tool=first), f"the calls are {most}: make fewer"
+        case AskUser() | HandOver():
+            return CallTool(tool=decision.kind), f"it is {most}: ask for less at once"
         case DiscoverTools(query=query):
             return DiscoverTools(query=cut_text(query, _LONGEST_QUERY)), None
         case Finish(summary=summary):
             return Finish(summary=cut_text(summary, _LONGEST_TEXT)), None
         case GiveUp(reason=reason):
             return GiveUp(reason=cut_text(reason, _LONGEST_TEXT)), None
-    raise AssertionError(decision)
 
 
 def _named(one: Dropped) -> Dropped:

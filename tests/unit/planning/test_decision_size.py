@@ -13,6 +13,7 @@ from orchestrator.planning.models import (
     Dropped,
     Finish,
     GiveUp,
+    HandOver,
     StepDecision,
 )
 from orchestrator.planning.planner import PlannedStep
@@ -42,6 +43,7 @@ def test_what_fits_stays(decision: StepDecision) -> None:
         CallTools(calls=(CallTool(tool="look"), CallTool(tool="look", arguments={"q": LARGE}))),
         AskUser(question=LARGE, fields={}),
         AskUser(question="which?", fields={LARGE: {}}),
+        HandOver(agent="b", goal=LARGE),
         DiscoverTools(query=LARGE),
         Finish(summary=LARGE),
         GiveUp(reason=LARGE),
@@ -52,7 +54,7 @@ def test_what_does_not_fit_is_cut_or_refused(decision: StepDecision) -> None:
     kept, refusal = fitted(decision)
 
     assert len(kept.model_dump_json().encode()) < LARGEST_DECISION
-    if isinstance(decision, CallTool | CallTools | AskUser):
+    if isinstance(decision, CallTool | CallTools | AskUser | HandOver):
         assert isinstance(kept, CallTool)
         assert refusal is not None
         assert "at most 100 kB" in refusal
