@@ -41,7 +41,8 @@ class Repeats(Record):
             seen: the call, and what came of it.
             most: how often the same may come of the same call before that is told.
         """
-        if seen.tool == ANSWER:  # no call at all, and `max_bad_answers` counts those
+        # No call at all, which `max_bad_answers` counts; or one that was told to come later.
+        if seen.tool == ANSWER or seen.outcome == "dropped":
             return self, ""
         call, answer = _digest(_call(seen)), _digest(_answer(seen))
         is_new = self.last.get(call) != answer or _did_something(seen)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from orchestrator.messages.repeats import Repeats
-from orchestrator.planning.models import Observation
+from orchestrator.planning.models import ANSWER, Observation
 
 
 def seen(tool: str = "find_flights", body: Any = None, **more: Any) -> Observation:
@@ -95,6 +95,15 @@ def test_who_begins_again_after_being_told_is_ended() -> None:
     assert after(*steps)[1] == [3]
     assert after(*steps)[0].ended_by
     assert not after(*steps[:-1])[0].ended_by
+
+
+def test_answers_of_no_use_and_dropped_calls_are_none() -> None:
+    """A model in trouble costs steps, by a limit of its own, and no mission."""
+    useless = seen(ANSWER, outcome="refused", error="it calls no tool")
+    dropped = seen("find_flights", outcome="dropped", error="one consequence at a time")
+
+    assert after(*[useless] * 9) == (Repeats(), [])
+    assert after(*[dropped] * 9) == (Repeats(), [])
 
 
 def test_what_is_kept_is_bounded() -> None:
