@@ -15,7 +15,6 @@ from temporalio.client import Client
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.core.budget import Usage
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import (
@@ -26,6 +25,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
 from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.worker import build
@@ -64,12 +64,11 @@ class Minds:
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> StepDecision:
         """The next step."""
-        decision, _ = await self.plan_metered(context, selection, catalog)
-        return decision
+        return (await self.plan_metered(context, selection, catalog)).decision
 
     async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage | None]:
+    ) -> PlannedStep:
         """The next step, as the product asks a model for it."""
         return await self._planner.plan_metered(context, selection, catalog)
 
