@@ -38,6 +38,7 @@ from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepIn
 from orchestrator.planning.accounted import accounted
 from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_at_once
 from orchestrator.planning.decision_size import within_size
+from orchestrator.planning.done_at_once import calls_of, inside_wall
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.handing_over import colleagues_of
 from orchestrator.planning.left_of_all import left_of_all, question_about
@@ -62,7 +63,6 @@ from orchestrator.planning.planner import (
 )
 from orchestrator.planning.profile_limits import within_profiles
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.side_by_side import calls_of, inside_wall
 from orchestrator.planning.walls import Walls, is_inside
 from orchestrator.routing.discovery import DiscoveryIndexes, Match
 from orchestrator.routing.learning.trace import record_of

@@ -104,6 +104,8 @@ class Settings(BaseSettings):
     planner_temperature: float | None = Field(default=None, ge=0)
     planner_max_tokens: int | None = Field(default=None, ge=1)
     """Of one answer of a model; both are the provider's own unless they are set."""
+    planner_thinking: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    """How much a model reasons before it answers, where it can; None: as its provider has it."""
     allowed_private_hosts: _Hosts = ()
     only_hosts: _Hosts = ()
     """Hosts, with or without a port, that tools are called at; none: at all that are declared."""

@@ -86,6 +86,7 @@ def default_planner(
         settings.planner_timeout_s,
         settings.planner_temperature,
         settings.planner_max_tokens,
+        settings.planner_thinking,
     )
 
     @functools.cache

@@ -60,6 +60,7 @@ from orchestrator.messages.plan_preview import (
 from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.done_at_once import inside_wall
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.models import (
     AgentProfile,
@@ -73,7 +74,6 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.planner import PlannedStep, as_planned
-from orchestrator.planning.side_by_side import inside_wall
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation

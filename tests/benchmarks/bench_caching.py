@@ -17,12 +17,12 @@ from pydantic import JsonValue
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Money, Usage
 from orchestrator.core.errors import ObservationMissing
+from orchestrator.planning.done_at_once import calls_of
 from orchestrator.planning.llm.meta_tools import META_TOOLS
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import AgentProfile, Observation, StepContext
 from orchestrator.planning.planner import only_reads
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.side_by_side import calls_of
 from orchestrator.routing.router import Router
 from orchestrator.settings import bundled_specs
 from orchestrator.testing.model_server import ModelAnswer, ModelServer, ReceivedRequest, call

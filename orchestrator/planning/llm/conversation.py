@@ -44,7 +44,7 @@ class Pieces(Protocol):
         ...
 
 
-class Exchange(Record):
+class LegExchange(Record):
     """One step: what was new for the model, and what it answered."""
 
     before: str = Field(default="", description="the key of the exchange before; empty: the first")
@@ -67,16 +67,16 @@ class Exchange(Record):
 
 
 @dataclass(frozen=True)
-class Conversation:
+class LegConversation:
     """The exchanges of a leg since it was begun, the oldest first."""
 
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[LegExchange, ...]
     messages: tuple[ModelMessage, ...]
     tokens: int
     """About how many all its messages are."""
 
     @property
-    def last(self) -> Exchange:
+    def last(self) -> LegExchange:
         """The newest exchange."""
         return self.exchanges[-1]
 
@@ -92,16 +92,16 @@ class Conversation:
         answer = self.messages[-1]
         return tuple(part for part in answer.parts if isinstance(part, ToolCallPart))
 
-    def grown(self, exchange: Exchange, messages: Sequence[ModelMessage]) -> "Conversation":
+    def grown(self, exchange: LegExchange, messages: Sequence[ModelMessage]) -> "LegConversation":
         """With one more exchange."""
-        return Conversation(
+        return LegConversation(
             (*self.exchanges, exchange),
             (*self.messages, *messages),
             self.tokens + tokens_of(messages),
         )
 
 
-NOTHING_SAID: Final = Conversation((), (), 0)
+NOTHING_SAID: Final = LegConversation((), (), 0)
 
 
 class Conversations:
@@ -109,14 +109,14 @@ class Conversations:
 
     def __init__(self, pieces: Pieces | None = None) -> None:
         self._pieces = pieces
-        self._held: OrderedDict[str, Conversation] = OrderedDict()
+        self._held: OrderedDict[str, LegConversation] = OrderedDict()
 
     @property
     def are_kept(self) -> bool:
         """Whether there is a store."""
         return self._pieces is not None
 
-    async def recall(self, mission_id: str, key: str, *, model: str) -> Conversation | None:
+    async def recall(self, mission_id: str, key: str, *, model: str) -> LegConversation | None:
         """The conversation whose newest exchange has this key; None: it cannot be gone on with.
 
         Args:
@@ -132,8 +132,8 @@ class Conversations:
     async def keep(
         self,
         mission_id: str,
-        before: Conversation | None,
-        exchange: Exchange,
+        before: LegConversation | None,
+        exchange: LegExchange,
         messages: Sequence[ModelMessage],
     ) -> str:
         """Keep one more exchange: its key, or nothing where it could not be kept."""
@@ -149,7 +149,7 @@ class Conversations:
         self._hold(exchange.key, (before or NOTHING_SAID).grown(exchange, messages))
         return exchange.key
 
-    def _hold(self, key: str, conversation: Conversation) -> None:
+    def _hold(self, key: str, conversation: LegConversation) -> None:
         self._held.pop(conversation.last.before, None)
         self._held[key] = conversation
         while len(self._held) > _IN_MEMORY:
@@ -172,12 +172,12 @@ def _text(message: ModelMessage) -> str:
     return "\n".join(told)
 
 
-def _read(pieces: Pieces, mission_id: str, key: str) -> Conversation | None:
-    exchanges: list[Exchange] = []
+def _read(pieces: Pieces, mission_id: str, key: str) -> LegConversation | None:
+    exchanges: list[LegExchange] = []
     found = NOTHING_SAID
     try:
         while key:
-            exchanges.append(Exchange.model_validate_json(pieces.get(mission_id, key)))
+            exchanges.append(LegExchange.model_validate_json(pieces.get(mission_id, key)))
             key = exchanges[-1].before
         for exchange in reversed(exchanges):
             found = found.grown(

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelRequest, ToolCallPart, ToolReturnPart, Use
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.planning.llm.briefing import news_lines, step_lines
-from orchestrator.planning.llm.conversation import Conversation
+from orchestrator.planning.llm.conversation import LegConversation
 from orchestrator.planning.llm.meta_tools import ASKED, DISCOVER, ENDED
 from orchestrator.planning.llm.prompt import ToolBlock
 from orchestrator.planning.models import FINISH, Observation, StepContext
@@ -24,7 +24,7 @@ _ANSWERED: Final = "The user has answered: it stands below, under what is given.
 
 
 def shown_tools(
-    block: ToolBlock, context: StepContext, catalog: Catalog, said: Conversation | None
+    block: ToolBlock, context: StepContext, catalog: Catalog, said: LegConversation | None
 ) -> tuple[Tool, ...]:
     """The tools that a step is shown; where lists grow, those of the steps before come first."""
     if context.agent.tool_list != "growing" or said is None:
@@ -41,7 +41,7 @@ def _is_core(tool: Tool) -> bool:
     return tool.load_policy == "core"
 
 
-def news(context: StepContext, said: Conversation) -> ModelRequest:
+def news(context: StepContext, said: LegConversation) -> ModelRequest:
     """What a model is told behind what was said: what its calls came to, and what else is new."""
     seen = [one for one in context.observations if one.step >= said.last.step]
     answers, rest = _answers(said.calls, said.last.called, seen)

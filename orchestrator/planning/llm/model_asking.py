@@ -10,7 +10,7 @@ from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters
-from pydantic_ai.settings import ModelSettings
+from pydantic_ai.settings import ModelSettings, ThinkingEffort
 
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, ModelUnavailable
@@ -25,6 +25,7 @@ def request_settings(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     temperature: float | None = None,
     max_tokens: int | None = None,
+    thinking: ThinkingEffort | None = None,
 ) -> ModelSettings:
     """What goes along with each request; what is None is left to the provider.
 
@@ -38,6 +39,8 @@ def request_settings(
         settings["temperature"] = temperature
     if max_tokens is not None:
         settings["max_tokens"] = max_tokens
+    if thinking is not None:
+        settings["thinking"] = thinking
     return settings
 
 

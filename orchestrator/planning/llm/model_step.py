@@ -22,7 +22,12 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.briefing import briefing
-from orchestrator.planning.llm.conversation import Conversation, Exchange, called_by, tokens_of
+from orchestrator.planning.llm.conversation import (
+    LegConversation,
+    LegExchange,
+    called_by,
+    tokens_of,
+)
 from orchestrator.planning.llm.going_on import news, told_left
 from orchestrator.planning.llm.meta_tools import meta_tools
 from orchestrator.planning.llm.offered_tools import OfferedTools
@@ -53,7 +58,7 @@ class ModelStep:
     tools: Mapping[str, Tool]
     """Those with a schema, by the names that the model sees."""
     state: PromptState
-    said: Conversation | None = None
+    said: LegConversation | None = None
     """What the model was told before; None: this begins it."""
     leaves_room: bool = False
     """Whether more is to be said behind what this step begins with."""
@@ -92,10 +97,10 @@ class ModelStep:
         schemas = (*meta_schemas(), *map(tool_schema, self.tools.values()))
         return estimate_tokens("\n".join(schemas))
 
-    def exchange(self, answer: ModelResponse, model: str) -> Exchange:
+    def exchange(self, answer: ModelResponse, model: str) -> LegExchange:
         """The step as it is kept, once the model has answered."""
         named = {name: tool.name for name, tool in self.tools.items()}
-        return Exchange(
+        return LegExchange(
             before=self.context.conversation if self.said is not None else "",
             step=self.context.step,
             asked=model,

@@ -13,6 +13,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, OutsideWall
 from orchestrator.core.record import JsonObject
+from orchestrator.planning.done_at_once import bounded, chosen
 from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
 from orchestrator.planning.llm.prompt import tool_description, tool_parameters
 from orchestrator.planning.models import (
@@ -23,7 +24,6 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.planner import PlannedStep, check_decision, only_reads
-from orchestrator.planning.side_by_side import bounded, chosen
 from orchestrator.planning.trimming import cut_text
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection

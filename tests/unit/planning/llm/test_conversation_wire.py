@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.planning.llm.model_asking import request_settings
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import AgentProfile, CallTools, Observation
 from orchestrator.testing.model_server import (
@@ -41,7 +42,9 @@ async def test_providers_take_a_conversation_that_another_worker_began(
     kept, cached = Kept(), []
     async with ModelServer(_two_cities) as server:
         for step in range(1, _STEPS + 1):
-            planner = LlmPlanner(models=server.model, pieces=kept)
+            planner = LlmPlanner(
+                models=server.model, pieces=kept, settings=request_settings(thinking="medium")
+            )
             planned = await planner.plan_metered(context, SELECTION, shipped)
             assert isinstance(planned.decision, CallTools)
             assert planned.usage is not None

@@ -7,6 +7,15 @@ from typing import Final
 import pytest
 from pydantic import ValidationError
 
+from orchestrator.planning.done_at_once import (
+    AFTER_READS,
+    TOO_MANY,
+    TWICE,
+    bounded,
+    calls_of,
+    chosen,
+    inside_wall,
+)
 from orchestrator.planning.models import (
     MOST_CALLS,
     MOST_DROPPED,
@@ -20,15 +29,6 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.planner import PlannedStep
-from orchestrator.planning.side_by_side import (
-    AFTER_READS,
-    TOO_MANY,
-    TWICE,
-    bounded,
-    calls_of,
-    chosen,
-    inside_wall,
-)
 
 A: Final = CallTool(tool="read_a")
 B: Final = CallTool(tool="read_b", arguments={"x": 1})
