@@ -1,6 +1,7 @@
 """A plan with all that the engine reads of its goal: what it orders, and what takes up what."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from orchestrator.catalog.catalog import Catalog
@@ -9,6 +10,7 @@ from orchestrator.planning.accounting.account import with_account
 from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
 from orchestrator.planning.orders import with_orders
 from orchestrator.routing.router import Router
+from orchestrator.saga.served import Order
 
 
 def accounted(
@@ -41,17 +43,28 @@ def _told_to_a_model(doubt: Doubt, plan: MissionPlan) -> Doubt:
 
 
 def _beyond(plan: MissionPlan) -> Iterator[Doubt]:
-    """The consequences that the plan orders, and no words of the goal do by themselves."""
-    ordered = {name for order in plan.orders for name in _tools_of(order.tools, order.renewed_by)}
+    """The consequences that the plan orders, and no words of the goal do by themselves.
+
+    Nor so often: two legs that book a room each go beyond a goal that orders one.
+    """
+    taken: Counter[tuple[int, str]] = Counter()
     for leg in plan.legs:
-        if any(order.tools and not ordered & {*order.tools} for order in leg.orders):
-            yield _unordered(leg)
+        for order in leg.orders:
+            if order.tools and not _is_ordered(order, plan.orders, taken):
+                yield _unordered(leg)
+                break
 
 
-def _tools_of(tools: tuple[str, ...], renewed_by: tuple[tuple[str, str], ...]) -> Iterator[str]:
-    yield from tools
-    for pair in renewed_by:
-        yield from pair
+def _is_ordered(order: Order, goals: Sequence[Order], taken: Counter[tuple[int, str]]) -> bool:
+    """Whether the goal orders it, and no leg before has done all that it orders of the kind."""
+    best = order.tools[0]
+    for number, goal in enumerate(goals):
+        able = {*goal.tools, *(name for pair in goal.renewed_by for name in pair)}
+        room = goal.is_all or taken[number, best] + order.count <= max(goal.count, order.count)
+        if room and able & {*order.tools}:
+            taken[number, best] += order.count
+            return True
+    return False
 
 
 def _unordered(leg: LegPlan) -> Doubt:

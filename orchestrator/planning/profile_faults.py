@@ -11,6 +11,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.limits import Limits
 from orchestrator.core.record import Record
 from orchestrator.core.wall import Wall
+from orchestrator.planning.handing_over import ANYBODY
 from orchestrator.planning.models import CHAINING, AgentProfile
 from orchestrator.planning.walls import is_inside
 
@@ -49,8 +50,10 @@ def read_profiles(
             called = _called(entry, number)
             faults += (_fault_of_form(called, fault) for fault in error.errors())
     faults += _name_faults(written)
+    called = [profile.name for profile in profiles]
     for profile in profiles:
         faults += (*_lists_nothing(profile), *_never_asked(profile))
+        faults += _hands_over_to_nobody(profile, called)
     return tuple(profiles), tuple(faults)
 
 
@@ -85,6 +88,19 @@ def _fault_of_form(agent: str, fault: Any) -> ProfileFault:
         return ProfileFault(agent=agent, key=place, problem="there is no such key", remedy=remedy)
     remedy = _WRITE.get(fault["type"], "see docs/agents.md")
     return ProfileFault(agent=agent, key=place, problem=fault["msg"], remedy=remedy)
+
+
+def _hands_over_to_nobody(profile: AgentProfile, names: Sequence[str]) -> Iterator[ProfileFault]:
+    """The agents to which a profile hands parts over, and that there are none of."""
+    for name in profile.hands_over_to:
+        if name == profile.name or name not in (*names, ANYBODY):
+            others = tuple(one for one in names if one != profile.name)
+            yield ProfileFault(
+                agent=profile.name,
+                key="hands_over_to",
+                problem=f"there is no other agent {name!r}",
+                remedy=_meant(name, others) or f"there are: {', '.join(others) or 'none'}",
+            )
 
 
 def _name_of(entry: Any) -> str | None:

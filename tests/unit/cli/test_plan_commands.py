@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.core.errors import PlanRefused
+from orchestrator.core.plan_origin import LegNeed, PlanOrigin
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview
 from orchestrator.planning.models import Doubt, Mention
@@ -135,3 +137,22 @@ def test_plan_first_only_tightens_the_policy_of_the_settings(
         (True, 2),
     ]
     assert "policy" not in client.started[2].model_fields_set
+
+
+def test_who_made_the_plan_is_told(
+    run: Run, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model, what was wrong with its answers, and what each leg is for."""
+    made = PlanOrigin(planner="model", model="openai:gpt-5", corrected=(("no leg serves 'x'",),))
+    leg = PREVIEW.legs[1].model_copy(
+        update={"quotes": ("the cat",), "needs": (LegNeed(leg_id="1-dining", what="the hour"),)}
+    )
+    shown = PREVIEW.model_copy(update={"made_by": made, "legs": (PREVIEW.legs[0], leg)})
+    monkeypatch.setattr(sys.modules[__name__], "PREVIEW", shown)
+
+    out = run("mission", "plan", "Book a table").stdout
+
+    assert "planned by the model openai:gpt-5, corrected once" in out
+    assert "answer 1 did not hold: no leg serves 'x'" in out
+    assert "serves 'the cat'" in out
+    assert "needs of 1-dining: the hour" in out
