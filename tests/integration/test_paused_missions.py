@@ -49,6 +49,7 @@ async def test_a_rotated_key_pauses_a_mission_and_undoes_nothing(
             await eventually(mission.confirmations)
             server.key = "sk-rotated"
             pause = await eventually(lambda: _pause(mission))
+            assert pause is not None
             shown = await mission.snapshot()
         async with served_by(stack, _planner(server), "rotated"):
             await mission.resume(pause.pause_id, by="ada")

@@ -45,6 +45,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "demo": (),
     "dev": (_WORST,),
     "mission answer": (_WORST, "k=v"),
+    "mission resume": (_WORST, "--model", _WORST),
     "mission cancel": (_WORST,),
     "mission list": (),
     "mission plan": (_WORST,),
