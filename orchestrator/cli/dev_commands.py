@@ -103,11 +103,11 @@ async def _until_stopped(stop: asyncio.Event, stack: "Stack") -> None:
     """
     told: set[str] = set()
     while not stop.is_set():
-        for name, last in stack.ended().items():
+        for name, how in stack.ended().items():
             if name not in told:
                 told.add(name)
-                log = stack.log(name)
-                progress.print(f"the {name} has stopped: {last} (its log: {log})", soft_wrap=True)
+                progress.print(f"the {name} has stopped: {how}", soft_wrap=True)
+                progress.print(f"  its log: {stack.log(name)}", soft_wrap=True)
                 if name == _WORKER:
                     progress.print("missions wait until there is another: orchestrator worker")
         with contextlib.suppress(TimeoutError):

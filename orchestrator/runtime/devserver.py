@@ -238,9 +238,13 @@ class Stack:
         return name in self._processes
 
     def ended(self) -> dict[str, str]:
-        """The parts that ended by themselves or by somebody else, each with its last line."""
-        over = [name for name, one in self._processes.items() if one.returncode is not None]
-        return {name: _last_line(self.log(name)) for name in over}
+        """The parts that ended by themselves or by somebody else: how, and what they said last."""
+        codes = {name: one.returncode for name, one in self._processes.items()}
+        return {
+            name: f"exit code {code}; the last line of its log: {_last_line(self.log(name))}"
+            for name, code in codes.items()
+            if code is not None
+        }
 
     def pid(self, name: str) -> int:
         """The id of a process that was started.

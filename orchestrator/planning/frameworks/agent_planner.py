@@ -13,6 +13,7 @@ from orchestrator.core.errors import (
     OrchestratorError,
     UsageError,
 )
+from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.planning import metering
 from orchestrator.planning.frameworks.agent_prompt import AgentAnswer, AgentPrompt
 from orchestrator.planning.frameworks.agent_step import agent_step
@@ -103,21 +104,29 @@ class AgentPlanner:
         """The next step of one leg, and what asking for it took.
 
         Raises:
-            DecisionInvalid: the second answer cannot be carried out either.
+            AnswerUnusable: the second answer cannot be carried out either.
             ModelUnavailable: the agent came to no answer; a later attempt may.
             ModelRefused: its provider does not serve the request.
         """
         step = agent_step(context, selection, catalog)
         prompt, usage, objection = step.prompt, Usage(), ""
         for _ in range(_TRIES):
-            answer = await self._answer(prompt)
+            try:
+                answer = await self._answer(prompt)
+            except DecisionInvalid as error:
+                raise AnswerUnusable(str(error), usage) from error
+            except (ModelUnavailable, ModelRefused) as error:
+                if not objection:
+                    raise
+                # The step is spent on the first answer; the next one meets the trouble.
+                raise AnswerUnusable(objection, usage) from error
             usage = usage.plus(answer.usage)
             try:
                 return step.planned(answer, usage)
             except DecisionInvalid as error:
                 objection = str(error)
                 prompt = prompt.objected(answer, f"This cannot be carried out: {objection}.")
-        raise DecisionInvalid(objection)
+        raise AnswerUnusable(objection, usage)
 
     async def _answer(self, prompt: AgentPrompt) -> AgentAnswer:
         try:
@@ -138,9 +147,10 @@ def _trouble(agent: str, error: Exception) -> ModelUnavailable | ModelRefused:
     """Our error for whatever was raised; its text stays out, for it may quote the prompt."""
     status = next((s for s in map(_status, _chain(error)) if s is not None), None)
     reason = type(error).__name__ + (f", status {status}" if status else "")
+    wait_s = next((s for s in map(_retry_after_s, _chain(error)) if s is not None), None)
     if status is not None and 400 <= status < 500 and status not in _PASSING:
-        return ModelRefused(agent, reason)
-    return ModelUnavailable(agent, reason)
+        return ModelRefused(agent, reason, "", wait_s)
+    return ModelUnavailable(agent, reason, "", wait_s)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -157,3 +167,12 @@ def _status(error: BaseException) -> int | None:
     """The HTTP status of a provider's answer, where the library of the provider tells it."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
+
+
+def _retry_after_s(error: BaseException) -> float | None:
+    """How long the provider asks to be left alone, where the library of the provider tells it."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    try:
+        return float(headers["retry-after"]) if headers is not None else None
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -15,7 +15,7 @@ from orchestrator.planning.frameworks.agent_prompt import (
     PromptTool,
 )
 from orchestrator.planning.llm.briefing import briefing
-from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
+from orchestrator.planning.llm.meta_tools import DISCOVER, ENDED, meta_tools
 from orchestrator.planning.llm.offered_tools import OfferedTools, wire_name, wire_names
 from orchestrator.planning.llm.prompt import block_of, catalog_row, catalog_section
 from orchestrator.planning.llm.tool_output import (
@@ -43,9 +43,6 @@ RULES: Final = (
     "user_ask. When your part is reached, call nothing and say in a sentence what was reached; "
     "call part_lost when it cannot be."
 )
-_ENDS_BY_ITSELF: Final = "part_done"
-"""An agent of a framework ends by its answer."""
-_META: Final = tuple(meta for meta in META_TOOLS if meta.name != _ENDS_BY_ITSELF)
 _DISCOVERED: Final = "tools.discover"
 _BY_PROVIDERS: Final = frozenset({"rejected", "unknown"})
 _OLD_BODY: Final = 1_000
@@ -81,7 +78,9 @@ def agent_step(context: StepContext, selection: Selection, catalog: Catalog) -> 
     """What an agent is told for a step: within its `context_tokens`, newest results first."""
     context = shown_to_models(context, catalog)
     block = block_of(context, selection, catalog)
-    offered = OfferedTools(context, selection, catalog, wire_names(block.shown), _META)
+    # An agent of a framework ends by its answer.
+    meta = tuple(one for one in meta_tools(context) if one.name != ENDED)
+    offered = OfferedTools(context, selection, catalog, wire_names(block.shown), meta)
     deferred = catalog_section(map(catalog_row, block.deferred), most_tokens=block.catalog_tokens)
     parts = (RULES, context.agent.instructions, DATA_RULE, deferred)
     instructions = "\n\n".join(part for part in parts if part)

@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
@@ -34,6 +35,7 @@ from orchestrator.planning.frameworks.agent_prompt import (
 )
 from orchestrator.planning.llm.model_asking import usage_of
 from orchestrator.planning.llm.model_step import arguments_of
+from orchestrator.planning.llm.provider_troubles import trouble_with
 
 _SETTINGS: Final = ModelSettings(max_retries=0, parallel_tool_calls=False)
 """One request is one attempt: the activity around it is what retries."""
@@ -89,6 +91,8 @@ class PydanticAIAgent:
                     usage_limits=UsageLimits(request_limit=_MOST_REQUESTS),
                     capabilities=[ReinjectSystemPrompt()],
                 )
+        except exceptions.ModelAPIError as error:
+            raise trouble_with(_model_of(self._agent) or self.name, error) from error
         except (exceptions.UnexpectedModelBehavior, exceptions.UsageLimitExceeded) as error:
             metering.count(
                 Usage(
@@ -113,6 +117,14 @@ def _own_tools(agent: Agent[Any, Any]) -> Iterator[str]:
             yield from toolset.tools
         else:
             yield type(toolset).__name__
+
+
+def _model_of(agent: Agent[Any, Any]) -> str:
+    """Its model as `provider:model`, by which errors name the variables that help."""
+    model = agent.model
+    if isinstance(model, Model):
+        return f"{model.system}:{model.model_name}"
+    return model if isinstance(model, str) else ""
 
 
 def _definition(tool: PromptTool) -> ToolDefinition:

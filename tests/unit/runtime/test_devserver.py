@@ -87,7 +87,7 @@ async def test_a_part_that_ends_is_told_with_its_last_line(tmp_path: Path) -> No
     await stack._processes["worker"].wait()
     await stack._spawn("sandbox", [sys.executable, "-c", "import time; time.sleep(60)"])
 
-    assert stack.ended() == {"worker": "the key is gone"}
+    assert stack.ended() == {"worker": "exit code 1; the last line of its log: the key is gone"}
 
     await stack.stop()
     assert stack.ended() == {}

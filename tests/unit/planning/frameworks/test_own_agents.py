@@ -17,6 +17,7 @@ from orchestrator import AgentPlanner, LangGraphAgent, OpenAIAgent, PydanticAIAg
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import DecisionInvalid, ModelRefused, ModelUnavailable, UsageError
 from orchestrator.core.record import JsonObject
+from orchestrator.planning.llm.meta_tools import ASKED_BY_A_MODEL
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -87,7 +88,11 @@ def _always(*replies: Reply | Exception) -> Model:
         (Reply([("part_lost", {"reason": "Nobody."})]), GiveUp(reason="Nobody.")),
         (
             Reply([("user_ask", {"question": "Which?", "fields": [{"name": "team"}]})]),
-            AskUser(question="Which?", fields={"team": {"type": "string", "description": ""}}),
+            AskUser(
+                question="Which?",
+                why=ASKED_BY_A_MODEL,
+                fields={"team": {"type": "string", "description": ""}},
+            ),
         ),
         (Reply(text="The finance team knows."), Finish(summary="The finance team knows.")),
     ],
