@@ -3,8 +3,7 @@
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final
 
-import httpx2
-from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models import Model, create_async_httpx2_client, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def model_at(server: "ModelServer", name: str, clients: AsyncExitStack) -> Model
     """
 
     def provider(provider_name: str) -> Provider[Any]:
-        client = httpx2.AsyncClient()
+        client = create_async_httpx2_client()
         clients.push_async_callback(client.aclose)
         made: Any = infer_provider_class(provider_name)
         url = server.url if provider_name in _AT_THE_ROOT else server.openai_url

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Scope
@@ -163,7 +163,10 @@ class ModelServer:
 
     def _answering(self, api: ApiFormat) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            return await self._answer(api, request)
+            try:
+                return await self._answer(api, request)
+            except ClientDisconnect:  # a worker that died within its request
+                return Response(status_code=400)
 
         return answer
 

@@ -27,6 +27,7 @@ _FACT: Final = re.compile(r"^(\S+) called (\S+) (?=\{)", re.M)
 _STEP: Final = re.compile(r"^(\d+)[a-z]?\. (\S+) (?=\{)", re.M)
 _OUTCOME: Final = re.compile(r": (\w+)(?:, ([^\n]*))?")
 _OUTPUT: Final = re.compile(r"\s*<tool_output tool=[^>]*>(.*?)</tool_output>", re.S)
+_TAG: Final = re.compile(r"</?(?:tool_output|person)\b[^>]*>")
 _OUTCOMES: Final = frozenset(
     name
     for choice in get_args(Observation.model_fields["outcome"].annotation)
@@ -100,7 +101,7 @@ def _observations(text: str, catalog: Catalog) -> Iterator[Observation]:
                 "outcome": outcome[1],
                 "side_effect": tool is not None and tool.is_side_effect,
                 "body": None if failed else _output(text, outcome.end()),
-                "error": outcome[2] if failed else None,
+                "error": _TAG.sub("", outcome[2] or "") if failed else None,
             }
         )
 

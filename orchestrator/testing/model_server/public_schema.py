@@ -11,7 +11,6 @@ from typing import Any
 import jsonschema_rs
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
 
 from orchestrator.core.record import JsonObject
 from orchestrator.testing.model_server.received import Api
@@ -22,7 +21,7 @@ _MOST_TOLD = 5
 class _Closed(GenerateJsonSchema):
     """Schemas whose objects take no field that they do not name."""
 
-    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+    def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
         made = super().typed_dict_schema(schema)
         made.setdefault("additionalProperties", False)
         return made
