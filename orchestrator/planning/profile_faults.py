@@ -50,10 +50,10 @@ def read_profiles(
             called = _called(entry, number)
             faults += (_fault_of_form(called, fault) for fault in error.errors())
     faults += _name_faults(written)
-    called = [profile.name for profile in profiles]
+    names = [profile.name for profile in profiles]
     for profile in profiles:
         faults += (*_lists_nothing(profile), *_never_asked(profile))
-        faults += _hands_over_to_nobody(profile, called)
+        faults += _hands_over_to_nobody(profile, names)
     return tuple(profiles), tuple(faults)
 
 
