@@ -39,8 +39,13 @@ def missing_for(name: str) -> str | None:
     try:
         infer_model(name)
     except (UserError, ImportError) as error:
-        return " ".join(str(error).split()).partition(". ")[0].rstrip(".")
+        return first_sentence(error)
     return None
+
+
+def first_sentence(error: Exception) -> str:
+    """What the library says, without its hints to people who try it out."""
+    return " ".join(str(error).split()).partition(". ")[0].rstrip(".")
 
 
 def _meant(provider: str) -> str:
