@@ -147,4 +147,6 @@ def test_a_planner_is_told_the_goal_and_not_the_policy() -> None:
         "planner",
         "model",
         "allowance",
+        "model_away",
+        "failed_before",
     }
