@@ -35,6 +35,7 @@ and a form of it that is about as short."""
 _IN_MEMORY: Final = 64_000_000
 """Bytes of pieces that are held beside the files, so that a long leg is not read anew each step."""
 _OBSERVATIONS: Final = TypeAdapter(tuple[Observation, ...])
+_FACTS: Final = TypeAdapter(tuple[Fact, ...])
 
 T = TypeVar("T", bound=PrepareInput)
 Seen = TypeVar("Seen", Fact, Observation)
@@ -175,8 +176,14 @@ class KeptMessages:
         return tuple(one for part in reversed(parts) for one in part)
 
     def _check(self, message: KeptMessage) -> None:
-        self._fields(message)
-        self._all(message, _OBSERVATIONS.validate_python(message.changes["observations"]))
+        """Read all that any activity reads of it, from the store: memory would hide what is lost.
+
+        A look that passes over something lets its leg try again at once, and again.
+        """
+        fields, afresh = self._fields(message), KeptMessages(self._store)
+        for fact in _FACTS.validate_python(fields["facts"]):
+            afresh._whole(fact, message.of_mission)
+        afresh._all(message, _OBSERVATIONS.validate_python(fields["observations"]))
         if message.keep_as:
             self._put(message.of_mission, f"{message.keep_as}.room", b"")
 

@@ -87,6 +87,28 @@ async def test_a_leg_waits_for_a_store_that_lacks_what_it_has_seen(
     assert not result.legs[0].held_up
 
 
+async def test_a_leg_that_lacks_what_others_found_waits_and_does_not_hurry(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Its history grows by the look at the store, however long that lacks it."""
+    world.plan(fake_leg("flight"), fake_leg("ticket", after=("flight",)))
+    world.decide("flight", LOOK)
+    world.decide("ticket", LOOK)
+    world.answer("find_flights", ToolOutcome(kind="succeeded", status=200, body=PAGE))
+    held = world.hold(names.SELECT_TOOLS, "ticket")
+    mission = await stage.start()
+    await held.reached()
+    world.observations.lost = True
+    held.release()
+
+    await mission.eventually(_looked_twice(mission, "ticket"))
+    assert (await mission.leg("ticket")).held_up
+    history = await mission.leg_handle("ticket").fetch_history()
+    assert len(history.events) < 20
+    world.observations.lost = False
+    assert (await mission.end()).status is MissionStatus.SUCCEEDED
+
+
 async def test_a_leg_waits_for_room(stage: Stage, world: FakeWorld) -> None:
     """A full disk costs a pause: what a provider has done is in the ledger, and stands."""
     world.plan(fake_leg("flight"))
@@ -131,6 +153,18 @@ def _held_up(mission: Mission, leg_id: str) -> Callable[[], Awaitable[LegResult 
     async def look() -> LegResult | None:
         leg = await mission.leg(leg_id)
         return leg if leg.held_up else None
+
+    return look
+
+
+def _looked_twice(mission: Mission, leg_id: str) -> Callable[[], Awaitable[bool | None]]:
+    """Whether one look at the store is tried again: history has a single one."""
+
+    async def look() -> bool | None:
+        described = await mission.leg_handle(leg_id).describe()
+        pending = described.raw_description.pending_activities
+        kind = names.READ_KEPT
+        return any(one.activity_type.name == kind and one.attempt > 1 for one in pending) or None
 
     return look
 

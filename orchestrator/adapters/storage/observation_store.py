@@ -66,6 +66,9 @@ class FileObservations:
             return path.read_bytes()
         except FileNotFoundError as error:
             raise ObservationMissing(mission_id, str(self._directory)) from error
+        except OSError as error:  # a share that is away: its leg waits for it as well
+            place = f"{self._directory} ({error.strerror or type(error).__name__})"
+            raise ObservationMissing(mission_id, place) from error
 
     def missions(self) -> Mapping[str, datetime]:
         """See `ObservationStore.missions`."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from pydantic import JsonValue
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
 from activities.kept_messages import KeptMessages
 from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
@@ -174,3 +176,23 @@ async def test_several_attempts_tell_of_one_selection() -> None:
     planned = message(context(), past="k1")
     assert told == [first, first]
     assert (await KeptMessages(store).step(planned)).selection == first
+
+
+async def test_a_look_at_the_store_looks_for_all_that_will_be_read() -> None:
+    """What other legs found and what was selected too: else its leg would go on, and fail anew."""
+    store = begun()
+    kept = KeptMessages(store)
+    outcome = await answered(kept)
+    fact = Fact(source="0-b.1", tool="look", body=outcome.body, body_ref=outcome.body_ref)
+    told = message(context(facts=(fact,)), keep_as="k1")
+    selected = message(context(), keep_as="k2")
+    await kept.keep(selected, fake_selection("look", catalog_size=1))
+    await kept.context(message(context(), past="k2"))
+    look = ActivityEnvironment().run
+
+    await look(kept.read_kept, told)
+    await look(kept.read_kept, message(context(), past="k2"))
+    store.purge("m")
+    for lacking in (told, message(context(), past="k2")):
+        with pytest.raises(ApplicationError, match="what mission m has seen"):
+            await look(kept.read_kept, lacking)

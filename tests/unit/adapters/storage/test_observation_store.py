@@ -32,6 +32,17 @@ def test_a_piece_is_of_one_mission(tmp_path: Path, mission_id: str) -> None:
         store.get(mission_id, "k")
 
 
+def test_a_disk_that_fails_has_lost_nothing(tmp_path: Path) -> None:
+    """A leg waits for a share that is away as for one that is another: nothing is undone for it."""
+    store = FileObservations(tmp_path / "seen")
+    store.put("m-1", "k", b"first")
+    (tmp_path / "seen").rename(tmp_path / "away")
+    (tmp_path / "seen").write_bytes(b"")
+
+    with pytest.raises(ObservationMissing, match="Not a directory"):
+        store.get("m-1", "k")
+
+
 def test_nobody_else_may_look(tmp_path: Path) -> None:
     """Folders and files are the owner's alone."""
     store = FileObservations(tmp_path / "seen")
