@@ -11,6 +11,8 @@ with workflow.unsafe.imports_passed_through():
 
 _BY_PEOPLE = frozenset({"rejected", "responded"})
 _FATES: dict[str, Fate] = {"succeeded": "done", "rejected": "refused"}
+_TOLD_FIRST = "told-of-a-refusal-before-the-end"
+"""Legs from before this end at the first repeat."""
 
 
 class CallRefused(Exception):
@@ -37,15 +39,15 @@ class AskedCalls:
         A worker of an older release prepares calls without a meaning: nothing is compared then.
 
         Raises:
-            CallRefused: a provider refused this very call; its planner is told so once.
-            LegLost: a person did, or it was told before, or too much was proposed in vain.
+            CallRefused: this very call was refused before; its planner is told so once.
+            LegLost: it was told before, or too much was proposed in vain.
             LegSkipped: it would only have undone something that a person wants to keep.
         """
         if prepared.card is None or not prepared.meaning:
             return
         before = self._same(prepared)
         if before is not None and before.fate in _BY_PEOPLE:
-            self._stop(before, f"the planner proposed again what {before.by or 'a person'} refused")
+            self._tell_or_end(before)
         if before is not None and before.fate == "refused":
             self._tell_or_stop(before)
         most = self._progress.leg.policy.confirmation.max_proposals
@@ -59,6 +61,18 @@ class AskedCalls:
         """The last time that people were asked about this very call."""
         asked = reversed(self._progress.state.asked)
         return next((a for a in asked if prepared.meaning in a.meanings), None)
+
+    def _tell_or_end(self, before: AskedCall) -> None:
+        """Tell the planner once what a person refused, in their words; then it has its end."""
+        by = before.by or "a person"
+        told = f"{before.title!r}, with the same arguments, was refused before by {by}"
+        told += f": {before.words}" if before.words else ""
+        told += ". It is not asked about again: propose what they want, or something else"
+        if told in self._progress.state.told or not workflow.patched(_TOLD_FIRST):
+            self._stop(before, f"the planner proposed again what {by} refused")
+        self._progress.tell(told)
+        sent_back = before.fate == "responded"
+        raise CallRefused(told, by=before.by, hint=before.words, sent_back=sent_back)
 
     def _tell_or_stop(self, before: AskedCall) -> None:
         sentence = f"{before.title!r} was refused when it was sent, with the same arguments"

@@ -112,7 +112,7 @@ async def test_a_rejection_may_undo_all(stage: Stage, world: FakeWorld) -> None:
 async def test_the_same_again_is_not_put_to_a_person(
     stage: Stage, world: FakeWorld, decide: Callable[[ConfirmationCard], Decision]
 ) -> None:
-    """A planner that does not listen is stopped, whatever it says it wants it for."""
+    """A planner that does not listen is told once more, and stopped then, whatever it says."""
     world.plan(fake_leg("ticket"))
     again = buy().model_copy(update={"reason": "I insist"})
     world.decide("ticket", buy(), again, again)
@@ -124,6 +124,24 @@ async def test_the_same_again_is_not_put_to_a_person(
     assert result.error == "the planner proposed again what ada@example.com refused: Buy ticket"
     assert len(result.legs[0].decisions) == 1
     assert world.sent("buy_ticket") == []
+    first, again_seen = world.contexts("ticket")[2].observations
+    assert (again_seen.outcome, again_seen.refused_by) == ("refused", "ada@example.com")
+    assert again_seen.hint == first.hint
+    assert "refused before by ada@example.com" in (again_seen.error or "")
+
+
+async def test_a_planner_that_listens_then_goes_on(stage: Stage, world: FakeWorld) -> None:
+    """One repeat loses nothing: the next proposal is put to the person."""
+    world.plan(fake_leg("ticket"))
+    world.decide("ticket", buy(), buy(), buy("30F"))
+    mission = await stage.start()
+    first = await mission.card("ticket")
+    await mission.decide(further_back(first))
+    await mission.approve(await other_card(mission, first))
+    result = await mission.end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert len(world.sent("buy_ticket")) == 1
 
 
 async def test_what_was_amended_and_then_refused_is_refused_as_it_was_proposed_too(
@@ -131,7 +149,7 @@ async def test_what_was_amended_and_then_refused_is_refused_as_it_was_proposed_t
 ) -> None:
     """And as it was amended: neither is asked about again."""
     world.plan(fake_leg("ticket"))
-    world.decide("ticket", buy(), buy("14C"))
+    world.decide("ticket", buy(), buy("14C"), buy("14C"))
     mission = await stage.start()
     amended = await mission.amend(await mission.card("ticket"), seat="14C")
     await mission.decide(no(amended))

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from temporalio import workflow
 
 from orchestrator.confirmation.asked_before import AskedCall, Fate
 from orchestrator.confirmation.models import ConfirmationCard
@@ -57,17 +58,43 @@ def wanted(meaning: str = "same") -> PreparedCall:
     return PreparedCall(card=CARD, meaning=meaning)
 
 
+@pytest.fixture(autouse=True)
+def _today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Legs that began with this release."""
+    monkeypatch.setattr(workflow, "patched", lambda _: True)
+
+
 @pytest.mark.parametrize("fate", ["rejected", "responded"])
 def test_what_a_person_refused_in_an_earlier_run_stays_refused(fate: Fate) -> None:
-    """No new run of the leg asks again."""
+    """No new run of the leg asks again: it is told once, with their words, and then it ends."""
+    asked = continued(before(fate).model_copy(update={"words": "further back"}))
+
+    with pytest.raises(CallRefused, match="refused before by ann: further back") as told:
+        asked.check(wanted())
+    assert told.value.seen["hint"] == "further back"
+    assert told.value.seen["sent_back"] is (fate == "responded")
     with pytest.raises(LegLost, match="proposed again what ann refused: Buy"):
-        continued(before(fate)).check(wanted())
+        asked.check(wanted())
+
+
+def test_a_leg_of_an_older_release_ends_at_the_first_repeat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As its recorded history has it."""
+    monkeypatch.setattr(workflow, "patched", lambda _: False)
+
+    with pytest.raises(LegLost):
+        continued(before("rejected")).check(wanted())
 
 
 def test_what_was_to_be_kept_is_left_out() -> None:
     """The leg alone: nothing else is undone for it."""
+    asked = continued(before("rejected", cancels=True))
+
+    with pytest.raises(CallRefused):
+        asked.check(wanted())
     with pytest.raises(LegSkipped):
-        continued(before("rejected", cancels=True)).check(wanted())
+        asked.check(wanted())
 
 
 def test_what_a_provider_refused_is_told() -> None:
