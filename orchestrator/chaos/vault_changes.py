@@ -2,7 +2,7 @@
 
 import asyncio
 
-from orchestrator.client.personal_data import open_vault
+from orchestrator.client.vault import open_vault
 from orchestrator.runtime.devserver import SANDBOX_PROFILE, Stack
 
 _CHANGED = ("traveler_id", "payment_method_id", "employee_id")

@@ -21,7 +21,7 @@ from orchestrator.messages.open_waits import commands_for
 
 if TYPE_CHECKING:  # they import the client, which takes a while
     from orchestrator.client.mission_client import MissionClient
-    from orchestrator.client.typed_answers import Understood
+    from orchestrator.client.understood import Understood
     from orchestrator.messages.leg import Question
     from orchestrator.messages.question_field import QuestionField
 

@@ -10,7 +10,7 @@ from orchestrator.adapters.storage.pii_vault import FilePiiVault, new_key
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line
 from orchestrator.cli.output import AsJson, console, print_json
-from orchestrator.client.personal_data import open_vault
+from orchestrator.client.vault import open_vault
 from orchestrator.core.errors import UsageError
 from orchestrator.settings import load_settings
 

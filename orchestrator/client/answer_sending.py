@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from orchestrator.client.connection import Connection
-from orchestrator.client.typed_answers import Understood, read_answer
+from orchestrator.client.understood import Understood
 from orchestrator.client.waiting_legs import leg_of, waiting_of
 from orchestrator.core import errors
 from orchestrator.messages import names
@@ -27,6 +27,8 @@ def read_for(
 
     The clock shows the mission's time zone: a mission that runs for a week is answered "tomorrow".
     """
+    from orchestrator.client.typed_answers import read_answer  # loads the languages of dates
+
     zone = question.asked_at.tzinfo if question.asked_at is not None else UTC
     return read_answer(question.fields, typed, now=now or datetime.now(zone))
 

@@ -18,10 +18,10 @@ from orchestrator.client.mission_rollback import (
 )
 from orchestrator.client.overview import MissionSummary
 from orchestrator.client.parked_rollbacks import parked_rollbacks, resolve_parked
-from orchestrator.client.personal_data import open_vault
 from orchestrator.client.personal_retention import purge_mission
 from orchestrator.client.plan_preview_call import preview_plan
 from orchestrator.client.start import Starter
+from orchestrator.client.vault import open_vault
 from orchestrator.client.waiting_legs import (
     all_waiting,
     leg_of,

@@ -11,7 +11,7 @@ from orchestrator.client.decisions import send_decision
 from orchestrator.client.known_mission import stuck_in
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.snapshot import standing, take_snapshot
-from orchestrator.client.typed_answers import Understood
+from orchestrator.client.understood import Understood
 from orchestrator.client.waiting_legs import leg_of, waiting_in, warn_of_unasked
 from orchestrator.confirmation.models import (
     Amend,

@@ -1,28 +1,16 @@
-"""Personal data on the client's side: what a start brings, and removing what missions left."""
+"""Personal data on the client's side: what a start brings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rapidfuzz.distance import DamerauLevenshtein
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault, VaultKey
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import UsageError
-from orchestrator.core.personal_look import personal_look
 from orchestrator.core.pii import Handle, handle_of
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of, walk
-from orchestrator.settings import Settings
-
-
-def open_vault(settings: Settings) -> FilePiiVault:
-    """The vault that these settings mean; nothing is read yet."""
-    key = None
-    if settings.pii_key is not None:
-        key = VaultKey("ORCHESTRATOR_PII_KEY", settings.pii_key.get_secret_value())
-    elif settings.pii_key_file is not None:
-        key = VaultKey("ORCHESTRATOR_PII_KEY_FILE", path=settings.pii_key_file)
-    return FilePiiVault(settings.state_dir / "pii", key)
 
 
 @dataclass(frozen=True)
@@ -85,6 +73,8 @@ def _check_undeclared(name: str, inputs: JsonObject, personal: Iterable[str]) ->
     Raises:
         UsageError: its name or value looks personal, or its name is nearly a personal field's.
     """
+    from orchestrator.core.personal_look import personal_look  # loads tables of phone numbers
+
     near = next((field for field in sorted(personal) if _is_near(name, field)), None)
     named, look = personal_look(name), personal_look(inputs[name])
     if not near and not named and not look:

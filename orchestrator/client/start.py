@@ -15,7 +15,8 @@ from orchestrator.adapters.temporal.search_attributes import search_attributes
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.connection import PICK_UP, Connection
 from orchestrator.client.message_size import check_request
-from orchestrator.client.personal_data import BroughtInputs, open_vault, separate_personal
+from orchestrator.client.personal_data import BroughtInputs, separate_personal
+from orchestrator.client.vault import open_vault
 from orchestrator.core import errors
 from orchestrator.core.budget import check_currencies
 from orchestrator.core.shown_text import markdown_summary, visible_block

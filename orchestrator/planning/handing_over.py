@@ -5,14 +5,13 @@ from datetime import datetime
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import PlanInvalid
-from orchestrator.planning.models import AgentProfile, Colleague, LegPlan, MissionPlan
+from orchestrator.planning.models import ANYBODY, AgentProfile, Colleague, LegPlan, MissionPlan
 from orchestrator.planning.orders import with_orders
 from orchestrator.planning.trimming import cut_text
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.saga.served import Order
 
-ANYBODY = "*"
 _LONGEST_TOLD = 200
 
 

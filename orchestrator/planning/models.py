@@ -74,6 +74,8 @@ CHAINING: Final = "chaining"
 LLM: Final = "llm"
 """The planner over a model."""
 OwnPlanner = Literal["chaining", "llm"]
+ANYBODY: Final = "*"
+"""Among those to whom an agent hands parts over: every other agent."""
 
 
 class AgentProfile(Record):

@@ -1,4 +1,4 @@
-"""What is wrong with agent profiles: as they are written, and over a catalog."""
+"""What is wrong with agent profiles as they are written."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,13 +7,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 from rapidfuzz import fuzz, process
 
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.limits import Limits
 from orchestrator.core.record import Record
-from orchestrator.core.wall import Wall
-from orchestrator.planning.handing_over import ANYBODY
-from orchestrator.planning.models import CHAINING, AgentProfile
-from orchestrator.planning.walls import is_inside
+from orchestrator.planning.models import ANYBODY, CHAINING, AgentProfile
 
 _NEAR: Final = 3
 _NEAR_ENOUGH: Final = 70
@@ -57,22 +53,6 @@ def read_profiles(
     return tuple(profiles), tuple(faults)
 
 
-def catalog_faults(profiles: Iterable[AgentProfile], catalog: Catalog) -> tuple[ProfileFault, ...]:
-    """What the profiles name that the catalog does not hold."""
-    domains = sorted({tool.domain for tool in catalog.tools.values()})
-    return tuple(
-        fault
-        for profile in profiles
-        for faults in (
-            _unknown_domains(profile, "domains", domains, catalog),
-            _unknown_domains(profile, "prefers", domains, catalog),
-            _unknown_tools(profile, domains, catalog),
-            _preferred_outside(profile, domains, catalog),
-        )
-        for fault in faults
-    )
-
-
 def _fault_of_form(agent: str, fault: Any) -> ProfileFault:
     """What pydantic found, as a fault of the profile."""
     place = ".".join(str(part) for part in fault["loc"])
@@ -84,7 +64,7 @@ def _fault_of_form(agent: str, fault: Any) -> ProfileFault:
         is_limit = place.startswith("limits.")
         keys = tuple((Limits if is_limit else AgentProfile).model_fields)
         holder = "limits are" if is_limit else "a profile has"
-        remedy = _meant(place.rpartition(".")[2], keys) or f"{holder} {', '.join(keys)}"
+        remedy = meant(place.rpartition(".")[2], keys) or f"{holder} {', '.join(keys)}"
         return ProfileFault(agent=agent, key=place, problem="there is no such key", remedy=remedy)
     remedy = _WRITE.get(fault["type"], "see docs/agents.md")
     return ProfileFault(agent=agent, key=place, problem=fault["msg"], remedy=remedy)
@@ -99,7 +79,7 @@ def _hands_over_to_nobody(profile: AgentProfile, names: Sequence[str]) -> Iterat
                 agent=profile.name,
                 key="hands_over_to",
                 problem=f"there is no other agent {name!r}",
-                remedy=_meant(name, others) or f"there are: {', '.join(others) or 'none'}",
+                remedy=meant(name, others) or f"there are: {', '.join(others) or 'none'}",
             )
 
 
@@ -164,59 +144,8 @@ def _never_asked(profile: AgentProfile) -> Iterator[ProfileFault]:
         )
 
 
-def _unknown_domains(
-    profile: AgentProfile, key: str, domains: Sequence[str], catalog: Catalog
-) -> Iterator[ProfileFault]:
-    for domain in getattr(profile, key):
-        if domain in domains:
-            continue
-        if domain in catalog.tools:
-            remedy = "that is a tool: list it under tools"
-        else:
-            remedy = _meant(domain, domains) or f"there are {', '.join(domains)}"
-        yield ProfileFault(
-            agent=profile.name,
-            key=key,
-            problem=f"no tool is of the domain {domain!r}",
-            remedy=remedy,
-        )
-
-
-def _unknown_tools(
-    profile: AgentProfile, domains: Sequence[str], catalog: Catalog
-) -> Iterator[ProfileFault]:
-    for pattern in profile.tools:
-        alone = Wall(agent=profile.name, tools=(pattern,))
-        if any(is_inside(tool, (alone,)) for tool in catalog.tools.values()):
-            continue
-        if pattern in domains:
-            remedy = "that is a domain: list it under domains"
-        else:
-            remedy = _meant(pattern, catalog.tools) or "see: orchestrator tools list"
-        yield ProfileFault(
-            agent=profile.name,
-            key="tools",
-            problem=f"no tool is called {pattern!r}",
-            remedy=remedy,
-        )
-
-
-def _preferred_outside(
-    profile: AgentProfile, domains: Sequence[str], catalog: Catalog
-) -> Iterator[ProfileFault]:
-    """Domains that the agent prefers and may not touch."""
-    inside = {t.domain for t in catalog.tools.values() if is_inside(t, (profile.wall,))}
-    for domain in profile.prefers:
-        if domain in domains and domain not in inside:
-            yield ProfileFault(
-                agent=profile.name,
-                key="prefers",
-                problem=f"it may touch no tool of {domain}",
-                remedy=f"list {domain} under domains as well, or do not prefer it",
-            )
-
-
-def _meant(written: str, names: Iterable[str]) -> str | None:
+def meant(written: str, names: Iterable[str]) -> str | None:
+    """`did you mean ...?` with the names that are near to a written one; None for none."""
     near = process.extract(
         written, list(names), scorer=fuzz.WRatio, limit=_NEAR, score_cutoff=_NEAR_ENOUGH
     )

@@ -7,7 +7,8 @@ from pathlib import Path
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import ProfilesInvalid
 from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.profile_faults import ProfileFault, catalog_faults, read_profiles
+from orchestrator.planning.profile_faults import ProfileFault, read_profiles
+from orchestrator.planning.profile_reach import catalog_faults
 from orchestrator.planning.who_plans import own_planners
 from orchestrator.runtime.extensions import planner_problem
 from orchestrator.settings import Settings, read_profiles_file

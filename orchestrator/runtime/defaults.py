@@ -17,7 +17,7 @@ from orchestrator.adapters.storage.observation_store import (
     ObservationStore,
 )
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client.personal_data import open_vault
+from orchestrator.client.vault import open_vault
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.accounted import accounted
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile, GoalBrief, MissionPlan

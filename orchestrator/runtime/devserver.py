@@ -23,7 +23,7 @@ from orchestrator.adapters.storage.files import (
 )
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.client.personal_data import open_vault
+from orchestrator.client.vault import open_vault
 from orchestrator.core.errors import OrchestratorError, ServiceUnavailable, UsageError
 from orchestrator.messages import names
 from orchestrator.sandbox import SandboxClient

@@ -11,8 +11,8 @@ from temporalio.service import RPCError
 from orchestrator.adapters.storage.observation_store import FOLDER_NAME as OBSERVATIONS
 from orchestrator.adapters.storage.observation_store import FileObservations
 from orchestrator.client.observation_retention import remove_observations
-from orchestrator.client.personal_data import open_vault
 from orchestrator.client.personal_retention import remove_expired
+from orchestrator.client.vault import open_vault
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.settings import Settings
 

@@ -13,8 +13,8 @@ import pytest
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.personal_data import open_vault
 from orchestrator.client.personal_retention import purge_mission, remove_expired
+from orchestrator.client.vault import open_vault
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import AmendmentInvalid, MissionIdTaken, UsageError
 from orchestrator.messages.leg import Question

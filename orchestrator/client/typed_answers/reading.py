@@ -12,14 +12,15 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Final
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from orchestrator.client.typed_answers.amounts_typed import as_decimal, read_money, read_number
 from orchestrator.client.typed_answers.choosing import chosen
 from orchestrator.client.typed_answers.not_read import Unread
 from orchestrator.client.typed_answers.typed_moments import read_day, read_moment, read_time
+from orchestrator.client.understood import Understood
 from orchestrator.core.pii import is_handle
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validation import field_problems
 from orchestrator.json_schema.walker import properties_of
@@ -32,16 +33,6 @@ _NO: Final = _LISTS.word_set("no")
 _FILLERS: Final = _LISTS.word_set("fillers")
 _CLOCK: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _APART: Final = re.compile(r"\s*(?:[,;]|\band\b)\s*")
-
-
-class Understood(Record):
-    """An answer as it is sent, and what was made of what was typed."""
-
-    values: JsonObject = Field(default_factory=dict)
-    notes: tuple[str, ...] = Field(
-        default=(), description="what was read otherwise than it was typed, a line for each field"
-    )
-    problems: tuple[str, ...] = Field(default=(), description="a sentence for each unread field")
 
 
 def read_answer(

@@ -8,6 +8,7 @@ import pytest
 from orchestrator.cli.main import COMMANDS, load_command
 
 _HEAVY = {"httpx", "numpy", "pydantic", "temporalio"}
+_OF_PLANNERS = {"dateparser", "numpy", "phonenumbers", "requests"}
 _HELP = """
 import sys
 from orchestrator.cli import main
@@ -27,6 +28,19 @@ def test_help_loads_no_command() -> None:
     assert [name for name in COMMANDS if f" {name} " not in shown.stdout] == []
     assert [name for name in _HEAVY if f"'{name}'" in shown.stderr] == []
     assert "'typer'" in shown.stderr
+
+
+def test_a_command_about_a_mission_loads_nothing_that_reads_goals() -> None:
+    """What asks a server and prints the answer pays for no router, dates or phone numbers."""
+    loads = "import orchestrator.cli.mission_commands, orchestrator.client.mission_client, sys"
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{loads}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert _OF_PLANNERS & set(shown.stdout.split()) == set()
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -35,7 +35,8 @@ class Answers:
         return self
 
     async def describe(self) -> SimpleNamespace:
-        return SimpleNamespace(task_queue="that of its agent")
+        goes_on = SimpleNamespace(pending_workflow_task=SimpleNamespace(attempt=1))
+        return SimpleNamespace(id="trip", task_queue="that of its agent", raw_description=goes_on)
 
     async def query(self, name: str, **options: object) -> str:
         answer = self.left.pop(0)

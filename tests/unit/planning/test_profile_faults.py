@@ -6,7 +6,8 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.planning.llm.model_names import model_problem
-from orchestrator.planning.profile_faults import catalog_faults, read_profiles
+from orchestrator.planning.profile_faults import read_profiles
+from orchestrator.planning.profile_reach import catalog_faults
 
 GOOD: list[Any] = [
     {"name": "travel", "domains": ["flights", "hotels"], "prefers": ["hotels"]},
