@@ -1,6 +1,7 @@
 """Names of models: whether one can exist, found without a key and without asking anybody."""
 
-from typing import get_args
+import re
+from typing import Final, get_args
 
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import KnownModelName, infer_model, parse_model_id
@@ -10,6 +11,8 @@ from rapidfuzz import fuzz, process
 _TEST = "test"
 """The library's own model for tests, which has no provider."""
 _NEAR_ENOUGH = 70
+_VARIABLE: Final = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`")
+"""A variable of the environment, as the library writes one in its errors."""
 
 
 def model_problem(name: str) -> tuple[str, str] | None:
@@ -39,12 +42,21 @@ def missing_for(name: str) -> str | None:
     try:
         infer_model(name)
     except (UserError, ImportError) as error:
-        return first_sentence(error)
+        return _what_helps(error)
     return None
 
 
-def first_sentence(error: Exception) -> str:
-    """What the library says, without its hints to people who try it out."""
+def why_unusable(name: str, error: Exception) -> str:
+    """Why the library makes no model of this name, and what whoever runs the worker can do."""
+    problem = model_problem(name)
+    return _what_helps(error) if problem is None else "; ".join(problem)
+
+
+def _what_helps(error: Exception) -> str:
+    """What the library asks for, without its hints to people who write code with it."""
+    variables = dict.fromkeys(match[1] for match in _VARIABLE.finditer(str(error)))
+    if variables:
+        return f"set {' or '.join(variables)} where the worker runs"
     return " ".join(str(error).split()).partition(". ")[0].rstrip(".")
 
 

@@ -27,7 +27,7 @@ from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.planning.llm.conversation import Conversations, Pieces
 from orchestrator.planning.llm.going_on import shown_tools
 from orchestrator.planning.llm.model_asking import ask, request_settings
-from orchestrator.planning.llm.model_names import first_sentence, model_problem
+from orchestrator.planning.llm.model_names import model_problem, why_unusable
 from orchestrator.planning.llm.model_step import ModelStep, complaint
 from orchestrator.planning.llm.offered_tools import wire_names
 from orchestrator.planning.llm.prompt import ToolBlock, block_of
@@ -196,7 +196,7 @@ class LlmPlanner:
         try:
             return self._models(name)
         except (exceptions.UserError, ImportError, ValueError) as error:
-            raise ModelUnusable(name, first_sentence(error)) from error
+            raise ModelUnusable(name, why_unusable(name, error)) from error
 
     def _state(self, context: StepContext, block: ToolBlock) -> PromptState:
         """The step's tool sections, those that did not change taken from the step before."""

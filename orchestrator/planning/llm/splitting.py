@@ -30,6 +30,7 @@ from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.core.pii import as_written
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.planning.llm.model_asking import ask, request_settings
+from orchestrator.planning.llm.model_names import why_unusable
 from orchestrator.planning.llm.model_step import complaint
 from orchestrator.planning.llm.plan_draft import (
     PLAN_TOLD,
@@ -134,7 +135,7 @@ class ModelSplitter:
         try:
             return self._models(name)
         except (exceptions.UserError, ImportError) as error:
-            reason = " ".join(str(error).split())
+            reason = why_unusable(name, error)
             raise ModelRefused(name, f"it cannot be used here: {reason}") from error
 
     def holds(self, plan: MissionPlan, brief: GoalBrief, catalog: Catalog) -> bool:

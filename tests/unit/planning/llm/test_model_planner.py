@@ -292,6 +292,29 @@ def test_a_default_model_that_cannot_be_used_is_refused_at_once() -> None:
         LlmPlanner(default_model="nowhere:model")
 
 
+@pytest.mark.parametrize(
+    ("name", "helps"),
+    [
+        (
+            "foo:bar",
+            "cannot be used here: no provider of models is called 'foo'; write PROVIDER:",
+        ),
+        ("anthropc:bar", "did you mean anthropic?"),
+        ("gpt-5", "'gpt-5' names no provider; write PROVIDER:MODEL, such as openai:gpt-5"),
+        ("openai:gpt-5", "cannot be used here: set OPENAI_API_KEY where the worker runs$"),
+        ("ollama:qwen3", "cannot be used here: set OLLAMA_BASE_URL where the worker runs$"),
+    ],
+)
+def test_a_model_that_cannot_be_used_says_what_helps(
+    name: str, helps: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In terms of who runs a worker, who writes no code with the library."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OLLAMA_BASE_URL", raising=False)
+    with pytest.raises(UsageError, match=helps):
+        LlmPlanner(default_model=name)
+
+
 def test_a_real_model_is_never_asked_here() -> None:
     """The guard of the test suite stands: nothing of this process connects to another machine."""
     with pytest.raises(ConnectionRefusedError, match="a test may not connect"):
