@@ -39,7 +39,7 @@ from orchestrator.planning.accounted import accounted
 from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_at_once
 from orchestrator.planning.decision_size import within_size
 from orchestrator.planning.done_at_once import calls_of, inside_wall
-from orchestrator.planning.finishing import doubt_about_finish
+from orchestrator.planning.finishing import doubt_about_finish, nothing_read
 from orchestrator.planning.handing_over import colleagues_of
 from orchestrator.planning.left_of_all import left_of_all, question_about
 from orchestrator.planning.metering import Meter
@@ -301,7 +301,11 @@ def _standing(
     if doubt is None and isinstance(decision, Finish):
         decision = question_about(left_of_all(context), context) or decision
     decided = decided_by(decision, context, catalog) if doubt is None else ()
-    return PlanStepOutput(decision=decision, refusal=doubt, usage=usage, decided=decided)
+    ends = doubt is None and isinstance(decision, Finish)
+    unproved = nothing_read(context) if ends else ""
+    return PlanStepOutput(
+        decision=decision, refusal=doubt, usage=usage, decided=decided, unproved=unproved
+    )
 
 
 async def _awaited(answer: Awaitable[_T]) -> _T:

@@ -70,6 +70,7 @@ def leg_result(leg: LegInput) -> LegResult:
         goal=leg.leg.goal,
         status=state.status,
         summary=state.summary,
+        unproved_why=state.unproved,
         table=state.table,
         error=state.error,
         steps=state.steps,

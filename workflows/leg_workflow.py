@@ -169,7 +169,10 @@ class LegWorkflow:
                 self._progress.record(FINISH, "refused", planned.refusal)
             case Finish(summary=summary, table=table):
                 self._progress.record(FINISH, "done")
-                self._progress.end(LegStatus.SUCCEEDED, summary=summary, table=table)
+                unproved = planned.unproved
+                self._progress.end(
+                    LegStatus.SUCCEEDED, summary=summary, table=table, unproved=unproved
+                )
             case GiveUp(reason=reason):
                 self._give_up(reason)
 

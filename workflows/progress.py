@@ -319,9 +319,10 @@ class Progress:
         summary: str = "",
         error: str | None = None,
         table: AnswerTable | None = None,
+        unproved: str = "",
     ) -> None:
         """Keep how it ended."""
-        self._update(summary=summary, error=error, table=table)
+        self._update(summary=summary, error=error, table=table, unproved=unproved)
         self.show(status)
 
     def show(self, status: LegStatus) -> None:

@@ -83,6 +83,9 @@ class LegState(Record):
     )
     model: ModelState = Field(default_factory=ModelState)
     summary: str = ""
+    unproved: str = Field(
+        default="", description="why its summary is its planner's word alone; empty: it is not"
+    )
     table: AnswerTable | None = None
     error: str | None = None
     past: str = Field(
@@ -183,6 +186,9 @@ class LegResult(Record):
     )
     unproved: bool = Field(
         default=False, description="its planner says that it is done, and no effect proves it"
+    )
+    unproved_why: str = Field(
+        default="", description="why its summary is its planner's word alone; empty: it is not"
     )
     error: str | None = None
     steps: tuple[StepRecord, ...] = Field(default=(), description="the newest ones, all of most")

@@ -37,6 +37,9 @@ class PlanStepOutput(Record):
     decided: tuple[Decided, ...] = Field(
         default=(), description="what the conditions that the leg decides came to, at its end"
     )
+    unproved: str = Field(
+        default="", description="why the ending is its planner's word alone; empty: it is not"
+    )
     dropped: tuple[Dropped, ...] = Field(
         default=(), description="what the planner wanted beside it; it is not done"
     )

@@ -125,6 +125,8 @@ def _of_leg(
         reason = result.error or "its leg was skipped"
         yield Unserved(clause=plan.goal, reason=reason, leg_id=plan.leg_id)
         return
+    if result is not None and result.unproved_why and result.status is LegStatus.SUCCEEDED:
+        yield Unserved(clause=plan.goal, reason=result.unproved_why, leg_id=plan.leg_id)
     own = {call: effect for call, effect in effects.items() if effect.leg_id in for_it}
     for order in unserved(plan.orders, own):
         reason = why_unserved(order, own.values())

@@ -1,10 +1,16 @@
-"""Whether a planner may end a leg: what was ordered is to be done first, or left knowingly."""
+"""Whether a planner may end a leg: what was ordered is to be done first, or left knowingly.
+
+A leg that orders nothing is there to tell something: that is to be read first.
+"""
 
 from collections.abc import Iterable
+from typing import Final
 
 from orchestrator.planning.left_of_all import left_of_all
-from orchestrator.planning.models import FINISH, HAND_OVER, StepContext
+from orchestrator.planning.models import ANSWER, FINISH, HAND_OVER, StepContext
 from orchestrator.saga.served import Effected, unserved
+
+_NOT_ANSWERED: Final = frozenset({"rejected", "unknown", "refused", "invalid"})
 
 
 def doubt_about_finish(context: StepContext) -> str | None:
@@ -12,7 +18,32 @@ def doubt_about_finish(context: StepContext) -> str | None:
 
     Said once: a planner that has no more to do says so again, and the leg ends unproved.
     """
-    if any(seen.tool == FINISH for seen in context.observations):
+    if (doubt := doubt_about_orders(context)) is not None or _is_told(context):
+        return doubt
+    if not (why := nothing_read(context)):
+        return None
+    return (
+        f"{why}, so that nothing proves what you would say. Look it up, ask the user, or give up; "
+        "finishing again ends the mission as incomplete"
+    )
+
+
+def nothing_read(context: StepContext) -> str:
+    """Why the ending of a leg that orders nothing is its planner's word alone; empty: it is not.
+
+    A leg that decides a condition is held against what it found, or a person is asked.
+    """
+    answered = any(seen.outcome == "succeeded" for seen in context.observations)
+    if answered or context.facts or context.orders or context.decides:
+        return ""
+    tried = dict.fromkeys(o.tool for o in context.observations if o.outcome in _NOT_ANSWERED)
+    names = ", ".join(name for name in tried if name not in (FINISH, ANSWER))
+    return f"nothing was answered by {names}" if names else "nothing was looked up"
+
+
+def doubt_about_orders(context: StepContext) -> str | None:
+    """Why a leg is not ended yet, of what its goal orders; None when all of it was done."""
+    if _is_told(context):
         return None
     done = [seen for seen in context.observations if seen.outcome == "succeeded"]
     effects = {
@@ -32,6 +63,10 @@ def doubt_about_finish(context: StepContext) -> str | None:
         f"no call of this leg did what was ordered: {_quoted(missing)}. Do it, ask "
         "the user, or give up; finishing again ends the mission as incomplete"
     )
+
+
+def _is_told(context: StepContext) -> bool:
+    return any(seen.tool == FINISH for seen in context.observations)
 
 
 def _quoted(texts: Iterable[str]) -> str:

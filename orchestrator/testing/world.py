@@ -61,7 +61,7 @@ from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, F
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.done_at_once import inside_wall
-from orchestrator.planning.finishing import doubt_about_finish
+from orchestrator.planning.finishing import doubt_about_finish, doubt_about_orders, nothing_read
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
@@ -196,6 +196,8 @@ class FakeWorld:
         self._forwarded: tuple[str, ...] = tuple(made.tools)
         self.usage: Usage | None = None
         """What each planner step takes, as a model would."""
+        self.wants_proof = False
+        """Whether a leg that orders nothing has to read something, as it has with a real worker."""
         self.model_problems: dict[str, str] = {}
         """Why models cannot be asked, by name; all others can."""
         self._holds: dict[tuple[str, str], Hold] = {}
@@ -409,6 +411,7 @@ class FakeWorld:
             usage=planned.usage or self.usage,
             dropped=planned.dropped,
             decided=self._decided.get(context.leg_id, ()) if ends else (),
+            unproved=nothing_read(context) if ends and self.wants_proof else "",
         )
 
     @activity.defn(name=names.CHECK_MODEL)
@@ -420,7 +423,8 @@ class FakeWorld:
     def _refusal(self, context: StepContext, decision: StepDecision) -> str | None:
         """Why the agent may not make the call, or not end yet, as a real worker says it."""
         if isinstance(decision, Finish):
-            return doubt_about_finish(context)
+            asked = doubt_about_finish if self.wants_proof else doubt_about_orders
+            return asked(context)
         if not isinstance(decision, CallTool) or decision.tool not in self.catalog.tools:
             return None
         guard = WallGuard()

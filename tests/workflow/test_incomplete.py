@@ -51,6 +51,21 @@ async def test_a_planners_word_is_no_booking(stage: Stage, world: FakeWorld) -> 
     assert "book a flight" in result.error
 
 
+async def test_a_planners_word_is_no_answer(stage: Stage, world: FakeWorld) -> None:
+    """It tells of the weather and has looked at nothing: it is told so, and then marked."""
+    world.wants_proof = True
+    world.plan(fake_leg("weather"), fake_leg("flight", after=("weather",)))
+    world.decide("weather", *[Finish(summary="It is sunny.")] * 2)
+    world.decide("flight", CallTool(tool="find_flights"), Finish(summary="There are two."))
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.INCOMPLETE
+    assert result.summary == "The planner says, unproved: It is sunny. There are two."
+    assert [s.outcome for s in result.legs[0].steps] == ["refused", "done"]
+    assert [str(one) for one in result.unserved] == ["'do weather': nothing was looked up"]
+
+
 async def test_what_was_done_of_an_incomplete_mission_stands(
     stage: Stage, world: FakeWorld
 ) -> None:
