@@ -42,6 +42,11 @@ _PATTERN: Final = re.compile(
     rf"(?P<single>hour|day|night|week|fortnight|month))\b(?!['\u2019-]|\s+(?:and\s+)?(?:a\s+half|\d|(?:{_WORD})\s+min))"
     rf"|\b(?P<fn>\d+|{_WORD})\s+(?P<fortnights>fortnights?)\b"
 )
+STRETCH: Final = (
+    rf"(?:{_NUM}|half\s+an?|a\s+half|a\s+quarter\s+of\s+an)[\s-]+"
+    rf"(?:{_UNIT}s?|{_HOUR}|{_SHORT})(?:\s+and\s+a\s+half)?"
+)
+"""A pattern of a stretch of time in small letters or great ones: "two days", "half an hour"."""
 _FRACTIONS: Final = {"half": 30, "a quarter": 15, "three quarters": 45}
 
 

@@ -13,6 +13,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import clause_spans
+from orchestrator.language.durations import STRETCH
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.provisos import conditions_in
 from orchestrator.language.slots import read_slots
@@ -47,6 +48,13 @@ _RELATION: Final = re.compile(
     r"\s+(?:it|that|this|them|those|these)\b(?!\s+[\w']))",
     re.IGNORECASE,
 )
+_BESIDE: Final = re.compile(
+    rf"\b(?:{STRETCH}|right|just|shortly|straight|directly|immediately|soon)\s+(?:after|before)\s+"
+    r"(?:the|my|our|your|his|her|their|this|that)\s+[\w'\u2019-]+",
+    re.IGNORECASE,
+)
+"""When something is, by another thing whose hour nobody says: "half an hour after my standup"."""
+_MOMENTS: Final = frozenset({"date", "time"})
 _KINDS: Final[dict[str, MentionKind]] = {
     "date": "date",
     "time": "time",
@@ -166,6 +174,10 @@ class _Clause:
             for match in pattern.finditer(self.text, self.start, self.end):
                 if match.start() > self.start:
                     yield self._of("time", match.start(), match.end(), hint=RELATIVE)
+        for match in _BESIDE.finditer(self.text, self.start, self.end):
+            read = (slot for slot in self._own() if slot.kind in _MOMENTS)
+            if not any(match.start() <= slot.position < match.end() for slot in read):
+                yield self._of("time", match.start(), match.end(), hint=RELATIVE)
 
     def _values(self, reading: ClauseReading) -> Iterator[Said]:
         sends = reading.action is Action.SEND

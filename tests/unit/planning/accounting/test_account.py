@@ -66,6 +66,14 @@ DOUBTFUL = (
         "Schedule a call with Bo on 8 December at 3pm, and one with Ana right after it",
         "right after it",
     ),
+    (
+        'Create an event "review" half an hour after my standup tomorrow',
+        "half an hour after my standup",
+    ),
+    (
+        'Add an event "debrief" tomorrow right after the team meeting',
+        "right after the team",
+    ),
     ("Set two reminders: milk tomorrow at 9am and bread tomorrow at 10am", "at 10am"),
     ("Book a flight from Berlin to Rome tomorrow, but not with Ryanair", "not with Ryanair"),
     ("Book a table for two in Oslo tomorrow at 19:00 every week", "every week"),
