@@ -1,5 +1,6 @@
 """Planning a hand-over: the leg that a part of another leg becomes, inside its agent's walls."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from temporalio import activity
@@ -38,7 +39,8 @@ class HandOverActivities:
         """
         if not await _is_asked(wanted):
             return HandOverPlan(refusal="the leg that it names does not ask for it")
-        return self.planned(wanted)
+        # In a thread: a catalog's first request builds its router.
+        return await asyncio.to_thread(self.planned, wanted)
 
     def planned(self, wanted: HandOverInput) -> HandOverPlan:
         """The same, without asking the leg."""
