@@ -1,6 +1,7 @@
 """What a step writes to history, and what a long leg carries on: on a real server, over HTTP.
 
-One leg asks a provider once in each step, and every answer has about 20 kB.
+One leg asks a provider once in each step, and every answer has about 20 kB. The longest is planned
+once more by a scripted model, which is asked over a real wire.
 """
 
 import asyncio
@@ -9,8 +10,8 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
@@ -21,11 +22,13 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistory
 
 from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.observation_store import FOLDER_NAME, FileObservations
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
@@ -36,16 +39,19 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.runtime.registration import register_search_attributes
 from orchestrator.runtime.worker import build
 from orchestrator.settings import Settings, bundled_specs
 from orchestrator.testing.memory import MemoryPii, MemorySecrets
+from orchestrator.testing.model_server import ModelAnswer, ModelServer, ReceivedRequest, call
 from orchestrator.testing.temporal_server import running_temporal
 from tests.benchmarks.figure import Figure
 
 _STEPS: Final = (10, 100, 500)
+_MODEL: Final = "openai:gpt-5"
 _LEG: Final = "1-archive"
 _GOAL: Final = "Look through the archive of old invoices, page by page"
 _STEP_TYPES: Final = (names.SELECT_TOOLS, names.PLAN_STEP, names.PREPARE_CALL, names.INVOKE_TOOL)
@@ -95,14 +101,29 @@ class Reader:
         return CallTool(tool="archive_read_page", arguments={"page": context.step})
 
 
-def run() -> list[Figure]:
+class ModelReader(Reader):
+    """The same leg, its steps decided by a model."""
+
+    def __init__(self, pages: int, model: LlmPlanner) -> None:
+        super().__init__(pages)
+        self._model = model
+
+    async def plan_metered(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> PlannedStep:
+        """As the product asks a model."""
+        return await self._model.plan_metered(context, selection, catalog)
+
+
+def run(steps: tuple[int, ...] = _STEPS) -> list[Figure]:
     """Events and bytes per step, the largest payload and the runs of legs of some lengths."""
-    costs = [asyncio.run(measured(steps)) for steps in _STEPS]
-    return [figure for cost in costs for figure in _figures(cost)]
+    costs = [(f"{size} steps", asyncio.run(measured(size))) for size in steps]
+    costs.append((f"{steps[-1]} steps by a model", asyncio.run(measured(steps[-1], by_model=True))))
+    return [figure for name, cost in costs for figure in _figures(name, cost)]
 
 
-def _figures(cost: Cost) -> Iterator[Figure]:
-    row = (f"{cost.steps} steps",)
+def _figures(name: str, cost: Cost) -> Iterator[Figure]:
+    row = (name,)
     yield Figure(name="events a step", value=cost.events / cost.steps, unit="", row=row)
     yield Figure(name="a step", value=cost.size / cost.steps / 1000, unit="kB", row=row)
     yield Figure(name="messages of the last", value=cost.last_step / 1000, unit="kB", row=row)
@@ -111,18 +132,35 @@ def _figures(cost: Cost) -> Iterator[Figure]:
     yield Figure(name="took", value=cost.seconds, unit="s", row=row)
 
 
-async def measured(steps: int) -> Cost:
+async def measured(steps: int, *, by_model: bool = False) -> Cost:
     """Run one leg of so many steps."""
     with tempfile.TemporaryDirectory() as name, _provider() as port:
         folder = Path(name)
-        async with running_temporal(folder) as temporal:
+        async with running_temporal(folder) as temporal, _planner(steps, folder, by_model) as plans:
             began = time.perf_counter()
-            await _run(temporal, folder, port, steps)
+            await _run(temporal, folder, port, steps, plans)
             seconds = time.perf_counter() - began
             return await _cost(temporal, steps, seconds)
 
 
-async def _run(temporal: Client, folder: Path, port: int, steps: int) -> None:
+@asynccontextmanager
+async def _planner(steps: int, folder: Path, by_model: bool) -> AsyncIterator[Reader]:
+    if not by_model:
+        yield Reader(steps)
+        return
+
+    def script(asked: ReceivedRequest) -> ModelAnswer:
+        if asked.number > steps:
+            return call("part_done", summary=f"{steps} pages were read")
+        return call("archive_read_page", page=asked.number)
+
+    async with ModelServer(script) as server:
+        kept = FileObservations(folder / FOLDER_NAME)
+        model = LlmPlanner(default_model=_MODEL, models=server.model, pieces=kept)
+        yield ModelReader(steps, model)
+
+
+async def _run(temporal: Client, folder: Path, port: int, steps: int, planner: Reader) -> None:
     documents = Catalog.load(bundled_specs()).documents
     catalog = Catalog.from_documents({**documents, "archive": _document(port)})
     settings = Settings.model_construct(
@@ -137,7 +175,7 @@ async def _run(temporal: Client, folder: Path, port: int, steps: int) -> None:
             settings,
             catalog=catalog,
             routers=router,
-            planner=Reader(steps),
+            planner=planner,
             agents=(),
             tools=tools,
         )
