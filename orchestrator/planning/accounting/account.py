@@ -16,6 +16,10 @@ from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import STOP_WORDS, content_stems, stem
 from orchestrator.planning.accounting.asides import Aside, decided_by, waits
 from orchestrator.planning.accounting.clause_account import ClauseAccount
+from orchestrator.planning.accounting.deeds_elsewhere import (
+    doubt_about_command,
+    doubts_about_deeds_elsewhere,
+)
 from orchestrator.planning.accounting.deeds_unsaid import doubt_about_deed
 from orchestrator.planning.accounting.drafts import drafted
 from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplained
@@ -61,6 +65,7 @@ def with_account(
     told |= {doubt.about: doubt for doubt in reversed(plan.doubts)}
     if not plan.orders:
         told |= {doubt.about: doubt for doubt in account.doubts_about_deeds()}
+    told |= {doubt.about: doubt for doubt in account.doubts_about_deeds_elsewhere()}
     return plan.model_copy(
         update={
             "mentions": tuple(dict.fromkeys((*mentions, *_besides(plan, mentions)))),
@@ -132,6 +137,16 @@ class _Account:
                 clause, said, looking, self._catalog, self._router.without_deadline()
             )
             if doubt:
+                yield doubt
+
+    def doubts_about_deeds_elsewhere(self) -> Iterator[Doubt]:
+        """What is to be done, and what it is the goal leaves to others to say."""
+        yield from doubts_about_deeds_elsewhere(self._goal)
+        ordered = {order.clause for order in self._plan.orders}
+        for clause in (one for one in self._clauses() if one.text not in ordered):
+            legs = [leg for leg in self._legs_of(clause) if not leg.only_looks]
+            looking = [tool for leg in legs for tool in self._paths[leg.leg_id].targets]
+            if doubt := doubt_about_command(clause, looking):
                 yield doubt
 
     def asides(self) -> Iterator[Aside]:

@@ -1,0 +1,52 @@
+"""Requests that leave to others what is to be done: "Do what the email of Ana says".
+
+Nothing in them orders a consequence, so that a planner which does nothing has done all that can be
+read: what is meant is asked about before anything is done.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.clauses import without_lead
+from orchestrator.language.intent import Action
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import STOP_WORDS, action_of, content_stems, stem, tokens
+from orchestrator.planning.models import Doubt
+from orchestrator.planning.order_words import is_question
+
+_WHY: Final = (
+    "it does not say itself what is to be done; it would only be looked up: say what to do"
+)
+_DO: Final = re.compile(
+    r"(?:^|[.;,!]|\band|\bthen|\bplease|\byou\s+to|\b(?:could|can|would|will)\s+you)\s*"
+    r"(?P<deed>do\s+(?:(?:exactly|just|only)\s+)?(?:what|whatever|everything|anything|all|as)\b"
+    r"[^.;!?]*)(?P<mark>\??)",
+    re.IGNORECASE,
+)
+_QUOTED: Final = re.compile(r"\"[^\"]*\"|\u201c[^\u201d]*\u201d")
+_THINKING: Final = WordLists("accounting").word_set("thinking")
+_DETERMINERS: Final = WordLists("clauses").word_set("determiners")
+
+
+def doubts_about_deeds_elsewhere(requests: str) -> Iterator[Doubt]:
+    """The doubts about what a text says is to be done, and leaves to others to say what it is."""
+    for found in _DO.finditer(_QUOTED.sub("", requests)):
+        if not found["mark"]:
+            yield Doubt(kind="deed", about=found["deed"].strip(" ,"), why=_WHY)
+
+
+def doubt_about_command(clause: ClauseReading, looking: Sequence[Tool]) -> Doubt | None:
+    """The doubt about a command whose verb nobody knows: neither the language nor what is read.
+
+    What stands before "the" or "my" at the beginning is no thing: "follow the instructions".
+    """
+    first, following = (*tokens(without_lead(clause.text)[:60]), "", "")[:2]
+    if clause.is_negated or is_question(clause) or following not in _DETERMINERS:
+        return None
+    if action_of(first, following) is not Action.UNKNOWN or first in STOP_WORDS | _THINKING:
+        return None
+    told = {s for t in looking for s in content_stems(f"{t.name} {t.summary}")}
+    return None if stem(first) in told else Doubt(kind="deed", about=clause.text, why=_WHY)
