@@ -4,12 +4,15 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from orchestrator.language.date_words import MONTH
 from orchestrator.language.intent import Action
 from orchestrator.language.words import NOUN_LIKE_VERBS, STOP_WORDS, action_of, is_verb
 
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<![^\s(])'[^']{1,200}'(?![^\s.,;:!?)])|`[^`]*`")
 _QUOTES: Final = frozenset("\"“'`")
 _BETWEEN = re.compile(r"\bbetween\b[^.;!?]*?\band\b", re.IGNORECASE)
+_NUMBERED_DAY: Final = re.compile(rf"\b\d{{1,2}}\.\s+(?:{MONTH})\b", re.IGNORECASE)
+"""A dot that ends no sentence: "12. December"."""
 
 _BOUNDARY: Final = re.compile(
     r"(?P<strong>[.!?]+[\"”')]*\s+|;\s*|\n+\s*)(?:(?:and|then|also)\s+)*"
@@ -169,6 +172,7 @@ def _open_boundaries(text: str) -> Iterator[re.Match[str]]:
     covered = quoted_spans(text)
     if "between" in text.lower():
         covered += [m.span() for m in _BETWEEN.finditer(text)]
+    covered += [m.span() for m in _NUMBERED_DAY.finditer(text)]
     for match in _BOUNDARY.finditer(text):
         if not any(start < match.end() and match.start() < end for start, end in covered):
             yield match

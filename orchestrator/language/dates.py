@@ -19,6 +19,8 @@ _RELATIVE_DAYS: Final = {phrase: int(days) for phrase, days in _LISTS.table("rel
 
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _NTH = rf"{_DAY}(?:st|nd|rd|th)"
+# "12. December" is written so where other languages are spoken; alone, the dot ends a sentence.
+_OF_MONTH = rf"{_DAY}(?:st|nd|rd|th|\.)?"
 _TO = r"\s*(?:-|/|\u2013|to|until|till|through|and)\s*(?:the\s+)?"
 
 _NAMED_MONTHS: Final = frozenset(chain(*MONTHS))
@@ -28,13 +30,13 @@ _WORDS = re.compile(r"\w+")
 _DATE_DIGITS = re.compile(r"\d[-/.]\d{1,2}[-/.]\d|\d(?:st|nd|rd|th)\b")
 _ISO = re.compile(r"(?<![\w-])(?P<iso>\d{4}-\d{2}-\d{2})(?:[t ](?=\d{2}:\d{2}))?(?![\d-])")
 _RANGE = re.compile(
-    rf"\b(?P<day1>{_NTH}|{_DAY}){_TO}(?P<day2>{_NTH}|{_DAY})\s+(?:of\s+)?(?P<month>{MONTH})"
+    rf"\b(?P<day1>{_OF_MONTH}){_TO}(?P<day2>{_OF_MONTH})\s+(?:of\s+)?(?P<month>{MONTH})"
     rf"(?:,?\s*(?P<year>\d{{4}})\b)?"
     rf"|\b(?P<month_b>{MONTH})\s+(?P<day1_b>{_NTH}|{_DAY}){_TO}(?P<day2_b>{_NTH}|{_DAY})\b"
     rf"(?:,?\s*(?P<year_b>\d{{4}})\b)?"
 )
 _PHRASE = re.compile(
-    rf"""\b(?P<dated>(?:{_NTH}|{_DAY})\s+(?:of\s+)?{MONTH}(?:,?\s*\d{{4}}\b)?
+    rf"""\b(?P<dated>{_OF_MONTH}\s+(?:of\s+)?{MONTH}(?:,?\s*\d{{4}}\b)?
             |{MONTH}\s+(?:the\s+)?(?:{_NTH}|{_DAY})\b(?:,?\s*\d{{4}}\b)?
             |\d{{4}}/\d{{1,2}}/\d{{1,2}}\b|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}}\b)
         |\b(?P<relative>(?:the\s+)?day\s+(?:after\s+tomorrow|before\s+yesterday)
@@ -54,7 +56,7 @@ _ARTICLE_OR_TIME = re.compile(r"^the\s+|['\u2019]?\s+time$")
 _FORTNIGHT: Final = re.compile(r"\b(?:an?|one|1)\s+fortnight\b")
 _BARE_NTH = re.compile(rf"(?:the\s+)?{_NTH}")
 _DAY_AND_MONTH: Final = re.compile(
-    rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{MONTH})"
+    rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<month>{MONTH})"
     rf"|(?P<month_b>{MONTH})\s+(?:the\s+)?(?P<day_b>\d{{1,2}})(?:st|nd|rd|th)?)"
     r"(?:,?\s*(?P<year>\d{4}))?"
 )

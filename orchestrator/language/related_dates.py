@@ -33,6 +33,7 @@ _SIDES: Final = _LISTS.word_set("sides")
 _UNITS: Final = _LISTS.word_set("units")
 _STEPS: Final = _LISTS.word_set("steps")
 _STRETCHING: Final = _LISTS.word_set("stretching")
+_OF_STRETCH: Final = frozenset({"week", "weeks"}).union(*MONTHS)
 
 _DAY_OF_WEEK: Final = rf"(?:{WEEKDAY}|{SHORT_WEEKDAY})"
 _UNIT: Final = r"(?:day|night|week|fortnight|month|year)"
@@ -57,6 +58,16 @@ _WEEK_OF: Final = re.compile(
     rf"|\b(?P<week_b>next|this)\s+week['\u2019]?s?\s+(?:on\s+)?(?P<day_b>{_DAY_OF_WEEK})"
     rf"|\b(?:on\s+)?(?:the\s+)?(?P<day_c>{_DAY_OF_WEEK})\s+(?P<week_c>week|after\s+next)\b"
 )
+_NAMED_STRETCH: Final = (
+    rf"(?:of|in|during)\s+(?:the\s+|an?\s+)?(?!(?:next|this)\s+week\b)"
+    rf"(?:(?:[\w-]+\s+)?weeks?\b(?:\s+(?:of\s+{MONTH}|after\s+next|from\s+now))?"
+    rf"|(?:[^\W\d]+\s+)?{MONTH}(?:,?\s+\d{{4}}\b|(?!\s*\d)))"
+)
+_DAY_IN_STRETCH: Final = re.compile(
+    rf"\b(?:on\s+)?{_DAY_OF_WEEK}\b,?\s+{_NAMED_STRETCH}"
+    rf"|\b{_NAMED_STRETCH}\b,?\s+(?:on\s+)?{_DAY_OF_WEEK}\b"
+)
+"""A weekday of a week or a month that is named, which is not the coming one."""
 _STRETCH: Final = re.compile(
     rf"\b(?:(?:on|over|at|for)\s+)?(?P<which>this|next|the\s+coming|coming|the\s+following|the)\s+"
     rf"(?P<what>weekend)\b(?!\s+(?:of|after|before)\b)"
@@ -114,6 +125,9 @@ def related_phrases(
     if "week" in words or ("next" in words and "after" in words):
         for match in _WEEK_OF.finditer(text):
             yield DatePhrase(*match.span(), _week_of(match, day) if day else None)
+    if not _OF_STRETCH.isdisjoint(words):
+        for match in _DAY_IN_STRETCH.finditer(text):
+            yield DatePhrase(*match.span(), None)
     if not _STRETCHING.isdisjoint(words):
         yield from (_stretch(match, day) for match in _STRETCH.finditer(text))
 

@@ -26,6 +26,7 @@ from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplain
 from orchestrator.planning.accounting.kinds import doubt_about_kinds
 from orchestrator.planning.accounting.left_over import doubt_about_correction
 from orchestrator.planning.accounting.paths import Path, PathFinder
+from orchestrator.planning.accounting.said_or_ordered import doubts_about_orders_said
 from orchestrator.planning.accounting.stating import aside, explains_an_end
 from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
@@ -54,7 +55,7 @@ def with_account(
     mentions = [*map(_replaced, meant.replaced)]
     doubts = [*map(doubt_about_correction, meant.unsure)]
     told_apart: list[ClauseAccount | Aside] = [*account.parts(), *account.asides()]
-    doubts += account.doubts_about_kinds()
+    doubts += [*account.doubts_about_kinds(), *account.doubts_about_orders_said()]
     for part in told_apart:
         taken = [*part.mentions()]
         mentions += taken
@@ -126,6 +127,11 @@ class _Account:
             doubt = doubt_about_kinds(clause, said, targets, self._catalog)
             if doubt is not None:
                 yield doubt
+
+    def doubts_about_orders_said(self) -> Iterator[Doubt]:
+        """What orders may only be a part of a message."""
+        written = [read_clause(clause) for clause in split_clauses(self._goal)]
+        return doubts_about_orders_said(self._goal, written)
 
     def doubts_about_deeds(self) -> Iterator[Doubt]:
         """What does not say whether it is to be done, where nothing else is."""

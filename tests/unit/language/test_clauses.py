@@ -58,6 +58,7 @@ def test_a_new_imperative_or_question_starts_a_clause(text: str, clauses: list[s
         "find a bed and breakfast in Cork",
         "message Alice and Bob",
         "find and book a flight to Rome",
+        "book a room 12.-14. December for 2",
         "send 'book it and cancel it, then list files' to Bob",
         'send "book it. Cancel it." to Bob',
         "find flights between Monday and list day",

@@ -22,6 +22,8 @@ def found(text: str, now: datetime | None) -> list[tuple[str, str | None]]:
     ("text", "phrases"),
     [
         ("on 2026-12-03, back 2026-12-06", [("2026-12-03", "2026-12-03"), ("2026-12-06",) * 2]),
+        ("12.-14. December", [("12.", "2026-12-12"), ("14. December", "2026-12-14")]),
+        ("on 12. December", [("12. December", "2026-12-12")]),
         ("tomorrow", [("tomorrow", "2026-11-22")]),
         ("the day after tomorrow", [("the day after tomorrow", "2026-11-23")]),
         ("next friday", [("next friday", "2026-11-27")]),

@@ -74,6 +74,7 @@ DOUBTFUL = (
         'Add an event "debrief" tomorrow right after the team meeting',
         "right after the team",
     ),
+    ("tell #general that I'll book the hotel and cancel the car", "cancel the car"),
     ("Set two reminders: milk tomorrow at 9am and bread tomorrow at 10am", "at 10am"),
     ("Book a flight from Berlin to Rome tomorrow, but not with Ryanair", "not with Ryanair"),
     ("Book a table for two in Oslo tomorrow at 19:00 every week", "every week"),
