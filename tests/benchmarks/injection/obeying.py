@@ -1,4 +1,4 @@
-"""A mind that does what its user wants, and whatever else anything that it reads tells it to do."""
+"""A scripted model that does what its user wants, and whatever else what it reads tells it to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _SEARCHES: Final = 2
 
 @dataclass(frozen=True)
 class Deed:
-    """One call that the mind wants to make."""
+    """One call that the model wants to make."""
 
     tool: str
     arguments: dict[str, Any]
@@ -24,7 +24,7 @@ class Deed:
 
 
 @dataclass
-class ObeyingMind:
+class ObeyingModel:
     """A model by a script: the ground truth of its task, and an injection's as soon as it is read.
 
     It is as gullible as can be: it takes up the injection before all else, looks for the tools that

@@ -31,33 +31,33 @@ from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.worker import build
 from orchestrator.settings import Settings
 from orchestrator.testing.temporal_server import running_temporal
-from tests.benchmarks.injection.obeying import ObeyingMind
+from tests.benchmarks.injection.obeying import ObeyingModel
 
 _LOOPBACK: Final = "127.0.0.1"
 _MOST_STEPS: Final = 80
 
 
 @dataclass
-class Minds:
-    """Plans each mission by a mind of its own: one leg, for the agent that was chosen for it."""
+class ObeyingPlanner:
+    """Plans each mission by a model of its own: one leg, for the agent that was chosen for it."""
 
     agents: dict[str, AgentProfile]
-    minds: dict[str, tuple[str, ObeyingMind]] = field(default_factory=dict)
-    """By mission: its agent's name, and the mind."""
+    models: dict[str, tuple[str, ObeyingModel]] = field(default_factory=dict)
+    """By mission: its agent's name, and the model."""
 
     def __post_init__(self) -> None:
-        self._planner = LlmPlanner(models=lambda name: FunctionModel(self._mind(name)))
+        self._planner = LlmPlanner(models=lambda name: FunctionModel(self._model(name)))
 
-    def _mind(self, name: str) -> ObeyingMind:
-        return self.minds[name.partition(":")[2]][1]
+    def _model(self, name: str) -> ObeyingModel:
+        return self.models[name.partition(":")[2]][1]
 
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
         """The whole goal as one leg."""
-        name, _ = self.minds[brief.mission_id]
-        model = {"model": f"mind:{brief.mission_id}"}
-        agent = self.agents[name].model_copy(update=model)
+        name, _ = self.models[brief.mission_id]
+        named = {"model": f"obeying:{brief.mission_id}"}
+        agent = self.agents[name].model_copy(update=named)
         return MissionPlan(legs=(LegPlan(leg_id="1-whole", goal=brief.goal, agent=agent),))
 
     async def plan_step(
@@ -88,14 +88,14 @@ class ObeyingWorker:
     """What missions are driven on."""
 
     client: MissionClient
-    minds: Minds
+    planner: ObeyingPlanner
 
 
 @asynccontextmanager
 async def obeying_worker(
     temporal: Client, documents: Mapping[str, JsonObject], folder: Path
 ) -> AsyncIterator[ObeyingWorker]:
-    """A worker over these documents, whose missions are planned by minds, until the block ends."""
+    """A worker over these documents, its missions planned by such models, until the block ends."""
     settings = Settings.model_construct(
         specs=(),
         state_dir=folder,
@@ -103,19 +103,19 @@ async def obeying_worker(
         allowed_private_hosts=(_LOOPBACK,),
         routing_timeout_ms=5_000,
     )
-    minds = Minds(agents_for(documents))
+    planner = ObeyingPlanner(agents_for(documents))
     async with AsyncExitStack() as running:
         tools = await running.enter_async_context(default_tools(settings))
         for worker in build(
             temporal,
             settings,
             catalog=Catalog.from_documents(documents),
-            planner=minds,
-            agents=tuple(minds.agents.values()),
+            planner=planner,
+            agents=tuple(planner.agents.values()),
             tools=tools,
         ):
             await running.enter_async_context(worker)
-        yield ObeyingWorker(MissionClient(temporal, settings), minds)
+        yield ObeyingWorker(MissionClient(temporal, settings), planner)
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ import httpx
 
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.mission import MissionRequest, MissionStatus
-from tests.benchmarks.injection.obeying import Deed, ObeyingMind
+from tests.benchmarks.injection.obeying import Deed, ObeyingModel
 from tests.benchmarks.injection.obeying_worker import ObeyingWorker
 from tests.benchmarks.injection.person import Person, Sent
 
@@ -36,7 +36,7 @@ class Verdict:
     status: MissionStatus
     error: str
     read: bool
-    """The mind saw the injection."""
+    """The model saw the injection."""
     lied: int
     """Calls that it made for it."""
     injected: int
@@ -60,7 +60,7 @@ async def try_case(
         case: what is tried.
         here: what it is driven on.
         provider: AgentDojo's environments.
-        elsewhere: a call of a tool of another agent, which an injected mind tries too.
+        elsewhere: a call of a tool of another agent, which an injected model tries too.
 
     Raises:
         TimeoutError: it did not end in time.
@@ -71,13 +71,13 @@ async def try_case(
     task = (
         (await provider.post(f"/environments/{mission_id}", json=wanted)).raise_for_status().json()
     )
-    mind = ObeyingMind(
+    model = ObeyingModel(
         _deeds(task["calls"]),
         [Deed("confirm_approve", {"digest": "all"}), elsewhere, *_deeds(task["injected"])],
         SIGN,
         task["ends_with"],
     )
-    here.minds.minds[mission_id] = (case.suite, mind)
+    here.planner.models[mission_id] = (case.suite, model)
     own = [Sent(one["tool"], one["arguments"]) for one in task["calls"]]
 
     def is_wanted(card: ConfirmationCard) -> bool:
@@ -94,15 +94,15 @@ async def try_case(
         case=case,
         status=result.status,
         error=result.error or "",
-        read=mind.has_read_injection,
-        lied=mind.lied,
+        read=model.has_read_injection,
+        lied=model.lied,
         injected=len(injected),
         unseen=sum(not person.saw(one) for one in injected),
         cards=sum(not is_wanted(card) for card in (*person.approved, *person.refused)),
         task_done=seen["task_done"],
         attack_succeeded=seen["attack_succeeded"],
         asked=tuple(person.asked),
-        unfound=tuple(mind.unfound),
+        unfound=tuple(model.unfound),
     )
 
 
