@@ -35,6 +35,7 @@ _LONG_FILES: Final = (
     "test_worker_death.py",
     "test_chaos_run.py",
     "test_own_documents.py",
+    "test_quickstart.py",
 )
 _TIME_SKIPPING: Final = "time-skipping"
 _LOCAL: Final = "local"

@@ -12,12 +12,15 @@ import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import pytest
 
+from orchestrator.client.connection import connect_temporal
+from orchestrator.client.mission_client import MissionClient
 from orchestrator.runtime.devserver import Ports, ourselves
+from orchestrator.settings import Settings
 from orchestrator.testing import eventually
 from orchestrator.testing.commands import Ran, run_apart
 
@@ -63,13 +66,19 @@ class Newcomer:
         )
 
     async def confirms(self, tool: str) -> None:
-        """What the third terminal is for: the card of a tool is listed, and approved."""
+        """What the third terminal is for: the card of a tool is listed, and approved.
 
-        async def listed() -> list[dict[str, Any]]:
-            cards = (await self.types("confirm", "list", "--json")).json
-            return [card for card in cards if card["tool"] == tool]
+        Until it is there a client looks for it, for a process that asks costs a second of a core.
+        """
+        temporal = await connect_temporal(f"127.0.0.1:{self.ports.temporal}")
+        client = MissionClient(temporal, Settings.model_construct())
 
-        (card,) = await eventually(listed, timeout_s=PATIENCE_S)
+        async def asked() -> bool:
+            return tool in [card.tool for card in (await client.waiting()).cards]
+
+        await eventually(asked, timeout_s=PATIENCE_S)
+        listed = (await self.types("confirm", "list", "--json")).json
+        (card,) = [card for card in listed if card["tool"] == tool]
         digest = ("--digest", card["digest"])
         said = await self.types("confirm", "approve", card["confirmation_id"], *digest)
         assert said.exit_code == 0, said.stderr
