@@ -4,6 +4,7 @@ import asyncio
 
 from orchestrator.adapters.temporal.rollbacks import begun_rollback
 from orchestrator.client.connection import Connection
+from orchestrator.core.budget import Usage
 from orchestrator.core.errors import MissionNotFound, QueryFailed
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegResult, LegStatus
@@ -27,7 +28,9 @@ async def take_snapshot(connection: Connection, mission_id: str) -> MissionResul
     legs = await asyncio.gather(
         *(_as_it_stands(connection, mission_id, leg) for leg in result.legs)
     )
-    asked = result.model_copy(update={"legs": tuple(legs)})
+    taken = (now.usage for then, now in zip(result.legs, legs, strict=True) if now is not then)
+    usage = Usage.total([result.usage, *taken])
+    asked = result.model_copy(update={"legs": tuple(legs), "usage": usage})
     asked = asked.on(Ledger.merged(leg.ledger for leg in legs), asked.status)
     return await standing(connection, asked if running else _terminated(asked))
 
