@@ -14,6 +14,7 @@ from orchestrator.messages import names
 from orchestrator.messages.hand_over import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.planning.handing_over import colleagues_of, handed_over_leg
 from orchestrator.planning.models import AgentProfile, LegPlan
+from orchestrator.planning.who_plans import who_decides
 from orchestrator.routing.router import Router
 
 
@@ -61,6 +62,7 @@ class HandOverActivities:
             agent=agent,
             depends_on=asking.depends_on,
             handed_over_by=asking.leg_id,
+            planned_by=who_decides(agent) or asking.planned_by,
         )
         with translated_errors():
             catalog = self._catalogs.get(wanted.catalog_digest)

@@ -216,6 +216,7 @@ def _planned(leg: LegPlan, plan: MissionPlan, likely: dict[str, LikelyTools]) ->
         leg_id=leg.leg_id,
         goal=leg.goal,
         agent=leg.agent.name,
+        planned_by=leg.planned_by,
         depends_on=leg.depends_on,
         only_if=only_if_of(leg),
         decides=tuple(condition.clause for condition in leg.decides),

@@ -89,7 +89,13 @@ class MissionView:
         status = LegStatus.RUNNING if leg.leg_id in self.started else LegStatus.WAITING
         if self.finished_at is not None:
             status = LegStatus.CANCELLED
-        return LegResult(leg_id=leg.leg_id, agent=leg.agent.name, goal=leg.goal, status=status)
+        return LegResult(
+            leg_id=leg.leg_id,
+            agent=leg.agent.name,
+            goal=leg.goal,
+            status=status,
+            planned_by=leg.planned_by,
+        )
 
 
 def unserved_reason(missing: Sequence[Unserved]) -> str | None:

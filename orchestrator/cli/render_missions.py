@@ -128,11 +128,12 @@ def mission(console: Console, result: MissionResult) -> None:
             _found(console, leg.table)
     for missing in result.unserved:
         console.print(line((f"unserved: {missing}", "red")))
-    legs = table_of("leg", "agent", "status", "goal", "steps")
+    legs = table_of("leg", "agent", "planned by", "status", "goal", "steps")
     for leg in result.legs:
         legs.add_row(
             leg.leg_id,
             leg.agent,
+            block(leg.decided_by),
             colored(leg.status.value),
             block(leg.goal),
             str(leg.steps_before + len(leg.steps)),

@@ -193,6 +193,9 @@ class LegResult(Record):
     error: str | None = None
     steps: tuple[StepRecord, ...] = Field(default=(), description="the newest ones, all of most")
     steps_before: int = Field(default=0, description="how many older ones there are")
+    planned_by: str = Field(
+        default="", description="who was to decide its steps: a model, the rules; empty: not said"
+    )
     called: tuple[str, ...] = Field(default=(), description="tools that those called with success")
     facts: tuple[Fact, ...] = ()
     facts_before: int = Field(default=0, description="how many older ones there is no room for")
@@ -231,6 +234,12 @@ class LegResult(Record):
     def used(self) -> Used:
         """What it has used of what may be limited."""
         return Used(usage=self.usage, tool_calls=self.tool_calls, steps=self.steps_taken)
+
+    @property
+    def decided_by(self) -> str:
+        """Who decides its steps now: another model than at first, where it went on with one."""
+        changed = [change.model for change in self.model_changes if change.model]
+        return changed[-1] if changed else self.planned_by
 
     @property
     def told(self) -> str:

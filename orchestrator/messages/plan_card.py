@@ -114,7 +114,8 @@ def leg_note(leg: PlannedLeg) -> str:
     after = [f"after {' and '.join(leg.depends_on)}"] if leg.depends_on else []
     only = [f"only {one}" for one in leg.only_if]
     finds = [f"finds out about {one!r}" for one in leg.decides]
-    return ", ".join([f"agent {leg.agent}", *after, *only, *finds])
+    planned = [f"planned by {leg.planned_by}"] if leg.planned_by else []
+    return ", ".join([f"agent {leg.agent}", *planned, *after, *only, *finds])
 
 
 def tool_told(tool: PlannedTool) -> str:

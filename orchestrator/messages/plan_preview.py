@@ -40,6 +40,9 @@ class PlannedLeg(Record):
     decides: tuple[str, ...] = Field(
         default=(), description="the conditions of the goal that it finds out about"
     )
+    planned_by: str = Field(
+        default="", description="who decides its steps: a model, the rules; empty: not said"
+    )
     stage: int = Field(description="from 1: legs of one stage may run side by side")
     tools: tuple[PlannedTool, ...] = Field(
         default=(), description="what feeds the target first; empty: it would look for one"

@@ -232,6 +232,11 @@ class LegPlan(Record):
     needs: tuple[LegNeed, ...] = Field(
         default=(), description="what it is to be told by the legs that it depends on"
     )
+    planned_by: str = Field(
+        default="",
+        description="who decides its steps: a model, the rules or a planner of one's own; empty: "
+        "the planner of its worker does not say",
+    )
 
     @property
     def consequences(self) -> tuple[str, ...]:

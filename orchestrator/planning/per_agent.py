@@ -33,7 +33,7 @@ from orchestrator.planning.planner import (
     StepPlanner,
     as_planned,
 )
-from orchestrator.planning.who_plans import asks_model, chosen, with_choice
+from orchestrator.planning.who_plans import asks_model, chosen, who_decides, with_choice
 from orchestrator.routing.selection import Selection
 
 _GENERALIST: Final = "generalist"
@@ -123,7 +123,11 @@ class PerAgentPlanner:
         plan = with_choice(await self._split(brief, catalog, agents), brief)
         for leg in plan.legs:
             self._check(leg.agent)
-        return plan
+        legs = tuple(
+            leg.model_copy(update={"planned_by": who_decides(leg.agent, self._default) or "rules"})
+            for leg in plan.legs
+        )
+        return plan.model_copy(update={"legs": legs})
 
     async def _split(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]

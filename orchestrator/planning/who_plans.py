@@ -34,6 +34,18 @@ def asks_model(agent: AgentProfile, default_model: str | None) -> bool:
     return (agent.model or default_model) is not None
 
 
+def who_decides(agent: AgentProfile, default_model: str | None = None) -> str:
+    """Who decides the steps of this agent, as a person reads it; empty where nothing names it.
+
+    Args:
+        agent: as it handles legs of a mission.
+        default_model: of the worker, where it is known.
+    """
+    if asks_model(agent, default_model):
+        return agent.model or default_model or "a model"
+    return {None: "", CHAINING: "rules"}.get(agent.planner, agent.planner or "")
+
+
 def own_planners(agents: Iterable[AgentProfile]) -> tuple[str, ...]:
     """The planners of a user's own that these agents name, each once."""
     named = (agent.planner for agent in agents)

@@ -83,6 +83,34 @@ async def test_a_leg_is_planned_by_a_model_where_one_is_set(
     assert decision == Finish(summary=summary)
 
 
+@pytest.mark.parametrize(
+    ("agent", "default", "told"),
+    [
+        (AgentProfile(name="a"), None, "rules"),
+        (AgentProfile(name="a"), "a:model", "a:model"),
+        (AgentProfile(name="a", model="some:model"), "a:model", "some:model"),
+        (AgentProfile(name="a", planner="chaining"), "a:model", "rules"),
+        (AgentProfile(name="a", planner="mine:planner"), None, "mine:planner"),
+    ],
+)
+async def test_a_plan_says_who_decides_each_leg(
+    agent: AgentProfile, default: str | None, told: str
+) -> None:
+    """As the profile, the mission and the worker have it together."""
+
+    class OneLeg(Lost):
+        async def split_goal(
+            self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+        ) -> MissionPlan:
+            return MissionPlan(legs=(LegPlan(leg_id="1", goal=brief.goal, agent=agent),))
+
+    own = {"mine:planner": Lost()}
+    planner = PerAgentPlanner(OneLeg(), Lost, default_model=default, own=own)
+    plan = await planner.split_goal(BRIEF, CATALOG, (agent,))
+
+    assert [leg.planned_by for leg in plan.legs] == [told]
+
+
 async def test_planning_without_a_model_has_no_usage(step_context: StepContext) -> None:
     """None, which is not the same as no tokens."""
     planned = as_planned(await _planner().plan_metered(step_context, SELECTION, CATALOG))
