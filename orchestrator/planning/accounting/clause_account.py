@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
 
+from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Action
 from orchestrator.planning.accounting.left_over import doubt_about, doubt_about_clause
@@ -13,6 +16,8 @@ from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
 from orchestrator.planning.order_words import is_question
 from orchestrator.saga.served import Order
+
+_UNTIL: Final = lexicon.END_HINTS | {"to"}
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,24 @@ class ClauseAccount:
             return  # its planner asks about all of it
         if self.clause.is_negated or not self._is_consequential:
             return
+        yield from self._ends_before()
         for said, mention in zip(self.said, mentions, strict=True):
             if not mention.used_as:
                 yield doubt_about(said, self.clause, self.taken.path)
+
+    def _ends_before(self) -> Iterator[Doubt]:
+        """The doubt about a day up to which something lasts, and that lies before its first."""
+        days = [said for said in self.said if said.kind == "date"]
+        for first, last in pairwise(days):
+            ends = last.hint in _UNTIL and first.hint not in _UNTIL
+            if (
+                ends
+                and str(last.value) < str(first.value)
+                and None not in (last.value, first.value)
+            ):
+                about = self.clause.text[first.position : last.end]
+                why = f"its end would be {last.value}, which is before its start {first.value}"
+                yield Doubt(kind="impossible", about=about, why=why)
 
     def _whole_doubt(self) -> Doubt | None:
         """The doubt about all of it: it forbids what the plan may do, or nothing does it."""

@@ -49,11 +49,12 @@ _RELATION: Final = re.compile(
     re.IGNORECASE,
 )
 _BESIDE: Final = re.compile(
-    rf"\b(?:{STRETCH}|right|just|shortly|straight|directly|immediately|soon)\s+(?:after|before)\s+"
+    rf"\b{STRETCH}\s+(?:later|earlier|afterwards?|beforehand)\b(?!\s+than\b)"
+    rf"|\b(?:{STRETCH}|right|just|shortly|straight|directly|immediately|soon)\s+(?:after|before)\s+"
     r"(?:the|my|our|your|his|her|their|this|that)\s+[\w'\u2019-]+",
     re.IGNORECASE,
 )
-"""When something is, by another thing whose hour nobody says: "half an hour after my standup"."""
+"""When something is, by another thing or hour: "half an hour after my standup", "an hour later"."""
 _MOMENTS: Final = frozenset({"date", "time"})
 _KINDS: Final[dict[str, MentionKind]] = {
     "date": "date",

@@ -75,6 +75,8 @@ DOUBTFUL = (
         "right after the team",
     ),
     ("tell #general that I'll book the hotel and cancel the car", "cancel the car"),
+    ("Book a hotel in Rome from 14 to 12 December for 2", "14 to 12 December"),
+    ("Remind me tomorrow at 9 am, and an hour later, to drink water", "and an hour later"),
     ("Set two reminders: milk tomorrow at 9am and bread tomorrow at 10am", "at 10am"),
     ("Book a flight from Berlin to Rome tomorrow, but not with Ryanair", "not with Ryanair"),
     ("Book a table for two in Oslo tomorrow at 19:00 every week", "every week"),
