@@ -56,7 +56,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from workflows import ui
     from workflows.failures import first_words
-    from workflows.keeping import STORE_TROUBLE, new_key, store_trouble
+    from workflows.keeping import STORE_TROUBLE, store_trouble
     from workflows.progress import Progress
 
 T = TypeVar("T")
@@ -151,17 +151,17 @@ async def select_tools(context: StepContext, progress: Progress) -> Selection:
     keeping = progress.keeping
     if keeping is None:
         return await _run(names.SELECT_TOOLS, context, gives=Selection, summary=summary, **_LOCAL)
-    seen, key = progress.state.observations, new_key()
+    seen = progress.state.observations
     kept = keeping.message(
         context.model_copy(update={"observations": seen}),
         of_mission=context.mission_id,
         past=progress.state.past,
-        keep_as=key,
+        keeps=True,
     )
     selection = await _from_store(
         progress, names.SELECT_TOOLS, kept, gives=Selection, summary=summary, **_LOCAL
     )
-    progress.kept(key, len(seen))
+    progress.kept(kept.keep_as, len(seen))
     return selection
 
 

@@ -4,6 +4,9 @@ A step's history then holds what is new of it, however long the leg is. The keys
 workflow's own random numbers: a replay gives them again, and a run that was reset gives others.
 """
 
+import hashlib
+import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 from temporalio import workflow
@@ -11,7 +14,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
-    from orchestrator.core.record import Record
+    from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages.kept import KeptMessage
 
 PATCH = "kept-observations"
@@ -30,7 +33,7 @@ class Keeping:
         """By kind of message the last that was sent whole, and its key."""
 
     def message(
-        self, message: Record, *, of_mission: str, past: str, keep_as: str = ""
+        self, message: Record, *, of_mission: str, past: str, keeps: bool = False
     ) -> KeptMessage:
         """What is to be sent in the place of a message.
 
@@ -38,16 +41,17 @@ class Keeping:
             message: whole, but for the observations that are kept.
             of_mission: whose mission's pieces it names.
             past: the key of the newest observations that are kept.
-            keep_as: the key under which its observations are to be kept now.
+            keeps: whether its observations are to be kept now, under a key of their own.
         """
         told = message.model_dump(mode="json")
         kind = type(message).__name__
         key, before = self._whole.get(kind, ("", {}))
         seen = [_bare(one) for one in told.pop("observations")]
+        keep_as = new_key(past, seen) if keeps else ""
         changes = {name: value for name, value in told.items() if before.get(name) != value}
         new = None
         if not key or len(str(changes)) > _MOST_CHANGED:
-            key, new, changes = new_key(), told, {}
+            key, new, changes = new_key(past, seen), told, {}
             self._whole[kind] = (key, new)
         return KeptMessage(
             of_mission=of_mission,
@@ -63,13 +67,16 @@ class Keeping:
         self._whole.clear()
 
 
-def new_key() -> str:
-    """A key that no other piece has.
+def new_key(past: str, seen: Sequence[JsonObject]) -> str:
+    """A key that no other piece has, which goes by what the leg has seen when it is given.
 
     A server that was restored from an older copy gives a run the numbers again that it had given,
-    and another time.
+    and goes on to see other things. Neither the time nor what signals bring tells them apart: a
+    run that a query has moved has them otherwise than its replay, and the keys have to be the same.
     """
-    return f"{workflow.uuid4()}@{workflow.now().timestamp():.6f}"
+    lasting = [{name: one[name] for name in sorted(one) if name != "at"} for one in seen]
+    told = json.dumps([past, lasting], sort_keys=True)
+    return f"{workflow.uuid4()}@{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
 
 def store_trouble(error: ActivityError) -> str | None:
