@@ -1,5 +1,6 @@
 """Preparing calls: complete and check one, and draw up its card and its entry in the ledger."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -97,7 +98,8 @@ class PrepareActivities:
         asked = await self._cancels.asked(wanted, catalog, tool)
         if asked is not None:
             tool = asked.asking(tool)
-        answers = answers_of(wanted, catalog)
+        # In a thread, as whatever takes the longer the more a leg has seen.
+        answers = await asyncio.to_thread(answers_of, wanted, catalog)
         quoted = _quoted(wanted, answers, asked)
         price = expected_price(tool, arguments, quoted[0] if quoted else None)
         if wanted.budget is not None and wanted.changed_by_people:

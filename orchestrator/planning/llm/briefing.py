@@ -3,8 +3,9 @@
 What providers answered stands between `tool_output` tags and cannot close them: it is data.
 """
 
+import functools
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,11 +48,16 @@ def briefing(context: StepContext, *, most_tokens: int) -> str:
     cuts += [_Cut(n, all_but_one) for n in range(1, all_but_one + 1)]
     cuts += [_Cut(all_but_one, all_but_one, limit) for limit in _BODY_LIMITS[1:]]
 
+    # The same step is told by most of the cuts alike, and of hundreds each takes milliseconds.
+    @functools.cache
+    def step(at: int, limit: int | None) -> str:
+        return step_lines(context.observations[at], limit)
+
     def fits(cut: _Cut) -> bool:
-        return estimate_tokens(_told(context, cut)) <= most_tokens
+        return estimate_tokens(_told(context, cut, step)) <= most_tokens
 
     # Each cut tells less than the one before, so the first that fits is found by halving.
-    return _told(context, cuts[bisect_left(cuts, True, hi=len(cuts) - 1, key=fits)])
+    return _told(context, cuts[bisect_left(cuts, True, hi=len(cuts) - 1, key=fits)], step)
 
 
 def goal_lines(context: StepContext) -> str:
@@ -72,12 +78,12 @@ def error_lines(context: StepContext) -> str:
     return f"# Last error\n{_error(context.observations[-1])}" if context.last_error else ""
 
 
-def _told(context: StepContext, cut: _Cut) -> str:
+def _told(context: StepContext, cut: _Cut, step: Callable[[int, int | None], str]) -> str:
     parts = (
         goal_lines(context),
         given_lines(context.inputs, cut.limit),
         _facts(context.facts, cut),
-        _past(context.observations, cut),
+        _past(len(context.observations), cut, step),
         error_lines(context),
     )
     return "\n\n".join(part for part in parts if part)
@@ -92,13 +98,12 @@ def _facts(facts: Sequence[Fact], cut: _Cut) -> str:
     return section("# Facts from earlier parts", told)
 
 
-def _past(observations: Sequence[Observation], cut: _Cut) -> str:
+def _past(steps: int, cut: _Cut, step: Callable[[int, int | None], str]) -> str:
     left_out = [f"({cut.dropped} earlier steps are left out)"] if cut.dropped else []
-    told = [
-        step_lines(seen, _SUMMARY if at < cut.summarised else cut.limit)
-        for at, seen in enumerate(observations)
-    ]
-    return section("# Steps so far", [*left_out, *told[cut.dropped :]])
+    told = (
+        step(at, _SUMMARY if at < cut.summarised else cut.limit) for at in range(cut.dropped, steps)
+    )
+    return section("# Steps so far", [*left_out, *told])
 
 
 def step_lines(seen: Observation, limit: int | None = None) -> str:

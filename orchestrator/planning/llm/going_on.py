@@ -43,7 +43,7 @@ def _is_core(tool: Tool) -> bool:
 
 def news(context: StepContext, said: LegConversation) -> ModelRequest:
     """What a model is told behind what was said: what its calls came to, and what else is new."""
-    seen = [one for one in context.observations if one.step >= said.last.step]
+    seen = since(context, said).observations
     answers, rest = _answers(said.calls, said.last.called, seen)
     inputs = context.inputs
     given = {
@@ -53,6 +53,12 @@ def news(context: StepContext, said: LegConversation) -> ModelRequest:
     text = news_lines(rest, given, left if left != said.last.left else "")
     told = [UserPromptPart(text)] if text else []
     return ModelRequest(parts=[*answers, *told], instructions=said.instructions)
+
+
+def since(context: StepContext, said: LegConversation) -> StepContext:
+    """The step with what was seen since the last exchange alone, and no facts: those were told."""
+    new = tuple(one for one in context.observations if one.step >= said.last.step)
+    return context.model_copy(update={"observations": new, "facts": ()})
 
 
 def told_left(context: StepContext) -> str:

@@ -4,6 +4,7 @@ Needs the extra `llm`. The model sees the tools of the step as its own tools; wh
 parsed to a decision and checked like any other planner's.
 """
 
+import asyncio
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.planning.llm.conversation import Conversations, Pieces
-from orchestrator.planning.llm.going_on import shown_tools
+from orchestrator.planning.llm.going_on import shown_tools, since
 from orchestrator.planning.llm.model_asking import ask, request_settings
 from orchestrator.planning.llm.model_names import model_problem, why_unusable
 from orchestrator.planning.llm.model_step import ModelStep, complaint
@@ -86,7 +87,6 @@ class LlmPlanner:
             ModelUnavailable: the model did not answer; a later attempt may meet it.
             ModelRefused: the provider does not serve the request, or is not set up here.
         """
-        context = shown_to_models(context, catalog)
         model = self._chosen(context)
         step = await self._step(context, selection, catalog, model=model.name)
         messages = step.messages
@@ -118,12 +118,22 @@ class LlmPlanner:
         state = self._state(context, block)
         if said is not None:
             tools = wire_names(shown_tools(block, context, catalog, said))
-            going_on = ModelStep(context, selection, catalog, tools, state, said)
+            new = shown_to_models(since(context, said), catalog)
+            going_on = ModelStep(new, selection, catalog, tools, state, said)
             if not going_on.is_too_long:
                 return going_on
         tools = wire_names(block.shown)
         grows = self._conversations.are_kept
-        return ModelStep(context, selection, catalog, tools, state, leaves_room=grows)
+
+        def begun() -> ModelStep:
+            shown = shown_to_models(context, catalog)
+            step = ModelStep(shown, selection, catalog, tools, state, leaves_room=grows)
+            _ = step.request  # which is made once
+            return step
+
+        # In a thread: what a long leg has seen takes seconds to be told anew, and other activities
+        # share the loop.
+        return await asyncio.to_thread(begun)
 
     async def _kept(self, tried: "_Tried", step: ModelStep, model: "_Chosen") -> PlannedStep:
         """The step with where its conversation is kept; what was corrected is not in it."""
