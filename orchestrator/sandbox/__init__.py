@@ -2,6 +2,8 @@
 
 from orchestrator.sandbox.app import create_app
 from orchestrator.sandbox.document_files import load_documents
+from orchestrator.sandbox.document_reading import read_document
+from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import (
     Duplicate,
     EffectLedger,
@@ -18,6 +20,7 @@ from orchestrator.sandbox.sandbox_server import RunningSandbox, run, running_san
 
 __all__ = [
     "STANDARD",
+    "Document",
     "DocumentError",
     "Draft",
     "Duplicate",
@@ -32,6 +35,7 @@ __all__ = [
     "UnservedOperation",
     "create_app",
     "load_documents",
+    "read_document",
     "redirected",
     "run",
     "running_sandbox",

@@ -28,7 +28,7 @@ def utc_now() -> datetime:
 
 
 def create_app(
-    documents: Mapping[str, Mapping[str, Any]],
+    documents: Mapping[str, Mapping[str, Any] | Document],
     *,
     ledger: EffectLedger,
     faults: FaultPlan | None = None,
@@ -41,7 +41,8 @@ def create_app(
     """An app that serves each document under its prefix, and itself under /_sandbox.
 
     Args:
-        documents: OpenAPI documents by name.
+        documents: OpenAPI documents by name, or what `read_document` made of them: reading is most
+            of the work, and apps may share it.
         ledger: where everything that happens is kept.
         faults: planned faults; none by default.
         clock: says what time it is; must be in UTC.
@@ -54,7 +55,12 @@ def create_app(
         DocumentError: a document cannot be served at all.
     """
     plan = faults or FaultPlan()
-    mounted = _mounted([read_document(name, raw) for name, raw in documents.items()])
+    mounted = _mounted(
+        [
+            one if isinstance(one, Document) else read_document(n, one)
+            for n, one in documents.items()
+        ]
+    )
     memories = [memory_of(document, prefix) for prefix, document in mounted.items()]
     routes: list[BaseRoute] = [Mount("/_sandbox", routes=control_routes(ledger, plan, memories))]
     for prefix, document in mounted.items():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from orchestrator.testing import eventually
 
 if TYPE_CHECKING:
+    from orchestrator.client.mission_client import MissionClient
     from tests.integration.conftest import Cli
 
 ALERTS = "Subscribe to weather alerts for Oslo"
@@ -19,7 +20,7 @@ def written(path: Path, text: str) -> str:
     return str(path)
 
 
-async def test_only_who_may_decides(cli: Cli, tmp_path: Path) -> None:
+async def test_only_who_may_decides(cli: Cli, client: MissionClient, tmp_path: Path) -> None:
     """The card says who; another is refused with a sentence, and the mission is unharmed."""
     policy = written(
         tmp_path / "policy.yaml", 'confirmation: {approvers: [{approvers: ["*@ops.example.com"]}]}'
@@ -27,12 +28,12 @@ async def test_only_who_may_decides(cli: Cli, tmp_path: Path) -> None:
     start = ("mission", "start", ALERTS, "--id", "policy-approvers", "--policy", policy)
     waiting = asyncio.create_task(cli(*start, "--wait", "--json"))
 
-    async def opened() -> dict[str, str] | None:
-        listed = (await cli("confirm", "list", "--json")).json
-        return next((c for c in listed if c["mission_id"] == "policy-approvers"), None)
+    async def opened() -> bool:
+        return "policy-approvers" in [card.mission_id for card in (await client.waiting()).cards]
 
-    found = await eventually(opened)
-    assert found is not None
+    await eventually(opened)
+    listed = (await cli("confirm", "list", "--json")).json
+    (found,) = [card for card in listed if card["mission_id"] == "policy-approvers"]
     card, digest = found["confirmation_id"], ("--digest", found["digest"])
     shown, refused = await asyncio.gather(
         cli("confirm", "show", card),

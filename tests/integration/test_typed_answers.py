@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
@@ -19,12 +19,8 @@ async def test_a_question_is_shown_and_answered_in_words(
     """Listed with what it takes; a text that says no day leaves it open; "tomorrow" is a day."""
     mission = await client.start(MissionRequest(goal="Find a hotel in Lisbon for two nights"))
 
-    async def asked() -> dict[str, Any] | None:
-        shown = (await cli("mission", "show", mission.mission_id, "--json")).json
-        return next(iter(shown.get("waiting", ())), None)
-
-    question = await eventually(asked)
-    assert question is not None
+    await eventually(mission.questions)
+    (question,) = (await cli("mission", "show", mission.mission_id, "--json")).json["waiting"]
     page = await cli("mission", "show", mission.mission_id)
     unread = await cli("mission", "answer", mission.mission_id, "check_in=soon")
     silent = await cli("mission", "answer", question["question_id"])

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from datetime import date
+from functools import cache
 from typing import Any
 
 import httpx
@@ -10,7 +12,15 @@ import yaml
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.sandbox import STANDARD, Draft, EffectLedger, Playbook, create_app
+from orchestrator.sandbox import (
+    STANDARD,
+    Document,
+    Draft,
+    EffectLedger,
+    Playbook,
+    create_app,
+    read_document,
+)
 from orchestrator.sandbox.playbook import join
 from tests.benchmarks.goals.models import HERE, Goal, Wish, dated
 
@@ -23,10 +33,10 @@ Documents = Mapping[str, Mapping[str, Any]]
 class World:
     """What one mission finds, and the witness of what it does."""
 
-    def __init__(self, goal: Goal | None, documents: Documents, today: date) -> None:
+    def __init__(self, goal: Goal | None, documents: Mapping[str, Document], today: date) -> None:
         """Take the goal whose seeds and weather it has; None: an empty one."""
         self.ledger = EffectLedger()
-        self._documents = documents
+        self._documents = {name: document.raw for name, document in documents.items()}
         self.app: Starlette = create_app(
             documents, ledger=self.ledger, playbook=_playbook(goal, today)
         )
@@ -84,8 +94,10 @@ class Town:
 
     def __init__(self, documents: Documents, today: date) -> None:
         """Take what the worlds are made of; every call of nobody's goes to an empty one."""
-        self._documents, self._today = documents, today
-        self._worlds: dict[str, World] = {"": World(None, documents, today)}
+        # Read once: it is most of the work of opening a world.
+        self._documents = {name: read_document(name, raw) for name, raw in documents.items()}
+        self._today = today
+        self._worlds: dict[str, World] = {"": World(None, self._documents, today)}
 
     async def open(self, mission_id: str, goal: Goal) -> World:
         """A world for a mission that is about to start."""
@@ -124,8 +136,7 @@ def _first(answer: Any, name: str) -> Any:
 
 def _playbook(goal: Goal | None, today: date) -> Playbook:
     """The standard one, with the things of the town and its weather."""
-    text = (HERE / "town.yaml").read_text(encoding="utf-8")
-    town = yaml.safe_load(dated(text, today))
+    town = deepcopy(_laid_out(today))
     sky = {city.casefold(): told for city, told in (goal.sky if goal else {}).items()}
 
     def tell_weather(draft: Draft) -> None:
@@ -154,6 +165,15 @@ def _playbook(goal: Goal | None, today: date) -> Playbook:
         standing=town["things"],
     )
     return join([STANDARD, ours])
+
+
+@cache
+def _laid_out(today: date) -> dict[str, Any]:
+    """What is in town.yaml."""
+    laid_out: dict[str, Any] = yaml.safe_load(
+        dated((HERE / "town.yaml").read_text(encoding="utf-8"), today)
+    )
+    return laid_out
 
 
 def _sort_files(draft: Draft) -> None:

@@ -11,12 +11,13 @@ import httpx
 import pytest
 import yaml
 
-from orchestrator.sandbox import EffectLedger, FaultPlan, create_app
+from orchestrator.sandbox import EffectLedger, FaultPlan, create_app, read_document
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 _SHOP = Path(__file__).parents[2] / "documents" / "shop.yaml"
 _PARSED: dict[str, Any] = yaml.safe_load(_SHOP.read_text(encoding="utf-8"))
+_READ = read_document("shop", copy.deepcopy(_PARSED))
 
 
 @pytest.fixture
@@ -43,7 +44,8 @@ def open_app(shop: dict[str, Any], ledger: EffectLedger, faults: FaultPlan) -> C
     @asynccontextmanager
     async def opener(**options: Any) -> AsyncIterator[httpx.AsyncClient]:
         settings = {"ledger": ledger, "faults": faults, "clock": lambda: NOON, **options}
-        documents = settings.pop("documents", {"shop": shop})
+        unchanged = _READ if shop == _PARSED else shop
+        documents = settings.pop("documents", {"shop": unchanged})
         app = create_app(documents, **settings)
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://sandbox") as client:
