@@ -1,6 +1,7 @@
 """The pause of a leg whose model's provider does not serve it: a timer, or a person's word."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -34,19 +35,26 @@ class ModelPauses:
         self._pause: ModelPause | None = None
         self._pending = Pending()
         self._given_up_by: str | None = None
+        self._rounds = 0
+        """Of retries since a person last said something: what they have mended deserves a prompt
+        one, and not the long wait of a trouble that nobody looks at."""
 
     @property
     def pause(self) -> ModelPause | None:
         """The pause that the leg is in."""
         return self._pause
 
-    async def wait(self, trouble: ModelTrouble) -> None:
+    async def wait(self, trouble: ModelTrouble, before: Sequence[ModelTrouble] = ()) -> None:
         """Wait until the model is to be asked again.
+
+        Args:
+            trouble: of the model that was asked last.
+            before: of the others that were asked in this round.
 
         Raises:
             LegLost: the policy's deadline has passed, or a person gave up.
         """
-        self._pause = pause = self._following(trouble)
+        self._pause = pause = self._following(trouble, before)
         self._progress.show(LegStatus.AWAITING_MODEL)
         self._check_given_up()
         moment = pause.retried_at or pause.deadline
@@ -70,20 +78,21 @@ class ModelPauses:
         if self._pause is None:
             return
         self._check_given_up()
-        self._pause, self._pending = None, Pending()
+        self._pause, self._pending, self._rounds = None, Pending(), 0
         self._progress.show(LegStatus.RUNNING)
 
     def close(self) -> None:
         """The step is planned, or the leg ends: it waits for no model any more."""
-        self._pause = None
+        self._pause, self._rounds = None, 0
 
-    def _following(self, trouble: ModelTrouble) -> ModelPause:
+    def _following(self, trouble: ModelTrouble, before: Sequence[ModelTrouble]) -> ModelPause:
         """The pause as it goes on with one more round that came to nothing."""
         leg, now = self._progress.leg, workflow.now()
         since = now if self._pause is None else self._pause.since
-        rounds = 1 if self._pause is None else self._pause.attempts + 1
+        attempts = 1 if self._pause is None else self._pause.attempts + 1
+        self._rounds += 1
         deadline = since + leg.policy.model_wait
-        wait = _wait_of(rounds, leg.policy.model_wait, trouble.retry_after)
+        wait = _wait_of(self._rounds, leg.policy.model_wait, trouble.retry_after)
         return ModelPause(
             pause_id=names.model_pause_id(leg.call_id),
             mission_id=leg.mission_id,
@@ -91,8 +100,9 @@ class ModelPauses:
             model=trouble.model,
             reason=trouble.reason,
             remedy=trouble.remedy,
+            before=tuple(one.told for one in before),
             since=since,
-            attempts=rounds,
+            attempts=attempts,
             retried_at=now + wait if wait < deadline - now else None,
             deadline=deadline,
         )
@@ -129,6 +139,7 @@ class ModelPauses:
             if not self._holds(wanted.pause_id):
                 raise refuse(PauseUnknown(wanted.pause_id, "the leg has gone on meanwhile"))
             self._progress.change_model(wanted.model, why=taken.reason, by=wanted.by or "a person")
+        self._rounds = 0
         self._pending.ends("resumed")
         return taken
 

@@ -12,6 +12,7 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput
+    from orchestrator.messages.model_trouble import ModelTrouble
     from orchestrator.messages.question_field import open_choice
     from orchestrator.messages.step import PlanStepOutput
     from orchestrator.planning.models import ANSWER, AskUser, CallTool, StepContext
@@ -62,7 +63,7 @@ class Thinking:
             self._pauses.close()
 
     async def _planned(self, selection: Selection) -> PlanStepOutput:
-        failed: set[str] = set()
+        failed: dict[str, ModelTrouble] = {}
         while True:
             context = step_context(self._progress.leg)
             try:
@@ -71,13 +72,14 @@ class Thinking:
                 trouble = trouble_of(error)
                 if trouble is None or not workflow.patched(PATCH):
                     raise
-                failed.add(self._current)
-                following = self._following(failed)
+                failed[self._current] = trouble
+                following = self._following(set(failed))
                 if following is not None:
                     self._progress.change_model(following, why=trouble.reason)
                     continue
+                *before, last = failed.values()
                 failed.clear()
-                await self._pauses.wait(trouble)
+                await self._pauses.wait(last, before)
             else:
                 self._pauses.over()
                 return planned

@@ -23,6 +23,12 @@ class ModelTrouble(Record):
         default=None, description="as the provider asks to wait; None: it does not say"
     )
 
+    @property
+    def told(self) -> str:
+        """Which model, why not, and what helps: `openai:gpt-5: 401, ...; set ...`."""
+        named = f"{self.model}: " if self.model else ""
+        return f"{named}{self.reason}{f'; {self.remedy}' if self.remedy else ''}"
+
 
 class ModelPause(Record):
     """A leg that waits for the provider of its model: nothing that it did is undone meanwhile."""
@@ -33,6 +39,9 @@ class ModelPause(Record):
     model: str = Field(default="", description="empty: the default of the worker")
     reason: str
     remedy: str = ""
+    before: tuple[str, ...] = Field(
+        default=(), description="the trouble of each model that was asked before it, in a sentence"
+    )
     since: datetime = Field(description="when the first request came to nothing")
     attempts: int = Field(default=1, ge=1, description="how often it was asked since, in rounds")
     retried_at: datetime | None = Field(
@@ -43,9 +52,9 @@ class ModelPause(Record):
     @property
     def told(self) -> str:
         """All of it in a sentence: `waits for the model provider: 401, ...; retried at 14:05`."""
-        helps = f"; {self.remedy}" if self.remedy else ""
-        named = f"{self.model}: " if self.model else ""
-        return f"waits for the model provider: {named}{self.reason}{helps}; {self.when}"
+        last = ModelTrouble(model=self.model, reason=self.reason, remedy=self.remedy)
+        told = "; then ".join([*self.before, last.told])
+        return f"waits for the model provider: {told}; {self.when}"
 
     @property
     def when(self) -> str:

@@ -224,6 +224,51 @@ async def test_a_person_changes_the_model_to_one_that_can_be_asked(
     await replays_at_every_task(mission.handle, mission.leg_handle("trip"))
 
 
+async def test_after_a_persons_word_the_intervals_begin_anew(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Who has mended something, and not all of it, does not wait a quarter of an hour."""
+    mind = Broken(REFUSED)
+    mission = await _booked(stage, world, mind)
+    for _ in range(3):
+        await _pause(mission)
+        await _resume(mission, by="ada")
+
+    async def asked_again() -> ModelPause | None:
+        pause = (await mission.waiting("trip")).pause
+        return pause if pause is not None and len(mind.asked) >= 4 else None
+
+    await mission.eventually(asked_again)
+    times = [call.at for call in world.attempts(names.PLAN_STEP)[1:]]
+    mind.heals = True
+    await mission.end()
+    after = world.attempts(names.PLAN_STEP)[1:][len(times)].at
+
+    assert after - times[-1] < timedelta(minutes=1)
+
+
+async def test_a_pause_says_the_trouble_of_each_model_that_was_asked(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The one that a person chose, and the one that the agent has, with what helps for each."""
+    chosen = ModelRefused("ollama:qwen3", "404, it has no such model", "name one that it has")
+    mind = Mind(REFUSED, chosen, *[REFUSED] * 3)
+    mission = await _booked(stage, world, mind)
+    await _pause(mission)
+    await _resume(mission, action="change_model", model="ollama:qwen3", by="ada")
+
+    async def look() -> ModelPause | None:
+        pause = (await mission.waiting("trip")).pause
+        return pause if pause is not None and pause.attempts > 1 else None
+
+    pause = await mission.eventually(look)
+    assert (await mission.end()).status is MissionStatus.SUCCEEDED
+    assert pause.told.startswith(
+        "waits for the model provider: ollama:qwen3: 404, it has no such model; name one that it "
+        "has; then openai:gpt-5: 401, it does not take the key; set OPENAI_API_KEY; retried at "
+    )
+
+
 async def test_a_person_gives_up(stage: Stage, world: FakeWorld) -> None:
     """The leg is lost, with who said so; what it booked is undone."""
     mission = await _booked(stage, world, Broken(REFUSED))
