@@ -63,6 +63,7 @@ from orchestrator.planning.planner import (
 )
 from orchestrator.planning.profile_limits import within_profiles
 from orchestrator.planning.route_context import route_context
+from orchestrator.planning.unheld_claims import unheld_claims
 from orchestrator.planning.walls import Walls, is_inside
 from orchestrator.routing.discovery import DiscoveryIndexes, Match
 from orchestrator.routing.learning.trace import record_of
@@ -301,11 +302,14 @@ def _standing(
     if doubt is None and isinstance(decision, Finish):
         decision = question_about(left_of_all(context), context) or decision
     decided = decided_by(decision, context, catalog) if doubt is None else ()
-    ends = doubt is None and isinstance(decision, Finish)
-    unproved = nothing_read(context) if ends else ""
-    return PlanStepOutput(
-        decision=decision, refusal=doubt, usage=usage, decided=decided, unproved=unproved
-    )
+    planned = PlanStepOutput(decision=decision, refusal=doubt, usage=usage, decided=decided)
+    if doubt is not None or not isinstance(decision, Finish):
+        return planned
+    told = {
+        "unproved": nothing_read(context),
+        "unheld": unheld_claims(decision.summary, context),
+    }
+    return planned.model_copy(update=told)
 
 
 async def _awaited(answer: Awaitable[_T]) -> _T:

@@ -71,6 +71,7 @@ def leg_result(leg: LegInput) -> LegResult:
         status=state.status,
         summary=state.summary,
         unproved_why=state.unproved,
+        unheld=state.unheld,
         planned_by=leg.leg.planned_by,
         table=state.table,
         error=state.error,

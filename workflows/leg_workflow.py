@@ -169,9 +169,12 @@ class LegWorkflow:
                 self._progress.record(FINISH, "refused", planned.refusal)
             case Finish(summary=summary, table=table):
                 self._progress.record(FINISH, "done")
-                unproved = planned.unproved
                 self._progress.end(
-                    LegStatus.SUCCEEDED, summary=summary, table=table, unproved=unproved
+                    LegStatus.SUCCEEDED,
+                    summary=summary,
+                    table=table,
+                    unproved=planned.unproved,
+                    unheld=planned.unheld,
                 )
             case GiveUp(reason=reason):
                 self._give_up(reason)

@@ -320,9 +320,11 @@ class Progress:
         error: str | None = None,
         table: AnswerTable | None = None,
         unproved: str = "",
+        unheld: tuple[str, ...] = (),
     ) -> None:
         """Keep how it ended."""
-        self._update(summary=summary, error=error, table=table, unproved=unproved)
+        told = {"unproved": unproved, "unheld": unheld}
+        self._update(summary=summary, error=error, table=table, **told)
         self.show(status)
 
     def show(self, status: LegStatus) -> None:

@@ -86,6 +86,9 @@ class LegState(Record):
     unproved: str = Field(
         default="", description="why its summary is its planner's word alone; empty: it is not"
     )
+    unheld: tuple[str, ...] = Field(
+        default=(), description="ids and amounts of its summary that stand in no answer"
+    )
     table: AnswerTable | None = None
     error: str | None = None
     past: str = Field(
@@ -190,6 +193,9 @@ class LegResult(Record):
     unproved_why: str = Field(
         default="", description="why its summary is its planner's word alone; empty: it is not"
     )
+    unheld: tuple[str, ...] = Field(
+        default=(), description="ids and amounts of its summary that stand in no answer"
+    )
     error: str | None = None
     steps: tuple[StepRecord, ...] = Field(default=(), description="the newest ones, all of most")
     steps_before: int = Field(default=0, description="how many older ones there are")
@@ -244,9 +250,10 @@ class LegResult(Record):
     @property
     def told(self) -> str:
         """Its summary, marked where it is only its planner's word."""
+        unheld = f" (in no answer: {', '.join(map(repr, self.unheld))})" if self.unheld else ""
         if self.unproved and self.summary:
-            return f"The planner says, unproved: {self.summary}"
-        return self.summary
+            return f"The planner says, unproved: {self.summary}{unheld}"
+        return f"{self.summary}{unheld}"
 
     @property
     def taken(self) -> Spend:

@@ -40,6 +40,9 @@ class PlanStepOutput(Record):
     unproved: str = Field(
         default="", description="why the ending is its planner's word alone; empty: it is not"
     )
+    unheld: tuple[str, ...] = Field(
+        default=(), description="ids and amounts of the summary that stand in no answer"
+    )
     dropped: tuple[Dropped, ...] = Field(
         default=(), description="what the planner wanted beside it; it is not done"
     )

@@ -55,7 +55,15 @@ def unserved_of(
     left_out = [Unserved(clause=c, reason="no leg of the plan takes it up") for c in plan.left_out]
     left_out += [Unserved(clause=said, reason=why) for said, why in in_doubt]
     unasked = _unjudged(plan, results.values(), effects)
-    return (*found, *(one for one in left_out if not _is_told(one, found)), *unasked)
+    told = (*found, *(one for one in left_out if not _is_told(one, found)), *unasked)
+    return (*told, *_untold(results.values()))
+
+
+def _untold(legs: Iterable[LegResult]) -> Iterator[Unserved]:
+    """The legs that were to tell something, and have only their planner's word for it."""
+    for leg in legs:
+        if leg.unproved_why and leg.status is LegStatus.SUCCEEDED:
+            yield Unserved(clause=leg.goal, reason=leg.unproved_why, leg_id=leg.leg_id)
 
 
 def _called_for(plan: MissionPlan, results: Mapping[str, LegResult]) -> list[Order]:
@@ -125,8 +133,6 @@ def _of_leg(
         reason = result.error or "its leg was skipped"
         yield Unserved(clause=plan.goal, reason=reason, leg_id=plan.leg_id)
         return
-    if result is not None and result.unproved_why and result.status is LegStatus.SUCCEEDED:
-        yield Unserved(clause=plan.goal, reason=result.unproved_why, leg_id=plan.leg_id)
     own = {call: effect for call, effect in effects.items() if effect.leg_id in for_it}
     for order in unserved(plan.orders, own):
         reason = why_unserved(order, own.values())

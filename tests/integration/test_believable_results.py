@@ -67,7 +67,7 @@ async def test_a_model_that_only_says_so_has_booked_nothing(
 
     assert await sandbox.live(result.mission_id) == []
     assert result.status is MissionStatus.INCOMPLETE
-    assert result.summary == f"The planner says, unproved: {BOOKED}"
+    assert result.summary == f"The planner says, unproved: {BOOKED} (in no answer: 'ABC123')"
     assert [u.leg_id for u in result.unserved] == ["1-flights"]
     assert [s.outcome for s in result.legs[0].steps] == ["refused", "done"]
     assert shown.exit_code == 0
