@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from functools import partial
+from itertools import pairwise
 from typing import Final
 
 from orchestrator.core.budget import Money
@@ -24,6 +25,8 @@ _LISTS: Final = WordLists("matching")
 _EARLIEST: Final = _LISTS.word_set("earliest")
 _LATEST: Final = _LISTS.word_set("latest")
 _BOUNDS: Final = _EARLIEST | _LATEST
+_BETWEEN: Final = ("between", "and")
+"""The words before the two ends of a stretch of hours."""
 _PARTS: Final = {
     word: WordLists("times").table("parts")[word].split()
     for word in ("morning", "afternoon", "evening")
@@ -71,6 +74,13 @@ def _hours(question: Inquiry) -> Iterator[Restriction]:
     """An hour, or a part of the day, that no argument carried."""
     now = question.said.now
     times = [s for s in (*question.said.slots, *question.said.unread) if s.kind == "time"]
+    said_hours = bool(times)
+    for first, last in pairwise(times):
+        if (first.hint, last.hint) == _BETWEEN and first.value and last.value:
+            times = [slot for slot in times if slot not in (first, last)]
+            words = f"between {first.text} and {last.text}"
+            test = partial(_overlaps, str(first.value)[:5], str(last.value)[:5])
+            yield Restriction(repr(words), partial(_of_hour, test, now))
     for slot in times:
         wanted = [str(slot.value)[:5]] if slot.value else [*slot.readings]
         if not any(hour in sent for sent in question.sent for hour in wanted):
@@ -78,7 +88,7 @@ def _hours(question: Inquiry) -> Iterator[Restriction]:
             test = partial(_is_at, slot.hint, tuple(wanted))
             yield Restriction(repr(said), partial(_of_hour, test, now))
     for word, hours in _PARTS.items():
-        if word in question.words and not times:
+        if word in question.words and not said_hours:
             first, last = (f"{int(hour):02d}:00" for hour in hours)
             yield Restriction(repr(word), partial(_of_hour, partial(_is_between, first, last), now))
 
@@ -122,6 +132,11 @@ def _is_at(hint: str, wanted: Sequence[str], start: str, end: str) -> bool:
     if hint in _LATEST:
         return any(start <= hour for hour in wanted)
     return any(start <= hour < end or start == hour for hour in wanted)
+
+
+def _overlaps(first: str, last: str, start: str, end: str) -> bool:
+    """Whether what lasts from one hour to another is, at least in part, between two hours."""
+    return first <= start < last or start <= first < end
 
 
 def _is_between(first: str, last: str, start: str, _: str) -> bool:

@@ -53,6 +53,10 @@ def said(goal: str, arguments: JsonObject | None = None, body: JsonObject = BODY
     [
         ("which talks are this week?", "3 talks, 2 of them 'this week': Bees"),
         ("which talks are after 2 pm?", "3 talks, 1 of them 'after 2 pm': Kites"),
+        (
+            "which talks are between 2 and 5 pm?",
+            "3 talks, 1 of them 'between 2 and 5 pm': Kites",
+        ),
         ("which talks are in the morning?", "3 talks, 2 of them 'morning': Bees"),
         ("which talks cost less than 10 EUR?", "3 talks, 2 of them 'at most 10 EUR': Bees"),
         ("which talks are before 2026-12-01?", "3 talks, 2 of them 'before 2026-12-01': Bees"),
