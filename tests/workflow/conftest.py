@@ -465,11 +465,15 @@ def collect_legs(world: FakeWorld) -> CollectLegs:
     return run
 
 
+_NOT_YET = (RPCStatusCode.NOT_FOUND, RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED)
+"""The last two: a busy machine did not answer in the time that the client gives one query."""
+
+
 async def _unless_missing(look: Callable[[], Awaitable[T | None]]) -> T | None:
-    """What `look` finds; nothing while the workflow that it asks is not there yet."""
+    """What `look` finds; nothing while the workflow is not there yet, or does not answer."""
     try:
         return await look()
     except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
+        if error.status in _NOT_YET:
             return None
         raise
