@@ -132,13 +132,13 @@ def serve(installed: Path, tmp_path: Path, local_env: WorkflowEnvironment) -> Se
 
 
 async def _decided(client: MissionClient) -> str:
-    mission = await client.start(MissionRequest(goal="Paint the fence green"))
+    mission = await client.start(MissionRequest(goal="Which fence is green?"))
     return (await asyncio.wait_for(mission.result(), 30)).summary
 
 
 async def _was_embedded(state_dir: Path) -> bool:
     file = state_dir / "embedded.txt"
-    return file.exists() and "Paint the fence green" in file.read_text()
+    return file.exists() and "Which fence is green?" in file.read_text()
 
 
 async def test_an_installed_package_plans_and_embeds(serve: Serve, tmp_path: Path) -> None:
