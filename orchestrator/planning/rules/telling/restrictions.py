@@ -75,11 +75,11 @@ def _hours(question: Inquiry) -> Iterator[Restriction]:
     now = question.said.now
     times = [s for s in (*question.said.slots, *question.said.unread) if s.kind == "time"]
     said_hours = bool(times)
-    for first, last in pairwise(times):
-        if (first.hint, last.hint) == _BETWEEN and first.value and last.value:
-            times = [slot for slot in times if slot not in (first, last)]
-            words = f"between {first.text} and {last.text}"
-            test = partial(_overlaps, str(first.value)[:5], str(last.value)[:5])
+    for begin, until in pairwise(times):
+        if (begin.hint, until.hint) == _BETWEEN and begin.value and until.value:
+            times = [slot for slot in times if slot not in (begin, until)]
+            words = f"between {begin.text} and {until.text}"
+            test = partial(_overlaps, str(begin.value)[:5], str(until.value)[:5])
             yield Restriction(repr(words), partial(_of_hour, test, now))
     for slot in times:
         wanted = [str(slot.value)[:5]] if slot.value else [*slot.readings]
