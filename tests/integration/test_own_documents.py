@@ -55,7 +55,7 @@ def _noted(names: set[str], resolve: Callable[..., Any]) -> Callable[..., Any]:
 async def _run_documented_test(folder: Path) -> str:
     text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
     for name, kind in (("pytest.ini", "ini"), ("test_visit.py", "python")):
-        (block,) = re.findall(rf"^```{kind}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+        block = re.findall(rf"^```{kind}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)[0]
         (folder / name).write_text(block)
     shutil.copy(ROOT / "tests" / "documents" / "user_rollback.py", folder / "test_more.py")
     for name in ("crm.yaml", "crm-overlay.yaml"):

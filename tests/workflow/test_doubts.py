@@ -92,8 +92,8 @@ async def test_anything_else_reaches_the_planner_as_a_hint(stage: Stage, world: 
 async def test_a_planner_that_wants_the_same_again_is_stopped(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """A person who has said what is meant is not asked about that call again."""
-    mission = await in_doubt(stage, world, buy("30F"), buy("30F"))
+    """A person who has said what is meant is not asked about that call again; it is told once."""
+    mission = await in_doubt(stage, world, buy("30F"), buy("30F"), buy("30F"))
     await mission.answer(await mission.question("ticket"), {"answer": "AB-12"})
     result = await mission.end()
 

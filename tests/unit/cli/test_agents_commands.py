@@ -139,4 +139,4 @@ def test_a_missing_key_is_told_and_no_fault_of_the_file(
 
     assert ran.exit_code == 0
     assert "to be set where its worker runs: agent a: model: openai:gpt-5" in ran.stdout
-    assert "`OPENAI_API_KEY`" in ran.stdout
+    assert "set OPENAI_API_KEY where the worker runs" in ran.stdout
