@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
@@ -103,6 +104,7 @@ async def _driven(mission: MissionHandle) -> tuple[MissionResult, list[str]]:
     return await mission.result(), asked
 
 
+@pytest.mark.long
 async def test_a_model_splits_an_offsite_and_books_it(stack: Stack, sandbox: Witness) -> None:
     """Corrected once; what the goal does not order by itself, and what nothing takes, is asked."""
     catalog = Catalog.load(bundled_specs())

@@ -66,7 +66,15 @@ async def _served(stack: Stack, planner: str) -> AsyncIterator[MissionClient]:
         yield MissionClient(temporal, settings)
 
 
-@pytest.mark.parametrize("name", ["pydantic_ai_inbox", "openai_agents_inbox", "langgraph_inbox"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "langgraph_inbox",
+        # The way of their calls is the same; what differs is tried without a server.
+        pytest.param("pydantic_ai_inbox", marks=pytest.mark.long),
+        pytest.param("openai_agents_inbox", marks=pytest.mark.long),
+    ],
+)
 async def test_an_agent_of_another_framework_carries_out_a_mission(
     stack: Stack, sandbox: Witness, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,6 +162,7 @@ async def test_missions_succeed_and_roll_back(newcomer: Newcomer) -> None:
     assert left[1][2] == "cancelled"
 
 
+@pytest.mark.long
 async def test_a_proposed_pair_can_be_undone(newcomer: Newcomer) -> None:
     """Section 2, of one pair alone, without a word of the proposal changed."""
     suggest = [*_typed("1", "orchestrator")[0][:-1], "one.yaml", "--only=callbacks"]
