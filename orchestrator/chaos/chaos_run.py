@@ -33,6 +33,7 @@ from orchestrator.json_schema.walker import properties_of
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import SandboxClient
 from orchestrator.sandbox.faults import FaultRule
+from orchestrator.testing.postgres import PostgresServer
 
 WORKER_VARIABLES: Mapping[str, str] = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT5S"}
 """Of the workers of a chaos run: the sweep comes often, for the run waits for it."""
@@ -49,6 +50,8 @@ class RunOptions:
     at_once: int = 32
     workers: int = 3
     settle_within_s: float = 480.0
+    postgres: PostgresServer | None = None
+    """The store of the workers, which have a folder each then; None: one SQLite file."""
     late_s: float = LATEST_S + 1.0
     """After the last mission is settled: what still arrives at a provider has arrived by then."""
 
@@ -99,7 +102,7 @@ async def run_scripts(
             rewound=rewind.over,
         )
         async with Approver(client, scripts) as approver:
-            async with FaultInjector(stack, crew, vault, strikes) as injector:
+            async with FaultInjector(stack, crew, vault, strikes, options.postgres) as injector:
                 forward = [script for script in scripts if not script.is_rewound]
                 told = await conductor.play_all(forward, at_once=options.at_once)
             told += await _play_rewound(conductor, rewind, scripts)

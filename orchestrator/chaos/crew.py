@@ -13,6 +13,7 @@ import yaml
 
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.tcp_gate import TcpGate
+from orchestrator.client.stores import store_of
 from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.runtime.devserver import Stack
 
@@ -56,6 +57,11 @@ class Crew:
             newer = await asyncio.to_thread(write_newer_documents, self._stack)
             self._variables.setdefault(self._names[-1], {})["ORCHESTRATOR_SPECS"] = newer
             self.has_two_versions = True
+        if "ORCHESTRATOR_STORE" in self._stack.variables:
+            for name in self._names:
+                own = {"ORCHESTRATOR_STATE_DIR": str((self._stack.folder / "of" / name).absolute())}
+                self._variables[name] = self._variables.get(name, {}) | own
+            await self._stack.kill(self._names[0])  # it was started with the folder of the stack
         for name in self._names:
             if not self._stack.runs(name):
                 await self._start(name)
@@ -104,7 +110,8 @@ class Crew:
 
     async def lose_catalogs(self, worker: int) -> bool:
         """Delete every catalog that is kept, and the memory of one worker with them."""
-        await asyncio.to_thread(_empty, self._stack.folder / "catalogs")
+        with store_of(self._stack.settings) as store:
+            await asyncio.to_thread(store.catalogs.clear)
         return await self.kill(worker)
 
     def _free(self, worker: int) -> str | None:
@@ -163,8 +170,3 @@ def write_newer_documents(stack: Stack) -> str:
                     operation["description"] = f"{operation.get('description', '')} (next version)"
             path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     return os.pathsep.join(str(folder / str(number)) for number in range(len(stack.specs)))
-
-
-def _empty(folder: Path) -> None:
-    for path in folder.glob("*.json"):
-        path.unlink(missing_ok=True)

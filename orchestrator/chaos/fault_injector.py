@@ -9,7 +9,9 @@ from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import Strike
 from orchestrator.chaos.transient_errors import end_tasks
 from orchestrator.chaos.vault_changes import VaultChanges
+from orchestrator.core.errors import StateLacking
 from orchestrator.runtime.devserver import Stack
+from orchestrator.testing.postgres import PostgresServer
 
 _DOWN_S = 0.5
 """How long the server stays away: what a supervisor takes to notice."""
@@ -19,8 +21,16 @@ class FaultInjector:
     """Strikes at a stack's processes while the body runs."""
 
     def __init__(
-        self, stack: Stack, crew: Crew, vault: VaultChanges, strikes: Sequence[Strike]
+        self,
+        stack: Stack,
+        crew: Crew,
+        vault: VaultChanges,
+        strikes: Sequence[Strike],
+        postgres: PostgresServer | None = None,
     ) -> None:
+        """Take what is struck, and when; `postgres` is the store that the workers share."""
+        self._postgres = postgres
+        self._store = asyncio.Lock()
         self._stack = stack
         self._crew = crew
         self._vault = vault
@@ -55,6 +65,16 @@ class FaultInjector:
         if await self._hits(strike):
             self.fired[strike.fault] += 1
 
+    async def _kill_store(self, seconds: float) -> bool:
+        """SIGKILL of the store, and its start after so long."""
+        if self._postgres is None:
+            return False
+        async with self._store:
+            await asyncio.to_thread(self._postgres.kill)
+            await asyncio.sleep(seconds)
+            await asyncio.to_thread(self._postgres.start)
+        return True
+
     async def _hits(self, strike: Strike) -> bool:
         match strike.fault:
             case ChaosFault.KILL_WORKER:
@@ -64,7 +84,12 @@ class FaultInjector:
             case ChaosFault.PARTITION_WORKER:
                 return await self._crew.cut_off(strike.part, strike.lasts_s)
             case ChaosFault.LOSE_CATALOGS:
-                return await self._crew.lose_catalogs(strike.worker)
+                try:
+                    return await self._crew.lose_catalogs(strike.worker)
+                except StateLacking:  # the store is struck just now
+                    return False
+            case ChaosFault.KILL_STORE:
+                return await self._kill_store(strike.lasts_s / 4)
             case ChaosFault.CHANGE_VAULT:
                 return await self._vault.change()
         async with self._server:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from temporalio.api.common.v1 import SearchAttributes
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
 from orchestrator.chaos.scenarios.points import KillPoint
@@ -15,6 +16,7 @@ from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import RollbackStatus
 
 _ASKS = frozenset({LegStatus.AWAITING_CONFIRMATION.value, LegStatus.AWAITING_ANSWER.value})
+_LOCAL_ACTIVITY = "core_local_activity"
 _ROLLS_BACK = MissionStatus.ROLLING_BACK.value
 _TRIED = frozenset({RollbackStatus.PARKED, RollbackStatus.ROLLED_BACK})
 
@@ -69,12 +71,26 @@ def kill_points(history: WorkflowHistory, part: str) -> list[KillPoint]:
         if event.HasField("workflow_task_started_event_attributes"):
             at = str(event.event_id)
             points.append(KillPoint(part=part, when="task", at=at, what=f"event {at}"))
-        if event.HasField("activity_task_scheduled_event_attributes"):
-            scheduled = event.activity_task_scheduled_event_attributes
-            at, name = scheduled.activity_id, scheduled.activity_type.name
+        if (found := _activity(event)) is not None:
+            at, name = found
             points.append(KillPoint(part=part, when="before", at=at, what=name))
             points.append(KillPoint(part=part, when="after", at=at, what=name))
     return points
+
+
+def _activity(event: HistoryEvent) -> tuple[str, str] | None:
+    """The id and the name of the activity that an event is about, where it is the first of it.
+
+    A local one is in history once it is over: by a marker of the SDK, in its JSON.
+    """
+    if event.HasField("activity_task_scheduled_event_attributes"):
+        scheduled = event.activity_task_scheduled_event_attributes
+        return scheduled.activity_id, scheduled.activity_type.name
+    marker = event.marker_recorded_event_attributes
+    if marker.marker_name != _LOCAL_ACTIVITY:
+        return None
+    told = json.loads(marker.details["data"].payloads[0].data)
+    return str(told["activity_id"]), str(told["activity_type"])
 
 
 def _status(attributes: SearchAttributes) -> str | None:

@@ -42,7 +42,7 @@ async def _serve(
     settings: Settings, catalog: Catalog, points: Mapping[str, KillPoint], struck: Path
 ) -> None:
     await run_worker(
-        await connect_temporal(),
+        await connect_temporal(settings=settings),
         settings,
         ready=lambda: None,
         catalog=catalog,

@@ -2,9 +2,11 @@
 
 import asyncio
 
-from orchestrator.client.vault import open_vault
+from orchestrator.client.stores import open_vault
+from orchestrator.core.errors import StateLacking
 from orchestrator.runtime.devserver import SANDBOX_PROFILE, Stack
 
+_PAUSE_S = 0.3
 _CHANGED = ("traveler_id", "payment_method_id", "employee_id")
 """Fields whose values are free; the others have a format."""
 
@@ -26,8 +28,14 @@ class VaultChanges:
         field = _CHANGED[self._changes % len(_CHANGED)]
         self._changes += 1
         value = f"{SANDBOX_PROFILE[field].partition('-')[0]}-{10_000 + self._changes}"
-        await asyncio.to_thread(self._put, field, value)
-        return True
+        while True:
+            try:
+                await asyncio.to_thread(self._put, field, value)
+            except StateLacking:
+                # It may have kept the value and not have said so: what it keeps, the kit knows.
+                await asyncio.sleep(_PAUSE_S)
+            else:
+                return True
 
     def _put(self, field: str, value: str) -> None:
         self._vault.put(field, value)

@@ -3,6 +3,7 @@
 No rollback needs it. Every step may be repeated, by any number of processes.
 """
 
+import asyncio
 from datetime import datetime, timedelta
 
 from temporalio.client import Client
@@ -19,11 +20,11 @@ async def remove_observations(
     What is kept of a mission that the server does not know counts from when the last of it was.
     """
     expired = []
-    for mission_id, kept_at in store.missions().items():
+    for mission_id, kept_at in (await asyncio.to_thread(store.missions)).items():
         if kept_at + retention >= now:  # it is asked about no sooner than it can be due
             continue
         end = await end_of(client, mission_id)
         if not end.needed and (end.at or kept_at) + retention < now:
             expired.append(mission_id)
-    store.purge(*expired)
+    await asyncio.to_thread(store.purge, *expired)
     return tuple(expired)

@@ -4,13 +4,15 @@ What is removed is gone: a rollback that would need it afterwards parks, and say
 be repeated, by any number of processes.
 """
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.storage.observation_store import ObservationStore
+from orchestrator.adapters.storage.pii_vault import PiiVault
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, begun_rollback, described
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
@@ -36,9 +38,17 @@ class Removed:
 
 
 async def purge_mission(
-    client: Client, vault: FilePiiVault, mission_id: str, *, force: bool = False
+    client: Client,
+    vault: PiiVault,
+    mission_id: str,
+    *,
+    observations: ObservationStore,
+    force: bool = False,
 ) -> tuple[str, ...]:
-    """Remove the personal values that a mission brought; the names of the fields.
+    """Remove the personal values that a mission brought, and what it has seen, which may hold them.
+
+    Returns:
+        The names of the fields of which it brought values.
 
     Raises:
         UsageError: they may still be needed, and it was not forced.
@@ -49,11 +59,13 @@ async def purge_mission(
             f"{end.needed}, which may need its personal values; without them its calls are not "
             "sent and its rollback parks; to remove them all the same: --force"
         )
-    return vault.purge(mission_id)
+    fields = await asyncio.to_thread(vault.purge, mission_id)
+    await asyncio.to_thread(observations.purge, mission_id)
+    return fields
 
 
 async def remove_expired(
-    client: Client, vault: FilePiiVault, retention: timedelta, *, now: datetime
+    client: Client, vault: PiiVault, retention: timedelta, *, now: datetime
 ) -> Removed:
     """Remove the values of missions that have been over for longer than this time.
 
@@ -61,7 +73,7 @@ async def remove_expired(
     owner's own values are removed that long after others took their place, unless a mission from
     before that, or its rollback, is still open.
     """
-    held = vault.contents()
+    held = await asyncio.to_thread(vault.contents)
     expired = []
     for mission_id, values in held.missions().items():
         end = await end_of(client, mission_id)
@@ -69,11 +81,11 @@ async def remove_expired(
         if not end.needed and since + retention < now:
             expired.append(mission_id)
     if expired:
-        vault.purge(*expired)
+        await asyncio.to_thread(vault.purge, *expired)
     superseded = 0
     if held.superseded():
         until = min(now - retention, await _oldest_open(client, now))
-        superseded = vault.drop_superseded(until)
+        superseded = await asyncio.to_thread(vault.drop_superseded, until)
     return Removed(tuple(expired), superseded)
 
 

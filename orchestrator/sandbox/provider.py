@@ -23,10 +23,10 @@ from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_call import Call, ProviderAnswer
 from orchestrator.sandbox.provider_reads import ProviderReads
+from orchestrator.sandbox.provider_store import GivenAnswer, ProviderStore, Resource
 from orchestrator.sandbox.resource_finder import KEY, OVER, SENT, ResourceFinder
 from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, is_id
 from orchestrator.sandbox.served_schemas import Schema
-from orchestrator.sandbox.store import GivenAnswer, Resource, Store
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 # Facts of a thing that are not facts of what is made from it.
@@ -51,7 +51,7 @@ class Provider:
         self._document = document
         self._is_stocked = is_stocked
         self._ledger = ledger
-        self._store = Store(ledger.database, document.name)
+        self._store = ProviderStore(ledger.database, document.name)
         self._find = ResourceFinder(document, self._store, playbook, is_stocked=is_stocked)
         self._seed = seed
         self._compose = AnswerComposer(document, playbook, seed=seed)

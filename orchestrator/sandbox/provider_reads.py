@@ -14,9 +14,9 @@ from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_call import Call
+from orchestrator.sandbox.provider_store import ProviderStore, Resource
 from orchestrator.sandbox.resource_finder import OVER, SENT, ResourceFinder
 from orchestrator.sandbox.served_operations import ServedOperation, is_id
-from orchestrator.sandbox.store import Resource, Store
 
 _COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
 
@@ -27,7 +27,7 @@ class ProviderReads:
     def __init__(
         self,
         document: Document,
-        store: Store,
+        store: ProviderStore,
         playbook: Playbook,
         *,
         find: ResourceFinder,

@@ -11,8 +11,8 @@ from orchestrator.sandbox.places import Position, ThingPlace
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_call import Call
+from orchestrator.sandbox.provider_store import ProviderStore, Resource
 from orchestrator.sandbox.served_operations import ServedOperation, is_id
-from orchestrator.sandbox.store import Resource, Store
 
 SENT = "$request"
 """Among the facts of a thing the request that made it, which a cancel or a probe may repeat."""
@@ -25,7 +25,7 @@ class ResourceFinder:
     """Finds things of one document; with `is_stocked`, whatever else an id names exists too."""
 
     def __init__(
-        self, document: Document, store: Store, playbook: Playbook, *, is_stocked: bool
+        self, document: Document, store: ProviderStore, playbook: Playbook, *, is_stocked: bool
     ) -> None:
         self._document = document
         self._store = store

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -26,6 +27,7 @@ from orchestrator.sandbox.served_operations import ServedOperation
 from orchestrator.sandbox.spoilt_answers import break_off, broken_success, drop, gateway_page
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
+_log = logging.getLogger(__name__)
 _BROKEN_OFF = frozenset({"truncate", "cut_chunk"})
 _UNTOLD = frozenset({"status_after", "drop_after", "refuse_repeat"})
 """Kinds of which the caller does not learn what came of it."""
@@ -231,6 +233,10 @@ class Service:
             fault=fault.name,
             replayed=replayed,
         )
+        answered = "no answer" if status is None else status
+        planned = f", as planned: {fault.name}" if fault.name else ""
+        again = ", told again" if replayed else ""
+        _log.info("%s: %s%s%s", visit.operation.operation_id, answered, planned, again)
 
 
 def _refusal_before(operation: ServedOperation, fault: InjectedFault) -> RequestRefused | None:

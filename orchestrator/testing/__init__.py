@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from orchestrator.testing.leftovers import assert_nothing_left as assert_nothing_left
     from orchestrator.testing.leftovers import find_leftovers as find_leftovers
     from orchestrator.testing.memory import MadeUpSecrets as MadeUpSecrets
+    from orchestrator.testing.memory import MemoryCatalogs as MemoryCatalogs
     from orchestrator.testing.memory import MemoryGrants as MemoryGrants
     from orchestrator.testing.memory import MemoryPii as MemoryPii
     from orchestrator.testing.memory import MemorySecrets as MemorySecrets
+    from orchestrator.testing.memory import MemoryTraces as MemoryTraces
     from orchestrator.testing.memory import TrustedOrigins as TrustedOrigins
     from orchestrator.testing.sample_arguments import make_arguments as make_arguments
     from orchestrator.testing.sample_arguments import make_up_person as make_up_person
@@ -43,7 +45,15 @@ _HOMES = {
     "fakes": ("fake_leg", "fake_obligation", "fake_selection", "fake_tool", "states_of"),
     "installation": ("QUICK", "Installation", "installed", "installed_in_background"),
     "leftovers": ("Leftover", "assert_nothing_left", "find_leftovers"),
-    "memory": ("MadeUpSecrets", "MemoryGrants", "MemoryPii", "MemorySecrets", "TrustedOrigins"),
+    "memory": (
+        "MadeUpSecrets",
+        "MemoryCatalogs",
+        "MemoryGrants",
+        "MemoryPii",
+        "MemorySecrets",
+        "MemoryTraces",
+        "TrustedOrigins",
+    ),
     "script": ("Script", "ScriptedPlanner"),
     "world": ("FakeCall", "FakeWorld", "Hold"),
 }

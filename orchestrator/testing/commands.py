@@ -22,6 +22,11 @@ class Ran:
         """Standard output, which must be one JSON document and nothing else."""
         return json.loads(self.stdout)
 
+    @property
+    def lines(self) -> list[Any]:
+        """Standard output, which must be one JSON document a line and nothing else."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
 
 async def run_apart(
     *arguments: str,

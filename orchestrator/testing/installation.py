@@ -27,7 +27,7 @@ from orchestrator.adapters.storage.files import private_folder, replace_file
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.vault import open_vault
+from orchestrator.client.stores import open_vault
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.new_requests import new_mission_id

@@ -1,14 +1,16 @@
-"""Credentials, personal fields, used grants and observations in memory; unchecked origins."""
+"""Credentials, personal fields and what a store keeps, in memory; unchecked origins."""
 
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from orchestrator.adapters.storage.personal_values import KeptValue, VaultContents, commitment
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import ObservationMissing, PiiMissing, SecretMissing
+from orchestrator.core.errors import CatalogNotFound, ObservationMissing, PiiMissing, SecretMissing
 from orchestrator.core.pii import Handle
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
+from orchestrator.routing.learning.trace import RouteRecord
 
 
 class MemorySecrets:
@@ -122,6 +124,55 @@ class TrustedOrigins:
 
     async def check(self, call: PrepareInput | ToolCall, tool: Tool) -> None:
         """Nothing: there is nobody to ask."""
+
+
+class MemoryCatalogs:
+    """Catalogs in memory: compiled as they were given."""
+
+    lost: bool = False
+    """Whether none of them is found for now."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Catalog] = {}
+
+    def put(self, catalog: Catalog, *, mission_id: str = "") -> None:
+        """Keep a catalog."""
+        self._kept[catalog.digest] = catalog
+
+    def get(self, digest: str) -> Catalog:
+        """The catalog of that digest.
+
+        Raises:
+            CatalogNotFound: none is kept, or they are lost.
+        """
+        if self.lost or digest not in self._kept:
+            raise CatalogNotFound(digest)
+        return self._kept[digest]
+
+    def reread(self, digest: str) -> Catalog:
+        """The same: there is nothing else to read."""
+        return self.get(digest)
+
+
+class MemoryTraces:
+    """Records of selections in memory."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str, int], RouteRecord] = {}
+
+    def record(self, record: RouteRecord) -> None:
+        """Keep a record."""
+        self._kept[record.mission_id, record.leg_id, record.step] = record
+
+    def called(self, *, mission_id: str, leg_id: str, step: int, tool: str) -> None:
+        """Join what a step called in the end to its record."""
+        key = (mission_id, leg_id, step)
+        if key in self._kept:
+            self._kept[key] = self._kept[key].model_copy(update={"called": ((tool,),)})
+
+    def records(self) -> list[RouteRecord]:
+        """All of them, in order."""
+        return list(self._kept.values())
 
 
 class MemoryObservations:

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
 from orchestrator.adapters.storage.files import PRIVATE_UMASK, private_file
+from orchestrator.adapters.temporal.mission_converter import mission_converter
 from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.messages import names
 from orchestrator.runtime.devserver import Ports, end_process, temporal_binary
@@ -52,7 +52,7 @@ async def _connected(address: str, process: asyncio.subprocess.Process) -> Clien
     while True:
         try:
             client = await Client.connect(
-                address, data_converter=pydantic_data_converter, runtime=runtime
+                address, data_converter=mission_converter(), runtime=runtime
             )
             await client.count_workflows("WorkflowType = 'none'")
         except (RuntimeError, OSError) as error:

@@ -13,12 +13,16 @@ from typing import Any, TypeVar
 import httpx
 from temporalio import activity
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
 
 from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
 from activities.cancel_review import CancelReview, approved_as
+from activities.catalog_activities import CatalogActivities
 from activities.hand_over_activities import HandOverActivities
 from activities.kept_messages import KeptMessages
+from activities.key_activities import await_key
+from activities.metered import metered
 from activities.model_troubles import spent_on, translated_troubles
 from activities.overcharge_activities import OverchargeActivities
 from activities.plan_activities import PlanActivities
@@ -26,18 +30,16 @@ from activities.prepare_activities import PrepareActivities
 from activities.reserved_money import ReservedMoney
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
-from activities.tool_activities import check_grant, with_cancel_arguments, with_looks
+from activities.tool_activities import check_grant, held_back, with_cancel_arguments, with_looks
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.http.pinning import PersonalValues
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.stated_prices import stated_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
-    CatalogNotFound,
     DecisionInvalid,
     GrantMissing,
     NotReserved,
@@ -59,6 +61,7 @@ from orchestrator.messages.plan_preview import (
 )
 from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
+from orchestrator.messages.thought import ThinkInput, Thought
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.done_at_once import inside_wall
 from orchestrator.planning.finishing import doubt_about_finish, doubt_about_orders, nothing_read
@@ -80,7 +83,13 @@ from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.saga.served import Order
 from orchestrator.testing.fakes import fake_selection
-from orchestrator.testing.memory import MemoryGrants, MemoryObservations, MemoryPii, MemorySecrets
+from orchestrator.testing.memory import (
+    MemoryCatalogs,
+    MemoryGrants,
+    MemoryObservations,
+    MemoryPii,
+    MemorySecrets,
+)
 
 DecideStep = StepDecision | PlannedStep | Callable[[StepContext], StepDecision | PlannedStep]
 """A decision, or what makes one from all that the planner of the step was told."""
@@ -201,7 +210,8 @@ class FakeWorld:
         self.model_problems: dict[str, str] = {}
         """Why models cannot be asked, by name; all others can."""
         self._holds: dict[tuple[str, str], Hold] = {}
-        catalogs = _OneCatalog(made)
+        catalogs = self.catalogs = MemoryCatalogs()
+        catalogs.put(made)
         wire = _NoWire(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
         self._client, self._catalogs, self._wire = client, catalogs, wire
         self._cancels = CancelReview(wire, client)
@@ -325,9 +335,12 @@ class FakeWorld:
             self._plan_hand_over,
             self._select_tools,
             self._plan_step,
+            self._think,
             self._kept.read_kept,
+            await_key,
             self._check_model,
             self._discover_tools,
+            CatalogActivities(self.catalog, self.catalogs).await_state,
             self._prepare_call,
             self._prepare_overcharge,
             self._invoke_tool,
@@ -349,7 +362,12 @@ class FakeWorld:
         with translated_errors():
             self._authority.check_begin(mission)
         await self._enter(names.SPLIT_GOAL, "", mission)
-        return await self._begun(mission)
+        async with metered() as meter:
+            try:
+                return await self._begun(mission)
+            except ApplicationError:
+                meter.count(self.usage or Usage())
+                raise
 
     async def _begun(self, mission: BeginInput) -> BegunPlan:
         """The scripted plan, as the worker's policy lets it begin."""
@@ -413,6 +431,21 @@ class FakeWorld:
             decided=self._decided.get(context.leg_id, ()) if ends else (),
             unproved=nothing_read(context) if ends and self.wants_proof else "",
         )
+
+    @activity.defn(name=names.THINK)
+    async def _think(self, wanted: ThinkInput) -> Thought:
+        selection = await self._select_tools(wanted.step)
+        with translated_errors():
+            context = await self._kept.context(wanted.step)
+            await self._kept.learn(wanted.call)
+        planned = await self._plan_step(PlanStepInput(context=context, selection=selection))
+        call, prepared = planned.decision, None
+        if isinstance(call, CallTool) and not (planned.refusal or planned.unusable):
+            decided = call.model_dump(mode="json", include={"tool", "arguments", "reason"})
+            changes = {**wanted.call.changes, **decided}
+            told = wanted.call.model_copy(update={"changes": changes})
+            prepared = await self._prepare_call(told)
+        return Thought(selection=selection, planned=planned, prepared=prepared)
 
     @activity.defn(name=names.CHECK_MODEL)
     async def _check_model(self, wanted: ModelCheck) -> ModelCheck:
@@ -495,6 +528,8 @@ class FakeWorld:
         hold = self._holds.get((activity_name, subject))
         if hold is not None:
             await hold.passed()
+        with held_back() if activity_name == names.INVOKE_TOOL else translated_errors():
+            self.catalogs.get(self.catalog.digest)
 
 
 class _ScriptedPlans:
@@ -514,26 +549,6 @@ class _ScriptedPlans:
     def feeders(self, name: str, catalog: Catalog) -> tuple[str, ...]:
         """None."""
         return ()
-
-
-class _OneCatalog(CatalogStore):
-    """A store that holds one catalog, and no file."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-
-    def put(self, catalog: Catalog) -> None:
-        """Nothing: it is kept already."""
-
-    def get(self, digest: str) -> Catalog:
-        """The catalog, by its digest.
-
-        Raises:
-            CatalogNotFound: it has another digest.
-        """
-        if digest != self._catalog.digest:
-            raise CatalogNotFound(digest)
-        return self._catalog
 
 
 class _NoWire(ToolClient):

@@ -68,14 +68,14 @@ MUTANTS = {
     "ledger-after-call": _one(
         "workflows.sending",
         """\
-    progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
-    progress.count_call()
-    outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
+    call = _due(call, allowed, attempts, progress)
+    progress.count_call(call.tool)
+    outcome, cancelled = await _sent(call, allowed, attempts, progress)
 """,
         """\
-    progress.count_call()
-    outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
-    progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
+    progress.count_call(call.tool)
+    outcome, cancelled = await _sent(call, allowed, attempts, progress)
+    _due(call, allowed, attempts, progress)
 """,
     ),
     "cancel-without-key": _one(
@@ -148,8 +148,8 @@ MUTANTS = {
         (
             (_CLAIMS, _PAUSES + _CLAIMS),
             (
-                "if before is not None and (before != user or info.attempt == 1):",
-                "if before is not None and before != user:",
+                "return before is not None and (before != user or activity.info().attempt == 1)",
+                "return before is not None and before != user",
             ),
         ),
     ),

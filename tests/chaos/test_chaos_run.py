@@ -5,6 +5,8 @@ import json
 import os
 import sys
 
+import pytest
+
 USUAL_SEED = "74"
 SEED = os.environ.get("CHAOS_SEED", USUAL_SEED)
 
@@ -29,3 +31,22 @@ async def test_a_short_run_with_every_fault_keeps_every_invariant() -> None:
         assert report["rollback_s"]["count"] > 0
         assert "kill-worker" in fired
         assert len(fired) >= 6
+
+
+@pytest.mark.long
+async def test_workers_with_folders_of_their_own_share_a_store_that_is_killed() -> None:
+    """On PostgreSQL, one of them on newer documents: no invariant goes by who keeps what where."""
+    faults = "kill-worker,two-versions,kill-store,drop-after,5xx,cancel"
+    command = ["chaos", "run", "--json", "--store=postgresql", "--missions=6", "--workers=2"]
+    ran = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "orchestrator", *command, f"--seed={SEED}", f"--faults={faults}"),
+        stdout=asyncio.subprocess.PIPE,
+        env={name: value for name, value in os.environ.items() if "ORCHESTRATOR" not in name},
+    )
+    output, _ = await ran.communicate()
+    report = json.loads(output)
+
+    assert (ran.returncode, report["breaches"]) == (0, [])
+    assert (report["missions"], report["orphans"], report["duplicates"]) == (6, 0, 0)
+    assert report["fault_counts"]["kill-store"]["fired"]
+    assert report["fault_counts"]["two-versions"]["fired"]

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, whoever dies while writing them; SQLite files.
+"""Files that are either whole or not there, whoever dies while writing them.
 
 All of it is for the owner's eyes alone: folders are made with mode 0700, files with 0600.
 """
@@ -6,7 +6,6 @@ All of it is for the owner's eyes alone: folders are made with mode 0700, files 
 import contextlib
 import logging
 import os
-import sqlite3
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -68,24 +67,6 @@ def create_file(path: Path, content: bytes, *, mode: int = _OWNER_FILE) -> bool:
             return False
         _settle(path.parent)
         return True
-
-
-def open_database(path: Path, *statements: str) -> sqlite3.Connection:
-    """A SQLite file, made with its folder where there is none, after these statements.
-
-    Raises:
-        sqlite3.Error, OSError: it cannot be used; nothing is left open.
-    """
-    private_folder(path.parent)
-    # SQLite gives the files that it makes beside this one the mode of this one.
-    connection = sqlite3.connect(private_file(path), timeout=1, check_same_thread=False)
-    try:
-        for statement in statements:
-            connection.execute(statement)
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
 
 
 def _settle(folder: Path) -> None:

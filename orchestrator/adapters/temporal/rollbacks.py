@@ -19,8 +19,9 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.adapters.temporal.pinned_builds import pinned_version
 from orchestrator.adapters.temporal.search_attributes import search_attributes
-from orchestrator.core.errors import MissionStillRuns, MissionUnknown, RollbackMisnamed
+from orchestrator.core.errors import MissionStillRuns, MissionUnknown, NoAnswer, RollbackMisnamed
 from orchestrator.messages import names
 from orchestrator.messages.rollback import RollbackInput, RollbackStatus
 
@@ -40,6 +41,18 @@ _TURNED_AWAY: Final = frozenset(
     error.__name__ for error in (MissionStillRuns, MissionUnknown, RollbackMisnamed)
 )
 """What a rollback fails with that was never to be: it took nothing back."""
+
+_ANSWER: Final = timedelta(seconds=20)
+"""How long a worker may take to answer: it may first have to replay a long history."""
+
+_UNANSWERED: Final = frozenset(
+    {
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.FAILED_PRECONDITION,
+    }
+)
+"""How a query fails that no worker took."""
 
 Begun = Literal["started", "restarted", "running", "completed"]
 
@@ -159,11 +172,29 @@ async def query_or_none(
 
     Raises:
         RPCError: it did not answer, or not within the time given.
+        NoAnswer: nor will it, where no worker is there of the build that it stays with.
     """
     if not await _did_anything(handle):
         return None
-    answer: T = await handle.query(query, result_type=kind, rpc_timeout=within)
+    waits = within or _ANSWER
+    try:
+        answer: T = await handle.query(query, result_type=kind, rpc_timeout=waits)
+    except RPCError as error:
+        raise await _with_build(handle, error, waits) from error
     return answer
+
+
+async def _with_build(
+    handle: "WorkflowHandle[Any, Any]", error: RPCError, waited: timedelta
+) -> Exception:
+    """The error, or that the build of a pinned workflow has to be there to answer."""
+    if error.status not in _UNANSWERED:
+        return error
+    found = await handle.describe()
+    info = found.raw_description.workflow_execution_info.versioning_info
+    if (version := pinned_version(info)) is None:
+        return error
+    return NoAnswer(found.task_queue, waited.total_seconds(), build=version[1])
 
 
 async def started_with(client: Client, handle: "WorkflowHandle[Any, Any]", kind: type[T]) -> T:

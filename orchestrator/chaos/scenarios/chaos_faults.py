@@ -23,6 +23,8 @@ class ChaosFault(StrEnum):
     """The catalogs that a worker keeps are deleted, and the worker starts anew."""
     TWO_VERSIONS = "two-versions"
     """One of the workers has the next version of every document."""
+    KILL_STORE = "kill-store"
+    """SIGKILL of the PostgreSQL that workers share, where they do, which is started again."""
     CHANGE_VAULT = "change-vault"
     """The owner of the vault changes personal values while missions use them."""
     RESTORE_SERVER = "restore-server"

@@ -135,10 +135,11 @@ _OFTEN: dict[ChaosFault, tuple[tuple[float, float], tuple[float, float]]] = {
     ChaosFault.PARTITION_WORKER: ((4.0, 8.0), (20.0, 40.0)),
     ChaosFault.LOSE_CATALOGS: ((5.0, 9.0), (30.0, 60.0)),
     ChaosFault.CHANGE_VAULT: ((1.0, 3.0), (3.0, 8.0)),
+    ChaosFault.KILL_STORE: ((3.0, 8.0), (10.0, 25.0)),
 }
 """When a fault strikes first, and after how long again, in seconds."""
 _SILENT_S = (7.0, 10.0)
-"""Longer than the six seconds after which a worker without a heartbeat is missed."""
+"""Longer than the seconds after which a worker without a heartbeat is missed."""
 
 
 def _strike(rng: Random, fault: ChaosFault, at_s: float, workers: int) -> Strike:

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
 from orchestrator.chaos.histories import (
@@ -93,6 +95,23 @@ def test_each_task_and_each_activity_of_a_history_is_a_point() -> None:
     assert len([p for p in points if p.when == "after"]) == len(calls)
     assert list(read.values()) == points
     assert "a worker dies at" in Point(shape=SUCCEEDS, kill=points[0]).name
+
+
+def test_an_activity_in_a_task_is_a_point_as_well() -> None:
+    """History has it as the SDK's marker, once it is over."""
+    told = Payload(data=b'{"seq":2,"activity_id":"2","activity_type":"think","attempt":1}')
+    event = HistoryEvent()
+    marker = event.marker_recorded_event_attributes
+    marker.marker_name = "core_local_activity"
+    marker.details["data"].payloads.append(told)
+    other = HistoryEvent()
+    other.marker_recorded_event_attributes.marker_name = "core_patch"
+    points = kill_points(WorkflowHistory("m.1-shop", [event, other]), ".1-shop")
+
+    assert [(p.when, p.at, p.what) for p in points] == [
+        ("before", "2", "think"),
+        ("after", "2", "think"),
+    ]
 
 
 def test_a_history_tells_what_its_workflow_showed() -> None:

@@ -7,13 +7,16 @@ from typing import cast
 import pytest
 from temporalio.client import Client
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.storage.pii_vault import PiiVault
+from orchestrator.adapters.storage.store import Store
 from orchestrator.client import personal_retention
 from orchestrator.client.personal_retention import MissionEnd, purge_mission, remove_expired
 from orchestrator.core.errors import UsageError
+from orchestrator.testing.memory import MemoryObservations
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
+SEEN = MemoryObservations()
 NOBODY = cast(Client, None)
 ENDS = {
     "just over": MissionEnd(NOW),
@@ -25,20 +28,20 @@ ENDS = {
 
 
 @pytest.fixture
-def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FilePiiVault:
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PiiVault:
     """A vault with a value of each kind of mission."""
 
     async def end_of(_: Client, mission_id: str) -> MissionEnd:
         return ENDS[mission_id]
 
     monkeypatch.setattr(personal_retention, "end_of", end_of)
-    made = FilePiiVault(tmp_path)
+    made = Store(tmp_path).vault
     for mission_id in ENDS:
         made.bring(mission_id, {"name": mission_id}, claim="r")
     return made
 
 
-async def test_only_what_is_over_for_long_is_removed(vault: FilePiiVault) -> None:
+async def test_only_what_is_over_for_long_is_removed(vault: PiiVault) -> None:
     """What the server does not know counts from when it was stored; what is open stays for ever."""
     today = await remove_expired(NOBODY, vault, 30 * DAY, now=NOW)
     later = await remove_expired(NOBODY, vault, 30 * DAY, now=NOW + 31 * DAY)
@@ -50,19 +53,23 @@ async def test_only_what_is_over_for_long_is_removed(vault: FilePiiVault) -> Non
 
 @pytest.mark.parametrize("mission_id", ["open", "stopped"])
 async def test_what_may_be_needed_is_removed_by_force_alone(
-    vault: FilePiiVault, mission_id: str
+    vault: PiiVault, mission_id: str
 ) -> None:
     """The refusal says why, and what follows from doing it all the same."""
     with pytest.raises(UsageError, match=r"its rollback parks.*--force"):
-        await purge_mission(NOBODY, vault, mission_id)
+        await purge_mission(NOBODY, vault, mission_id, observations=SEEN)
     kept = mission_id in vault.contents().missions()
 
     assert kept
-    assert await purge_mission(NOBODY, vault, mission_id, force=True) == ("name",)
+    assert await purge_mission(NOBODY, vault, mission_id, observations=SEEN, force=True) == (
+        "name",
+    )
 
 
 @pytest.mark.parametrize("mission_id", ["just over", "unknown"])
-async def test_what_is_over_can_be_removed_at_once(vault: FilePiiVault, mission_id: str) -> None:
-    """Twice is once."""
-    assert await purge_mission(NOBODY, vault, mission_id) == ("name",)
-    assert await purge_mission(NOBODY, vault, mission_id) == ()
+async def test_what_is_over_can_be_removed_at_once(vault: PiiVault, mission_id: str) -> None:
+    """Twice is once; what it has seen goes with it."""
+    SEEN.put(mission_id, "k", b"Ada")
+    assert await purge_mission(NOBODY, vault, mission_id, observations=SEEN) == ("name",)
+    assert await purge_mission(NOBODY, vault, mission_id, observations=SEEN) == ()
+    assert mission_id not in SEEN.missions()

@@ -2,21 +2,20 @@
 
 import json
 import random
-import signal
-import subprocess
-import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.store import Store
+from orchestrator.catalog.archive import pack
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.digest import content_digest
 from orchestrator.core.errors import CatalogDamaged, CatalogNotFound, UsageError
+
+NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
 
 
 def _catalog(summary: str = "Find things.") -> Catalog:
@@ -38,152 +37,135 @@ def _catalog(summary: str = "Find things.") -> Catalog:
     return Catalog.from_documents({"things": document})
 
 
-def test_what_is_put_is_compiled_again_elsewhere(tmp_path: Path) -> None:
+def test_what_is_put_is_compiled_again_elsewhere(open_store: Callable[[], Store]) -> None:
     """Another process gets the same tools under the same digest."""
     catalog = _catalog()
-    CatalogStore(tmp_path / "new").put(catalog)
+    open_store().catalogs.put(catalog)
 
-    found = CatalogStore(tmp_path / "new").get(catalog.digest)
+    found = open_store().catalogs.get(catalog.digest)
 
     assert found.digest == catalog.digest
     assert dict(found.tools) == dict(catalog.tools)
 
 
-def test_a_catalog_is_compiled_once(tmp_path: Path) -> None:
-    """The second time it comes from memory, even when the file is gone."""
-    catalog, store = _catalog(), CatalogStore(tmp_path)
-    store.put(catalog)
-    first = store.get(catalog.digest)
-    (tmp_path / f"{catalog.digest}.json").unlink()
+def test_a_catalog_is_compiled_once(store: Store) -> None:
+    """The second time it comes from memory, even when it is gone; but not when it is reread."""
+    catalog = _catalog()
+    store.catalogs.put(catalog)
+    first = store.catalogs.get(catalog.digest)
+    assert store.catalogs.remove(catalog.digest, unless_used_since=_later())
 
-    assert store.get(catalog.digest) is first
+    assert store.catalogs.get(catalog.digest) is first
+    with pytest.raises(CatalogNotFound):
+        store.catalogs.reread(catalog.digest)
 
 
 @pytest.mark.parametrize("digest", ["0" * 64, "../../etc/passwd", ""])
-def test_an_unknown_digest_is_not_found(tmp_path: Path, digest: str) -> None:
+def test_an_unknown_digest_is_not_found(store: Store, digest: str) -> None:
     """Nor is anything that is no digest, whatever path it spells."""
     with pytest.raises(CatalogNotFound):
-        CatalogStore(tmp_path).get(digest)
+        store.catalogs.get(digest)
 
 
-def test_the_tools_are_kept_as_they_were_compiled(tmp_path: Path) -> None:
+def test_the_tools_are_kept_as_they_were_compiled(store: Store) -> None:
     """A later release that compiles, or dumps, the same document otherwise changes nothing."""
     catalog = _catalog()
-    CatalogStore(tmp_path).put(catalog)
-    file = tmp_path / f"{catalog.digest}.json"
-    content = json.loads(file.read_text())
+    content: dict[str, Any] = json.loads(json.dumps(pack(catalog)))
     content["tools"]["thing_search"]["a_field_of_another_release"] = [1]
     del content["tools"]["thing_search"]["load_policy"]
     digest = content_digest(content["documents"], content["tools"])
-    (tmp_path / f"{digest}.json").write_text(json.dumps(content))
+    store.catalogs.keep(digest, json.dumps(content).encode(), at=NOW)
 
-    found = CatalogStore(tmp_path).get(digest)
+    found = store.catalogs.get(digest)
 
     assert found.digest == digest != catalog.digest
     assert dict(found.tools) == dict(catalog.tools)
 
 
-@given(st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None, suppress_health_check=[*HealthCheck])
-def test_a_damaged_file_is_named_and_healed(tmp_path: Path, chance: random.Random) -> None:
-    """Cut off, or with a byte changed: the error names the file, and putting it again heals it."""
-    catalog = _catalog()
-    CatalogStore(tmp_path).put(catalog)
-    file = tmp_path / f"{catalog.digest}.json"
-    whole = file.read_bytes()
+@pytest.mark.parametrize("seed", range(4))
+def test_damage_is_named_and_healed(store: Store, seed: int) -> None:
+    """Cut off, or with a byte changed: the error names the store, and putting it again heals it."""
+    chance, catalog = random.Random(seed), _catalog()
+    whole = json.dumps(pack(catalog)).encode()
     at = chance.randrange(len(whole) - 1)
-    cut = chance.random() < 0.5
-    file.write_bytes(whole[:at] if cut else whole[:at] + b"\x7f" + whole[at + 1 :])
-    store = CatalogStore(tmp_path)
+    damaged = whole[:at] if seed % 2 else whole[:at] + b"\x7f" + whole[at + 1 :]
+    store.catalogs.keep(catalog.digest, damaged, at=NOW)
 
-    with pytest.raises(CatalogDamaged, match=str(file)) as damaged:
-        store.get(catalog.digest)
-    store.put(catalog)
+    with pytest.raises(CatalogDamaged) as told:
+        store.catalogs.get(catalog.digest)
+    store.catalogs.put(catalog, mission_id="m-1")
 
-    assert isinstance(damaged.value, CatalogNotFound)
-    assert store.get(catalog.digest).digest == catalog.digest
+    assert store.place in str(told.value)
+    assert isinstance(told.value, CatalogNotFound)
+    assert store.catalogs.get(catalog.digest).digest == catalog.digest
 
 
 @pytest.mark.parametrize(
     "content", ["", "null", "[]", "{}", '{"format": 2}', '{"format": 1}', "[" * 5_000, "\udcff"]
 )
-def test_a_file_of_something_else_is_damaged(tmp_path: Path, content: str) -> None:
+def test_something_else_is_damaged(store: Store, content: str) -> None:
     """Whatever stands there, no other error comes out."""
     digest = "0" * 64
-    (tmp_path / f"{digest}.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    store.catalogs.keep(digest, content.encode("utf-8", "surrogateescape"), at=NOW)
 
     with pytest.raises(CatalogDamaged):
-        CatalogStore(tmp_path).get(digest)
+        store.catalogs.get(digest)
 
 
-def test_a_file_under_another_name_is_damaged(tmp_path: Path) -> None:
+def test_a_catalog_under_another_digest_is_damaged(store: Store) -> None:
     """A mission keeps the contract it had: a whole catalog in the wrong place is refused."""
-    store, catalog, other = CatalogStore(tmp_path), _catalog(), _catalog("Something else.")
-    store.put(other)
-    (tmp_path / f"{other.digest}.json").rename(tmp_path / f"{catalog.digest}.json")
+    catalog, other = _catalog(), _catalog("Something else.")
+    store.catalogs.keep(catalog.digest, json.dumps(pack(other)).encode(), at=NOW)
 
     with pytest.raises(CatalogDamaged, match=other.digest[:12]):
-        store.get(catalog.digest)
+        store.catalogs.get(catalog.digest)
 
 
-def test_a_file_that_is_there_is_not_written_again(tmp_path: Path) -> None:
-    """Every mission puts its catalog; one that vanished or was cut off is written anew."""
-    catalog, store = _catalog(), CatalogStore(tmp_path)
-    file = tmp_path / f"{catalog.digest}.json"
-    store.put(catalog)
-    written = file.stat().st_ino
-    store.put(catalog)
-    assert file.stat().st_ino == written
-
-    file.write_bytes(b"{")
-    store.put(catalog)
-    assert CatalogStore(tmp_path).get(catalog.digest).digest == catalog.digest
-
-    file.unlink()
-    store.put(catalog)
-    assert file.exists()
-
-
-def test_a_writer_that_is_killed_leaves_no_half_file(tmp_path: Path) -> None:
-    """SIGKILL between writing and naming: nothing under the digest, and the next writer goes on."""
-    catalog = _catalog()
-    script = (
-        "import os, signal, sys\n"
-        "from pathlib import Path\n"
-        "from orchestrator.adapters.storage import files\n"
-        "files.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "files.replace_file(Path(sys.argv[1]), b'half')\n"
-    )
-    file = tmp_path / f"{catalog.digest}.json"
-    root = Path(__file__).parents[4]
-
-    killed = subprocess.run([sys.executable, "-c", script, str(file)], cwd=root, check=False)
-
-    assert killed.returncode == -signal.SIGKILL
-    assert not file.exists()
-    store = CatalogStore(tmp_path)
-    with pytest.raises(CatalogNotFound):
-        store.get(catalog.digest)
-    store.put(catalog)
-    assert store.get(catalog.digest).digest == catalog.digest
-
-
-def test_many_writers_and_readers_never_meet_half_a_file(tmp_path: Path) -> None:
+def test_many_writers_and_readers_never_meet_half_a_catalog(
+    open_store: Callable[[], Store],
+) -> None:
     """Whoever reads while others write finds the whole catalog, or none yet."""
-    catalog = _catalog()
+    catalog, stores = _catalog(), [open_store() for _ in range(4)]
 
-    def write_and_read(_: int) -> str:
-        store = CatalogStore(tmp_path)
-        store.put(catalog)
-        return store.get(catalog.digest).digest
+    def write_and_read(number: int) -> str:
+        catalogs = stores[number % 4].catalogs
+        catalogs.put(catalog, mission_id=f"m-{number}")
+        return catalogs.reread(catalog.digest).digest
 
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(write_and_read, range(64))) == {catalog.digest}
+        assert set(pool.map(write_and_read, range(32))) == {catalog.digest}
 
 
-def test_plain_functions_cannot_be_kept(tmp_path: Path) -> None:
+def test_plain_functions_cannot_be_kept(store: Store) -> None:
     """They have no document to compile again."""
     functions = [{"name": "thing_search", "parameters": {"type": "object", "properties": {}}}]
 
     with pytest.raises(UsageError):
-        CatalogStore(tmp_path).put(Catalog.from_functions(functions))
+        store.catalogs.put(Catalog.from_functions(functions))
+
+
+def test_a_catalog_goes_when_nobody_needs_it(store: Store) -> None:
+    """Neither while a mission is on it, nor while a worker has just started on it."""
+    catalogs, catalog = store.catalogs, _catalog()
+    catalogs.put(catalog, mission_id="m-1")
+    catalogs.put(catalog, mission_id="m-2")
+    catalogs.put(catalog, mission_id="m-1")
+
+    assert catalogs.unused_since(NOW - timedelta(days=400)) == ()
+    assert not catalogs.remove(catalog.digest, unless_used_since=_later())
+    first = catalogs.oldest_mission_on(catalog.digest)
+    assert first is not None
+    assert first[0] == "m-1"
+    assert catalogs.is_pinned_by("m-2")
+    catalogs.unpin(catalog.digest, "m-1")
+    catalogs.unpin(catalog.digest, "m-2")
+    assert catalogs.oldest_mission_on(catalog.digest) is None
+    assert not catalogs.remove(catalog.digest, unless_used_since=NOW - timedelta(days=400))
+    assert catalogs.unused_since(_later()) == (catalog.digest,)
+    assert catalogs.remove(catalog.digest, unless_used_since=_later())
+    catalogs.put(catalog, mission_id="m-3")
+    assert catalogs.reread(catalog.digest).digest == catalog.digest
+
+
+def _later() -> datetime:
+    return datetime.now(UTC) + timedelta(hours=1)

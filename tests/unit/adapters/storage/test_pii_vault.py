@@ -1,92 +1,124 @@
 """The encrypted vault: what it keeps, for whom, and through which accidents."""
 
-import json
 import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography.fernet import Fernet
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault, VaultKey, new_key
+from orchestrator.adapters.storage.pii_vault import PiiVault
+from orchestrator.adapters.storage.store import Store
+from orchestrator.adapters.storage.vault_key import VaultKey, new_key
 from orchestrator.core.errors import PiiMissing, UsageError
 from orchestrator.testing import MemoryPii
+from orchestrator.testing.postgres import PostgresServer
 
 
-@pytest.fixture(params=["file", "memory"])
-def vault(request: pytest.FixtureRequest, tmp_path: Path) -> FilePiiVault | MemoryPii:
-    return FilePiiVault(tmp_path) if request.param == "file" else MemoryPii()
+@pytest.fixture
+def vault(store: Store) -> PiiVault:
+    """An empty one."""
+    return store.vault
 
 
-def test_what_is_put_can_be_got_until_it_is_forgotten(vault: FilePiiVault | MemoryPii) -> None:
+@pytest.fixture(params=["file", "server", "memory"])
+def any_vault(request: pytest.FixtureRequest, tmp_path: Path) -> PiiVault | MemoryPii:
+    """The double too, which behaves like the real ones."""
+    if request.param == "memory":
+        return MemoryPii()
+    if request.param == "file":
+        return Store(tmp_path).vault
+    key = VaultKey("ORCHESTRATOR_PII_KEY", new_key())
+    return Store(tmp_path, url=request.getfixturevalue("postgres_url"), key=key).vault
+
+
+def test_what_is_put_can_be_got_until_it_is_forgotten(any_vault: PiiVault | MemoryPii) -> None:
     """The whole life of a value; the double behaves like the real one."""
-    vault.put("name", "Ada")
-    vault.put("email", "ada@example.com")
-    vault.put("name", "Ada Lovelace")
-    assert vault.get("name") == "Ada Lovelace"
-    assert vault.fields() == ("email", "name")
+    any_vault.put("name", "Ada")
+    any_vault.put("email", "ada@example.com")
+    any_vault.put("name", "Ada Lovelace")
+    assert any_vault.get("name") == "Ada Lovelace"
+    assert any_vault.fields() == ("email", "name")
 
-    forgotten = [vault.forget("name"), vault.forget("name")]
+    forgotten = [any_vault.forget("name"), any_vault.forget("name")]
 
     assert forgotten == [True, False]
-    assert vault.fields() == ("email",)
+    assert any_vault.fields() == ("email",)
     with pytest.raises(PiiMissing, match="holds no name"):
-        vault.get("name")
+        any_vault.get("name")
 
 
 @pytest.mark.parametrize(("field", "value"), [("a b", "x"), ("name", "")])
-def test_bad_entries_are_refused(vault: FilePiiVault | MemoryPii, field: str, value: str) -> None:
+def test_bad_entries_are_refused(any_vault: PiiVault | MemoryPii, field: str, value: str) -> None:
     """By every vault alike."""
     with pytest.raises(UsageError):
-        vault.put(field, value)
+        any_vault.put(field, value)
 
-    assert vault.fields() == ()
+    assert any_vault.fields() == ()
 
 
 def test_nothing_on_disk_is_readable(tmp_path: Path) -> None:
     """Neither by its text nor by another user."""
-    directory = tmp_path / "vault"
-    FilePiiVault(directory).put("name", "Ada Lovelace")
+    with Store(tmp_path / "state") as store:
+        store.vault.put("name", "Ada Lovelace")
+        store.vault.bring("m-1", {"name": "Grace Hopper"}, claim="1")
+        files = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+        kept = b"".join(path.read_bytes() for path in files)
+        modes = {stat.S_IMODE(path.stat().st_mode) for path in files}
 
-    files = [path for path in directory.iterdir() if path.name != "pii.lock"]
-    assert {path.name for path in files} == {"pii.key", "pii.vault"}
-    assert not any(b"Ada" in path.read_bytes() for path in files)
-    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
-    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert not [name for name in (b"Ada", b"Lovelace", b"Grace") if name in kept]
+    assert modes == {0o600}
+    assert stat.S_IMODE((tmp_path / "state" / "pii").stat().st_mode) == 0o700
 
 
-def test_a_second_vault_sees_what_the_first_stored(tmp_path: Path) -> None:
+def test_no_value_reaches_a_server_in_the_open(
+    postgres_url: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Whoever may read its tables learns fields, versions and missions, and no value."""
+    key = VaultKey("ORCHESTRATOR_PII_KEY", new_key())
+    with Store(tmp_path, url=postgres_url, key=key) as store:
+        store.vault.put("name", "Ada Lovelace")
+
+    rows = postgres.execute("SELECT * FROM personal_values", postgres_url.rpartition("/")[2])
+    assert "name" in str(rows)
+    assert "Lovelace" not in str(rows)
+
+
+def test_a_second_vault_sees_what_the_first_stored(open_store: Callable[[], Store]) -> None:
     """A worker sees what the command line put, without a restart."""
-    reader = FilePiiVault(tmp_path)
+    reader = open_store().vault
     assert reader.fields() == ()
-    FilePiiVault(tmp_path).put("name", "Ada")
+    open_store().vault.put("name", "Ada")
 
     assert reader.get("name") == "Ada"
 
 
 def test_a_lost_key_is_told_and_nothing_is_overwritten(tmp_path: Path) -> None:
-    """A new key would make what is stored unreadable for good."""
-    vault = FilePiiVault(tmp_path)
+    """A new key would make what is stored unreadable for good; without it, it can be forgotten."""
+    vault, key_file = Store(tmp_path).vault, tmp_path / "pii" / "pii.key"
     vault.put("name", "Ada")
-    stored = (tmp_path / "pii.vault").read_bytes()
-    (tmp_path / "pii.key").unlink()
+    key = key_file.read_bytes()
+    key_file.unlink()
 
     with pytest.raises(UsageError, match="restore the key"):
         vault.put("email", "x")
-
-    assert (tmp_path / "pii.vault").read_bytes() == stored
-    assert not (tmp_path / "pii.key").exists()
+    assert not key_file.exists()
+    key_file.write_bytes(key)
+    assert vault.get("name") == "Ada"
+    key_file.unlink()
+    assert vault.forget("name")
+    vault.put("email", "x")
+    assert vault.get("email") == "x"
 
 
 _PUT_MANY = """
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
-vault = FilePiiVault(Path(sys.argv[1]))
+from orchestrator.adapters.storage.store import Store
+vault = Store(Path(sys.argv[1])).vault
 for number in range(20):
     vault.put(sys.argv[2] + str(number), "value")
 """
@@ -98,29 +130,52 @@ def test_two_processes_lose_nothing(tmp_path: Path) -> None:
     writers = [subprocess.Popen(command) for command in commands]
 
     assert [writer.wait() for writer in writers] == [0, 0]
-    assert len(FilePiiVault(tmp_path).fields()) == 40
+    assert len(Store(tmp_path).vault.fields()) == 40
 
 
-def test_a_value_that_was_replaced_is_still_what_it_was(vault: FilePiiVault | MemoryPii) -> None:
+def test_of_two_that_put_a_field_at_once_one_is_current(open_store: Callable[[], Store]) -> None:
+    """And the other's value was current a moment before: a handle to it still means it."""
+    vaults = [open_store().vault for _ in range(4)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: vaults[n % 4].put("name", f"Ada {n}"), range(24)))
+
+    contents = vaults[0].contents()
+    assert len(contents.values) == 24
+    assert [kept.value for kept in contents.values if not kept.superseded_at] == [
+        vaults[1].get("name")
+    ]
+
+
+def test_a_server_needs_a_key_that_all_machines_have(postgres_url: str, tmp_path: Path) -> None:
+    """One made here would open nothing elsewhere; what needs no key goes on without."""
+    store = Store(tmp_path, url=postgres_url)
+    assert store.vault.current("name") is None
+
+    with pytest.raises(UsageError, match="ORCHESTRATOR_PII_KEY_FILE"):
+        store.vault.put("name", "Ada")
+    assert not (tmp_path / "pii").exists()
+    store.close()
+
+
+def test_a_value_that_was_replaced_is_still_what_it_was(any_vault: PiiVault | MemoryPii) -> None:
     """A handle with a version means one value; the same value has the same version."""
-    vault.put("name", "Ada")
-    ada = vault.current("name")
-    vault.put("name", "Grace")
-    grace = vault.current("name")
-    vault.put("name", "Ada")
+    any_vault.put("name", "Ada")
+    ada = any_vault.current("name")
+    any_vault.put("name", "Grace")
+    grace = any_vault.current("name")
+    any_vault.put("name", "Ada")
     assert ada is not None
     assert grace is not None
-    held = [vault.find(handle) for handle in (ada, grace)]
+    held = [any_vault.find(handle) for handle in (ada, grace)]
 
     assert [found.value for found in held if found is not None] == ["Ada", "Grace"]
-    assert vault.current("name") == ada
-    vault.forget("name")
-    assert (vault.find(ada), vault.find(grace)) == (None, None)
+    assert any_vault.current("name") == ada
+    any_vault.forget("name")
+    assert (any_vault.find(ada), any_vault.find(grace)) == (None, None)
 
 
-def test_values_of_missions_are_theirs_alone(tmp_path: Path) -> None:
+def test_values_of_missions_are_theirs_alone(vault: PiiVault) -> None:
     """Two missions, the owner and one more request under the same id: nobody replaces anybody."""
-    vault = FilePiiVault(tmp_path)
     vault.put("name", "Owner")
     names = {("a", "1"): "Alice", ("b", "1"): "Bob", ("a", "2"): "Carol"}
     handles = {}
@@ -143,9 +198,8 @@ def test_values_of_missions_are_theirs_alone(tmp_path: Path) -> None:
     assert vault.find(handles["b", "1"]) is not None
 
 
-def test_the_same_value_for_two_missions_has_two_versions(tmp_path: Path) -> None:
+def test_the_same_value_for_two_missions_has_two_versions(vault: PiiVault) -> None:
     """From what stands in histories nobody learns that two missions are about one person."""
-    vault = FilePiiVault(tmp_path)
     found = {str(vault.handles_of(scope, {"name": "Ada"})["name"]) for scope in ("a", "b", "")}
 
     assert len(found) == 3
@@ -154,14 +208,13 @@ def test_the_same_value_for_two_missions_has_two_versions(tmp_path: Path) -> Non
 
 def test_without_the_key_no_value_can_be_tried(tmp_path: Path) -> None:
     """A phone number has few digits: a hash that anybody can compute would tell it."""
-    found = {FilePiiVault(tmp_path / n).handles_of("", {"name": "Ada"})["name"] for n in "ab"}
+    found = {Store(tmp_path / n).vault.handles_of("", {"name": "Ada"})["name"] for n in "ab"}
 
     assert len(found) == 2
 
 
-def test_what_two_requests_brought_stays_until_both_are_refused(tmp_path: Path) -> None:
+def test_what_two_requests_brought_stays_until_both_are_refused(vault: PiiVault) -> None:
     """The one that was accepted needs it."""
-    vault = FilePiiVault(tmp_path)
     for claim in ("1", "2", "1"):
         vault.bring("m", {"name": "Ada"}, claim=claim)
     handle = vault.handles_of("m", {"name": "Ada"})["name"]
@@ -172,9 +225,8 @@ def test_what_two_requests_brought_stays_until_both_are_refused(tmp_path: Path) 
     assert vault.find(handle) is None
 
 
-def test_superseded_values_can_be_dropped(tmp_path: Path) -> None:
+def test_superseded_values_can_be_dropped(vault: PiiVault) -> None:
     """Those that were replaced before a moment; never the current one."""
-    vault = FilePiiVault(tmp_path)
     vault.put("name", "Ada")
     vault.put("name", "Grace")
 
@@ -183,28 +235,12 @@ def test_superseded_values_can_be_dropped(tmp_path: Path) -> None:
     assert vault.get("name") == "Grace"
 
 
-def test_a_vault_of_the_last_release_is_read(tmp_path: Path) -> None:
-    """One value of each field, even one called `layout`; written, it has the new form."""
-    key = Fernet.generate_key()
-    (tmp_path / "pii.key").write_bytes(key)
-    flat = {"name": "Ada", "layout": "2"}
-    (tmp_path / "pii.vault").write_bytes(Fernet(key).encrypt(json.dumps(flat).encode()))
-    vault = FilePiiVault(tmp_path)
-    before = vault.current("name")
-    vault.put("email", "ada@example.com")
-
-    assert before is not None
-    assert vault.current("name") == before
-    assert vault.fields() == ("email", "layout", "name")
-    assert vault.get("layout") == "2"
-
-
 def test_the_key_may_be_elsewhere(tmp_path: Path) -> None:
     """In a variable or in a file; none is made beside the vault then."""
     text = new_key()
     (tmp_path / "key").write_text(f"{text}\n")
-    by_value = FilePiiVault(tmp_path / "pii", VaultKey("ORCHESTRATOR_PII_KEY", text))
-    by_file = FilePiiVault(tmp_path / "pii", VaultKey("..._FILE", path=tmp_path / "key"))
+    by_value = Store(tmp_path, key=VaultKey("ORCHESTRATOR_PII_KEY", text)).vault
+    by_file = Store(tmp_path, key=VaultKey("..._FILE", path=tmp_path / "key")).vault
     by_value.put("name", "Ada")
 
     assert by_file.get("name") == "Ada"
@@ -222,9 +258,9 @@ def test_the_key_may_be_elsewhere(tmp_path: Path) -> None:
 )
 def test_a_wrong_key_is_told_and_not_shown(tmp_path: Path, key: VaultKey, told: str) -> None:
     """In one sentence that names the variable."""
-    FilePiiVault(tmp_path).put("name", "Ada")
+    Store(tmp_path).vault.put("name", "Ada")
 
-    vault = FilePiiVault(tmp_path, key)
+    vault = Store(tmp_path, key=key).vault
     uses: list[Callable[[], object]] = [
         vault.fields,
         lambda: vault.put("name", "x"),

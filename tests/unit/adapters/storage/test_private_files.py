@@ -8,12 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.files import open_database, private_file, private_folder
-from orchestrator.adapters.storage.grant_book import FileGrantBook
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
-from orchestrator.adapters.storage.route_traces import RouteTraces
-from orchestrator.adapters.storage.vector_store import SqliteVectors
+from orchestrator.adapters.storage.files import private_file, private_folder
+from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 
 
@@ -64,18 +60,16 @@ def test_a_shared_folder_stays_and_is_told(
 
 
 def test_what_a_worker_and_the_vault_write_is_private(tmp_path: Path, shipped: Catalog) -> None:
-    """Grants, personal values, traces and vectors, with all that SQLite puts beside them."""
+    """The store and the key of its vault, with all that SQLite puts beside them."""
     state = tmp_path / "state"
-    FilePiiVault(state / "pii").put("traveler_name", "Ada")
-    CatalogStore(state / "catalogs").put(shipped)
-    FileGrantBook(state / "grants").claim("ab" * 32, "me")
-    RouteTraces(state / "traces.db").called(mission_id="m", leg_id="l", step=1, tool="t")
-    SqliteVectors(state / "vectors.db").put({})
-    with closing(open_database(state / "wal.db", "PRAGMA journal_mode = WAL")) as database:
-        database.execute("CREATE TABLE things (name TEXT)")
+    store = Store(state)
+    store.vault.put("traveler_name", "Ada")
+    store.catalogs.put(shipped)
+    store.grants.claim("ab" * 32, "me")
 
-        assert (state / "wal.db-wal").exists()
-        assert open_to_others(state) == []
+    assert (state / "store.db-wal").exists()
+    assert open_to_others(state) == []
+    store.close()
 
 
 def test_a_file_is_narrowed_without_losing_the_locks_on_it(tmp_path: Path) -> None:

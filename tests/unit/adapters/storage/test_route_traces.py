@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.storage.route_traces import RouteTraces, read_records
+from orchestrator.adapters.storage.migrating import migrate
+from orchestrator.adapters.storage.route_traces import read_records
+from orchestrator.adapters.storage.sql_traces import SqlTraces
+from orchestrator.adapters.storage.store import Store
+from orchestrator.adapters.storage.store_database import StoreDatabase, file_url
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import DocumentUnreadable
 from orchestrator.routing.learning.trace import RouteRecord, record_of
@@ -24,30 +28,27 @@ def record(catalog: Catalog, text: str, *, step: int = 1) -> RouteRecord:
     )
 
 
-def test_a_record_comes_back_with_what_was_called(shipped: Catalog, tmp_path: Path) -> None:
+def test_a_record_comes_back_with_what_was_called(shipped: Catalog, store: Store) -> None:
     """Joined by mission, leg and step; other steps stay without."""
-    traces = RouteTraces(tmp_path / "state" / "traces.db")
+    traces = store.traces
     first = record(shipped, "find flights to Rome")
     traces.record(first)
     traces.record(record(shipped, "find flights to Rome", step=2))
 
     traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="flight_search_offers")
-    traces.close()
 
-    with_call, without = read_records(tmp_path / "state" / "traces.db")
+    with_call, without = traces.records()
     assert with_call == first.model_copy(update={"called": (("flight_search_offers",),)})
     assert with_call.covered_by(with_call.tools)
     assert without.called == ()
 
 
-def test_a_tool_that_had_not_been_forwarded_shows(shipped: Catalog, tmp_path: Path) -> None:
+def test_a_tool_that_had_not_been_forwarded_shows(shipped: Catalog, store: Store) -> None:
     """A tool found otherwise: the router had missed it."""
-    traces = RouteTraces(tmp_path / "traces.db")
-    traces.record(record(shipped, "find flights to Rome"))
-    traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="weather_get_forecast")
-    traces.close()
+    store.traces.record(record(shipped, "find flights to Rome"))
+    store.traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="weather_get_forecast")
 
-    assert [r.covered_by(r.tools) for r in read_records(tmp_path / "traces.db")] == [False]
+    assert [r.covered_by(r.tools) for r in store.traces.records()] == [False]
 
 
 def test_no_word_of_a_request_reaches_the_disk(shipped: Catalog, tmp_path: Path) -> None:
@@ -60,56 +61,62 @@ def test_no_word_of_a_request_reaches_the_disk(shipped: Catalog, tmp_path: Path)
     context = RouteContext(
         goal="quokkas for Xanthippe", known=("flibbertigibbet",), last_error="QX77-ZORK not found"
     )
-    traces = RouteTraces(tmp_path / "traces.db")
-    for step, said in enumerate((text, text.lower(), "Quokkas Ouagadougou")):
-        selection = Router(shipped).route(said, context, now=NOW)
-        traces.record(record_of(selection, mission_id="m", leg_id="l", step=step))
-    broken = fail_open(shipped, "KeyError in the router")
-    traces.record(record_of(broken, mission_id="m", leg_id="l", step=9))
+    with Store(tmp_path) as store:
+        for step, said in enumerate((text, text.lower(), "Quokkas Ouagadougou")):
+            selection = Router(shipped).route(said, context, now=NOW)
+            store.traces.record(record_of(selection, mission_id="m", leg_id="l", step=step))
+        broken = fail_open(shipped, "KeyError in the router")
+        store.traces.record(record_of(broken, mission_id="m", leg_id="l", step=9))
 
-    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir()).lower()
+        stored = b"".join(path.read_bytes() for path in tmp_path.iterdir()).lower()
 
     assert b"flight_search_offers" in stored
     assert [word for word in (*words, "8731", "example") if word.lower().encode() in stored] == []
 
 
-def test_a_retried_step_has_one_record(shipped: Catalog, tmp_path: Path) -> None:
+def test_a_retried_step_has_one_record(shipped: Catalog, store: Store) -> None:
     """The later one."""
-    traces = RouteTraces(tmp_path / "traces.db")
-    traces.record(record(shipped, "find flights to Rome"))
+    store.traces.record(record(shipped, "find flights to Rome"))
     again = record(shipped, "what is the weather in Rome")
-    traces.record(again)
-    traces.close()
+    store.traces.record(again)
 
-    assert read_records(tmp_path / "traces.db") == [again]
+    assert store.traces.records() == [again]
+
+
+def test_what_passed_a_proxy_is_apart(shipped: Catalog, store: Store) -> None:
+    """Though it is kept in the same place."""
+    store.proxy_traces.record(record(shipped, "find flights to Rome"))
+
+    assert (len(store.proxy_traces.records()), store.traces.records()) == (1, [])
 
 
 def test_the_oldest_records_go(shipped: Catalog, tmp_path: Path) -> None:
-    """However many are written, about as many stay as may."""
-    traces = RouteTraces(tmp_path / "traces.db", most_records=10)
+    """However many are written, about as many stay as may; those of a proxy are none of them."""
+    database = StoreDatabase(file_url(tmp_path / "store.db"), prepare=migrate)
+    traces = SqlTraces(database, most_records=10)
     one = record(shipped, "find flights to Rome")
+    SqlTraces(database, "proxy").record(one)
     for step in range(257):
         traces.record(one.model_copy(update={"step": step}))
-    traces.close()
 
-    assert [r.step for r in read_records(tmp_path / "traces.db")] == list(range(247, 257))
+    assert [r.step for r in traces.records()] == list(range(247, 257))
+    assert len(SqlTraces(database, "proxy").records()) == 1
+    database.close()
 
 
 def test_a_record_that_cannot_be_written_is_only_a_warning(
     shipped: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither a directory in its place nor a file that is no database fails the selection."""
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").write_text("something else " * 1000)
-    one = record(shipped, "find flights to Rome")
+    (tmp_path / "a" / "store.db").mkdir(parents=True)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "store.db").write_text("something else " * 1000)
+    for name in "ab":
+        Store(tmp_path / name).traces.record(record(shipped, "find flights to Rome"))
 
-    RouteTraces(tmp_path / "a").record(one)
-    RouteTraces(tmp_path / "b").record(one)
-
-    assert [r.getMessage() for r in caplog.records] == [
-        "a route trace is lost: OperationalError",
-        "a route trace is lost: DatabaseError",
-    ]
+    told = [r.getMessage() for r in caplog.records]
+    assert len(told) == 2
+    assert all(text.startswith("a route trace is lost: the store ") for text in told)
 
 
 def test_records_are_read_from_lines_too(shipped: Catalog, tmp_path: Path) -> None:

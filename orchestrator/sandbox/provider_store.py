@@ -34,7 +34,7 @@ class GivenAnswer:
     body: Any
 
 
-class Store:
+class ProviderStore:
     """The memory of one provider; every method runs in the caller's transaction."""
 
     def __init__(self, database: Database, provider: str) -> None:

@@ -1,0 +1,1 @@
+"""A module for each revision, named by its number."""

