@@ -5,18 +5,36 @@ answer. The activity around opens the meter, and reads it whatever came of the a
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from typing import Protocol
 
 from orchestrator.core.budget import Usage
+
+
+class AskedModel(Protocol):
+    """What a watch is told of a request that was answered."""
+
+    usage: Usage | None
+
+
+class _Unwatched:
+    usage: Usage | None = None
+
+
+Watch = Callable[[str], AbstractContextManager[AskedModel]]
+"""Goes around each request to a model, given its name."""
 
 
 class Meter:
     """What was taken while it was open, and before."""
 
-    def __init__(self, before: Usage, tell: Callable[[Usage], None]) -> None:
+    def __init__(
+        self, before: Usage, tell: Callable[[Usage], None], watch: Watch | None = None
+    ) -> None:
         """Begin with what was taken before; `tell` hears the sum each time it grows."""
         self._tell = tell
+        self.watch = watch
         self.usage = before
         self.counted = False
 
@@ -37,10 +55,26 @@ def count(usage: Usage) -> None:
         meter.count(usage)
 
 
+def watched(model: str) -> AbstractContextManager[AskedModel]:
+    """Around one request to a model: whoever opened the meter sees it begin and end."""
+    meter = _OPEN.get()
+    if meter is None or meter.watch is None:
+        return nullcontext(_Unwatched())
+    return meter.watch(model)
+
+
 @contextmanager
-def open_meter(before: Usage, tell: Callable[[Usage], None]) -> Iterator[Meter]:
-    """Count all that is asked in the body, in tasks that it starts as well."""
-    meter = Meter(before, tell)
+def open_meter(
+    before: Usage, tell: Callable[[Usage], None], watch: Watch | None = None
+) -> Iterator[Meter]:
+    """Count all that is asked in the body, in tasks that it starts as well.
+
+    Args:
+        before: what was taken before.
+        tell: hears the sum each time it grows.
+        watch: goes around each request.
+    """
+    meter = Meter(before, tell, watch)
     token = _OPEN.set(meter)
     try:
         yield meter

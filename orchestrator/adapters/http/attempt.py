@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.adapters.http.endpoint import Endpoint
 from orchestrator.adapters.http.oauth import ClientGrant, ClientKey, Token
-from orchestrator.adapters.telemetry import CallFacts
+from orchestrator.adapters.telemetry.instruments import CallFacts
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import TransportFault
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.credentials import Alternative, read_alternatives
-from orchestrator.adapters.http.operation_contract import OperationContract
 from orchestrator.adapters.http.servers import Origin, base_url, declared_origins
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.expressions import response_headers_read
@@ -17,6 +16,9 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.saga.answer_names import given_back
+
+if TYPE_CHECKING:
+    from orchestrator.adapters.http.operation_contract import OperationContract
 
 _STYLE_KEYS = frozenset({"style", "explode", "allowReserved"})
 _MAX_ENDPOINTS = 1024
@@ -31,7 +33,7 @@ class Endpoint:
     tool: Tool
     base_url: str
     origins: frozenset[Origin]
-    contract: OperationContract
+    contract: "OperationContract"
     credentials: tuple[Alternative, ...]
     body_required: bool
     encoding: Mapping[str, JsonObject]
@@ -92,6 +94,9 @@ def _keep(cache: dict[tuple[str, str], _T], key: tuple[str, str], value: _T, *, 
 def _compile(
     catalog: Catalog, operation: Operation, tool: Tool, server_variables: Mapping[str, str]
 ) -> Endpoint:
+    # A tenth of a second of libraries, which a worker that starts and most commands do without.
+    from orchestrator.adapters.http.operation_contract import OperationContract
+
     body = operation.node.at("requestBody")
     base = base_url(tool, server_variables)
     return Endpoint(

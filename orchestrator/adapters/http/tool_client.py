@@ -29,7 +29,12 @@ from orchestrator.adapters.http.reveal import personal_literals, reveal_argument
 from orchestrator.adapters.http.transport import CheckedTransport, check_destination
 from orchestrator.adapters.http.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
 from orchestrator.adapters.secrets import SecretStore
-from orchestrator.adapters.telemetry import Telemetry, default_telemetry, tool_call_span
+from orchestrator.adapters.telemetry.instruments import (
+    Telemetry,
+    default_telemetry,
+    tool_call_span,
+    trace_headers,
+)
 from orchestrator.adapters.wire_logs import wire_logs_dropped
 from orchestrator.catalog.arguments import check_arguments, check_names, needed_handles
 from orchestrator.catalog.catalog import Catalog
@@ -53,7 +58,7 @@ class ToolClient:
     """Calls tools over HTTP: one attempt each, for retries are the engine's.
 
     ```python
-    async with ToolClient(secrets=EnvironmentSecrets(), pii=FilePiiVault(path)) as tools:
+    async with ToolClient(secrets=EnvironmentSecrets(), pii=Store(folder).vault) as tools:
         outcome = await tools.call(catalog, catalog.tool("flight_search_offers"), arguments,
                                    call_id="m1.travel.3", idempotency_key=None, timeout_s=20)
     ```
@@ -71,6 +76,7 @@ class ToolClient:
         max_answer_bytes: int = 1_000_000,
         http: httpx.AsyncClient | None = None,
         telemetry: Telemetry | None = None,
+        sends_trace: bool = True,
     ) -> None:
         """Take what the calls need.
 
@@ -86,7 +92,9 @@ class ToolClient:
             http: closed with this client, and trusted with where it connects to; by default one is
                 made that obeys `allowed_private_hosts`, `only_hosts` and `proxy`.
             telemetry: by default what is installed in the process.
+            sends_trace: whether providers are sent the `traceparent` of a call that is traced.
         """
+        self._sends_trace = sends_trace
         self._secrets = secrets
         self._pii = pii
         self._max_answer_bytes = max_answer_bytes
@@ -185,7 +193,9 @@ class ToolClient:
                     # Refused, so nothing was done: the same request once more, with a new token.
                     call.wire = Wire()
                     answer, mask = await self._answered(call, placement, personal)
-                return outcome_of(call, answer, mask)
+                outcome = outcome_of(call, answer, mask)
+                call.facts.outcome = outcome.kind
+                return outcome
         except AddressRefused as refused:
             raise _egress_refused(tool, refused) from None
         except TimeoutError:
@@ -220,6 +230,8 @@ class ToolClient:
         credentials = await self._credentials(call) if call.endpoint.credentials else []
         mask = Mask([*personal, *_hidden(credentials)])
         headers = {**call.key_header(), _CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
+        if self._sends_trace:
+            headers |= trace_headers()
         request = build_request(call.endpoint, placement, headers=headers, credentials=credentials)
         request.extensions["timeout"] = httpx.Timeout(call.timeout_s).as_dict()
         request.extensions["trace"] = call.wire.on_event

@@ -1,0 +1,265 @@
+"""Every name under which telemetry leaves: spans, measurements, attributes; no other is made.
+
+The table is what instruments and spans are made from, what `orchestrator telemetry` prints, and
+what docs/telemetry.md is held to.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from orchestrator.messages import names
+
+Kind = Literal["counter", "histogram", "gauge"]
+Buckets = tuple[float, ...]
+
+# Still in development in the conventions, so not among the library's stable constants.
+URL_TEMPLATE: Final = "url.template"
+OPERATION: Final = "gen_ai.operation.name"
+PROVIDER: Final = "gen_ai.provider.name"
+REQUEST_MODEL: Final = "gen_ai.request.model"
+AGENT_NAME: Final = "gen_ai.agent.name"
+CONVERSATION_ID: Final = "gen_ai.conversation.id"
+TOOL_NAME: Final = "gen_ai.tool.name"
+CALL_ID: Final = "gen_ai.tool.call.id"
+TOKEN_TYPE: Final = "gen_ai.token.type"
+INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
+OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
+CACHED_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+ERROR_TYPE: Final = "error.type"
+
+MISSION_ID: Final = "orchestrator.mission.id"
+LEG_ID: Final = "orchestrator.leg.id"
+STATUS: Final = "orchestrator.status"
+ATTEMPT: Final = "orchestrator.attempt"
+OUTCOME: Final = "orchestrator.outcome"
+REFUSED_AT: Final = "orchestrator.agent.refused_at"
+ROUTE_REASON: Final = "orchestrator.route.reason"
+COST: Final = "orchestrator.model.cost"
+ROUTE_HEADERS: Final = (
+    *("x-orqen-tools-input", "x-orqen-tools-output", "x-orqen-prune-ratio"),
+    *("x-orqen-routing", "x-orqen-embedder"),
+)
+"""What a selection says of itself, here as to callers of the proxy."""
+
+SECONDS: Final[Buckets] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+"""Of what machines do."""
+LONG_SECONDS: Final[Buckets] = (
+    *(0.1, 0.5, 1, 2.5, 5, 15, 60, 300, 900),
+    *(3600, 4 * 3600, 86400, 3 * 86400, 7 * 86400),
+)
+"""Of what waits for people, up to a week."""
+_COUNTS: Final[Buckets] = (1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 250, 1000, 5000)
+_TOKENS: Final[Buckets] = tuple(float(4**power) for power in range(14))
+"""As the conventions for generative AI have it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measurement."""
+
+    name: str
+    kind: Kind
+    unit: str
+    attributes: tuple[str, ...]
+    means: str
+    buckets: Buckets = ()
+
+
+@dataclass(frozen=True)
+class Spanned:
+    """A span; in its name, what stands in braces is one of its attributes, or a name of ours."""
+
+    name: str
+    attributes: tuple[str, ...]
+    means: str
+
+
+_HTTP = ("http.request.method", "server.address", "server.port", "url.scheme")
+_HTTP_END = ("http.response.status_code", ERROR_TYPE)
+_MODEL = (OPERATION, PROVIDER, REQUEST_MODEL)
+_MISSION = (MISSION_ID, CONVERSATION_ID)
+_WHERE = (*_MISSION, LEG_ID)
+
+HTTP_DURATION: Final = Measured(
+    "http.client.request.duration",
+    "histogram",
+    "s",
+    (*_HTTP, *_HTTP_END),
+    "How long requests to providers took.",
+    SECONDS,
+)
+TOOL_CALLS: Final = Measured(
+    "orchestrator.tool.calls",
+    "counter",
+    "{call}",
+    (TOOL_NAME, OUTCOME),
+    "Requests to tools, cancels and probes included, by what each came to: succeeded, rejected, "
+    "unknown, or failed where there was no answer.",
+)
+SELECTIONS: Final = Measured(
+    "orchestrator.route.selections",
+    "counter",
+    "{selection}",
+    ("band", "embedder"),
+    "Selections of tools by band; fail_open: the router failed, and all were forwarded.",
+)
+TOOLS_OFFERED: Final = Measured(
+    "orchestrator.route.tools.offered",
+    "histogram",
+    "{tool}",
+    ("band",),
+    "Tools that a selection chose from.",
+    _COUNTS,
+)
+TOOLS_FORWARDED: Final = Measured(
+    "orchestrator.route.tools.forwarded",
+    "histogram",
+    "{tool}",
+    ("band",),
+    "Tools that a selection forwarded to the planner.",
+    _COUNTS,
+)
+REFUSALS: Final = Measured(
+    "orchestrator.agent.refusals",
+    "counter",
+    "{call}",
+    ("at",),
+    "Calls outside what their agent may touch, by where they were stopped: decision, preparation, "
+    "sending.",
+)
+TOKENS: Final = Measured(
+    "gen_ai.client.token.usage",
+    "histogram",
+    "{token}",
+    (*_MODEL, TOKEN_TYPE),
+    "Tokens of each request to a model: input or output.",
+    _TOKENS,
+)
+MODEL_DURATION: Final = Measured(
+    "gen_ai.client.operation.duration",
+    "histogram",
+    "s",
+    (*_MODEL, ERROR_TYPE),
+    "How long models took to answer.",
+    SECONDS,
+)
+MODEL_COST: Final = Measured(
+    "orchestrator.model.cost",
+    "counter",
+    "{USD}",
+    _MODEL,
+    "What requests to models cost by list price, in US dollars; nothing of models without one.",
+)
+PARKED: Final = Measured(
+    "orchestrator.rollback.parked",
+    "gauge",
+    "{obligation}",
+    (),
+    "Obligations that wait for an operator, in the whole namespace: every worker tells the same.",
+)
+WAITING: Final = Measured(
+    "orchestrator.waiting",
+    "gauge",
+    "{workflow}",
+    ("for",),
+    "Legs, rollbacks and plans that wait for a confirmation, an answer, an operator or a provider, "
+    "in the whole namespace: every worker tells the same.",
+)
+
+MISSION_DURATION: Final = Measured(
+    names.MISSION_DURATION,
+    "histogram",
+    "s",
+    ("status",),
+    "How long missions took, by the status that they ended with.",
+    LONG_SECONDS,
+)
+LEG_DURATION: Final = Measured(
+    names.LEG_DURATION,
+    "histogram",
+    "s",
+    ("agent", "status"),
+    "How long legs took, by agent and by the status that they ended with.",
+    LONG_SECONDS,
+)
+CONFIRMATION_WAIT: Final = Measured(
+    names.CONFIRMATION_WAIT,
+    "histogram",
+    "s",
+    ("card_type", "end"),
+    "How long cards were open, by their end: approved, rejected, sent back, expired.",
+    LONG_SECONDS,
+)
+DECISIONS: Final = Measured(
+    names.DECISIONS_METRIC,
+    "counter",
+    "{decision}",
+    ("card_type", "decision"),
+    "Decisions on cards, by kind: approve, amend, reject, respond.",
+)
+REMINDERS: Final = Measured(
+    names.REMINDERS_METRIC,
+    "counter",
+    "{reminder}",
+    ("card_type",),
+    "Reminders of confirmations that nobody had decided.",
+)
+ROLLBACK_DURATION: Final = Measured(
+    names.ROLLBACK_DURATION,
+    "histogram",
+    "s",
+    ("end",),
+    "How long rollbacks took until everything had been tried, by its end: rolled_back, or parked "
+    "where an operator has to decide.",
+    LONG_SECONDS,
+)
+OBLIGATIONS: Final = Measured(
+    names.OBLIGATIONS_METRIC,
+    "counter",
+    "{obligation}",
+    ("state",),
+    "What rollbacks came to, by the state of each obligation when everything had been tried.",
+)
+
+MEASUREMENTS: Final = (
+    *(HTTP_DURATION, TOOL_CALLS, SELECTIONS, TOOLS_OFFERED, TOOLS_FORWARDED, REFUSALS),
+    *(TOKENS, MODEL_DURATION, MODEL_COST, MISSION_DURATION, LEG_DURATION),
+    *(CONFIRMATION_WAIT, DECISIONS, REMINDERS, ROLLBACK_DURATION, OBLIGATIONS, PARKED, WAITING),
+)
+
+SPANS: Final = (
+    Spanned("start mission", (MISSION_ID,), "A client starts a mission; nothing else of clients."),
+    Spanned("mission", (*_MISSION, STATUS, ERROR_TYPE), "A mission, from its start to its end."),
+    Spanned(
+        f"invoke_agent {{{AGENT_NAME}}}",
+        (*_WHERE, OPERATION, AGENT_NAME, STATUS, ERROR_TYPE),
+        "A run of a leg: one that is continued as new has several.",
+    ),
+    Spanned("rollback", (*_MISSION, STATUS, ERROR_TYPE), "A rollback, until nothing is parked."),
+    Spanned("plan preview", (ERROR_TYPE,), "A plan that is only shown."),
+    Spanned("sweep", (ERROR_TYPE,), "A look for missions that were stopped from outside."),
+    Spanned(
+        "{activity}",
+        (
+            *(*_WHERE, ATTEMPT, ERROR_TYPE, REFUSED_AT, ROUTE_REASON),
+            *ROUTE_HEADERS,
+        ),
+        "One attempt of an activity, by its name: split_goal, select_tools, plan_step, "
+        "undo_obligation and so on.",
+    ),
+    Spanned(
+        f"execute_tool {{{TOOL_NAME}}}",
+        (*_WHERE, OPERATION, TOOL_NAME, CALL_ID, ATTEMPT, ERROR_TYPE, REFUSED_AT),
+        "One attempt of a tool call, checks before it included.",
+    ),
+    Spanned(
+        f"{{http.request.method}} {{{URL_TEMPLATE}}}",
+        (*_HTTP, *_HTTP_END, URL_TEMPLATE, TOOL_NAME, CALL_ID, OUTCOME),
+        "One request to a provider, which gets its `traceparent`.",
+    ),
+    Spanned(
+        f"chat {{{REQUEST_MODEL}}}",
+        (*_MODEL, INPUT_TOKENS, OUTPUT_TOKENS, CACHED_TOKENS, COST, ERROR_TYPE),
+        "One request to a model.",
+    ),
+)

@@ -1,0 +1,122 @@
+"""What a mission tells of itself: one trace from the command to the provider, figures, lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.adapters.telemetry.told_names import MEASUREMENTS, SPANS
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.demo import TRIP
+from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.sandbox import FaultRule
+from orchestrator.settings import bundled_specs
+from orchestrator.testing import approve, eventually, run_to_end
+from tests.otlp_receiver import OtlpReceiver, SeenSpan
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Cli, Witness
+
+
+async def test_a_mission_is_one_trace_from_the_command_to_the_provider_and_back(
+    stack: Stack, client: MissionClient, sandbox: Witness, cli: Cli, collector: OtlpReceiver
+) -> None:
+    """A trip that is lost at its last call, with the rollback that follows."""
+    await sandbox.set_faults(
+        [FaultRule(operation_id="expense_file_report", kind="status_before", status=409)]
+    )
+    started = await cli("mission", "start", TRIP, "--json", **collector.variables)
+    mission = client.get(json.loads(started.stdout)["mission_id"])
+    result = await run_to_end(mission, approve)
+    assert result.status is MissionStatus.ROLLED_BACK
+
+    async def told() -> list[SeenSpan]:
+        ended = [span for span in collector.spans if span.name == "mission"]
+        of_it = [s for s in ended if s.attributes["orchestrator.mission.id"] == mission.mission_id]
+        return [span for one in of_it for span in collector.trace(one.trace_id)]
+
+    spans = await eventually(told)
+    ways = {" > ".join(reversed(collector.above(span))) for span in spans}
+    mission_way = "start mission > mission"
+
+    assert {span.service for span in spans} == {"orchestrator-cli", "orchestrator-worker"}
+    assert f"{mission_way} > split_goal" in ways
+    leg = f"{mission_way} > invoke_agent flights"
+    assert f"{leg} > execute_tool flight_book_offer > POST /book" in ways
+    cancel = f"{mission_way} > rollback > undo_obligation > "
+    assert any(way.startswith(cancel) and way != cancel for way in ways)
+    # Each leg, the rollback and the mission are told once, however often they were replayed.
+    workflows = [s.name for s in spans if s.name in ("mission", "rollback", "invoke_agent flights")]
+    assert sorted(workflows) == ["invoke_agent flights", "mission", "rollback"]
+    (refused,) = [s for s in spans if s.attributes.get("http.response.status_code") == 409]
+    assert (refused.is_error, refused.attributes["error.type"]) == (True, "409")
+
+    _check_names(collector)
+    await eventually(lambda: _measured(collector))
+    lines = stack.log("worker").read_text().splitlines()
+    of_it = [line for line in lines if mission.mission_id in line]
+    assert any("1-flights: step 2: call flight_book_offer: succeeded" in line for line in of_it)
+    assert any(".rollback: the rollback has tried everything after" in line for line in of_it)
+    assert not any("Traceback" in line for line in lines)
+
+
+@pytest.mark.long
+async def test_killed_workers_leave_one_trace_with_each_span_and_line_once(
+    tmp_path: Path,
+) -> None:
+    """What another worker replays and ends is told by the ids that the first one gave it."""
+    with OtlpReceiver() as collector:
+        variables = {"ORCHESTRATOR_ROUTING_TIMEOUT_MS": "5000", **collector.variables}
+        stack = Stack(tmp_path, (bundled_specs(),), Ports.free(), variables=variables)
+        async with stack:
+            mission = await (await stack.client()).start(MissionRequest(goal=TRIP))
+            await eventually(mission.confirmations)
+            killed: list[str] = []
+
+            async def approve_then_kill(mission: MissionHandle, card: ConfirmationCard) -> None:
+                await approve(mission, card)
+                if len(killed) < 2:
+                    killed.append(card.confirmation_id)
+                    await stack.kill("worker")
+                    await stack.start_worker()
+
+            result = await run_to_end(mission, approve_then_kill, timeout_s=120)
+        lines = stack.log("worker").read_text().splitlines()
+
+    workflows = [span for span in collector.spans if span.name.startswith(("mission", "invoke"))]
+    assert result.status is MissionStatus.SUCCEEDED
+    assert len(killed) == 2
+    assert len({span.span_id for span in collector.spans}) == len(collector.spans)
+    assert len({span.trace_id for span in workflows}) == 1
+    assert sorted(span.name for span in workflows) == [
+        *("invoke_agent expenses", "invoke_agent flights", "invoke_agent hotels", "mission")
+    ]
+    ends = [line for line in lines if " ended succeeded after " in line]
+    assert len(ends) == 4
+
+
+def _check_names(collector: OtlpReceiver) -> None:
+    """Nothing has arrived by now that the table does not name."""
+    named = {name for span in SPANS for name in span.attributes}
+    assert {name for span in collector.spans for name in span.attributes} <= named
+
+    labels = {one.name: set(one.attributes) for one in MEASUREMENTS}
+    sdk = {"namespace", "task_queue", "workflow_type"}
+    ours = {n: points for n, points in collector.points.items() if not n.startswith("temporal_")}
+    for name, points in ours.items():
+        assert set().union(*points) - {"figure"} <= labels[name] | sdk, name
+
+
+async def _measured(collector: OtlpReceiver) -> bool:
+    return collector.points.keys() >= {
+        *("http.client.request.duration", "orchestrator.tool.calls", "orchestrator.waiting"),
+        *("orchestrator.route.tools.forwarded", "orchestrator_confirmation_wait"),
+        *("orchestrator_mission_duration", "orchestrator_rollback_duration"),
+        "temporal_workflow_task_execution_latency",
+    }
