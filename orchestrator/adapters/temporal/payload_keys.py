@@ -1,0 +1,163 @@
+"""The keys that payloads are encrypted with: the first one encrypts, each of them decrypts."""
+
+import binascii
+import logging
+import os
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.payload_errors import KEYS_VARIABLE, PayloadKeysInvalid, PayloadLocked
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+_log = logging.getLogger(__name__)
+KEY_BYTES: Final = 32
+"""AES-256."""
+_LONGEST_ID: Final = 64
+_LOOK_AGAIN_S: Final = 1.0
+"""Between two looks at a file for a key that it did not hold."""
+
+
+def new_payload_key() -> str:
+    """A key, as a file or a variable holds it."""
+    return urlsafe_b64encode(os.urandom(KEY_BYTES)).decode()
+
+
+def read_payload_keys(text: str, name: str) -> dict[str, bytes]:
+    """Keys by their ids, in the order that they are written in.
+
+    Args:
+        text: ID:KEY, separated by white space or commas; a line that begins with # is a remark.
+        name: what to call it in an error.
+
+    Raises:
+        PayloadKeysInvalid: one is not written so, is no key, or is there twice.
+    """
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    keys: dict[str, bytes] = {}
+    for number, written in enumerate(" ".join(lines).replace(",", " ").split(), start=1):
+        key_id, found, value = written.partition(":")
+        if not found or not is_key_id(key_id):
+            # Not what was written: it may be a key that lacks its id.
+            raise PayloadKeysInvalid(name, f"the key at place {number} has no id of its own")
+        if key_id in keys:
+            raise PayloadKeysInvalid(name, f"{key_id!r} is there twice")
+        keys[key_id] = _key_of(value, PayloadKeysInvalid(name, _no_key(key_id)))
+    return keys
+
+
+def is_key_id(text: str) -> bool:
+    """Whether a text can be a key's id: it stands beside each payload, for everybody to read."""
+    plain = text.replace("-", "").replace("_", "").replace(".", "")
+    return 0 < len(text) <= _LONGEST_ID and plain.isascii() and plain.isalnum()
+
+
+def _no_key(key_id: str) -> str:
+    return f"what {key_id!r} names is not {KEY_BYTES} bytes in base64"
+
+
+def _key_of(value: str, fault: PayloadKeysInvalid) -> bytes:
+    plain = value.rstrip("=").replace("+", "-").replace("/", "_")
+    try:
+        key = urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
+    except (binascii.Error, ValueError):
+        raise fault from None
+    if len(key) != KEY_BYTES:
+        raise fault
+    return key
+
+
+class PayloadKeys:
+    """The keys that this process has; none, and nothing is encrypted.
+
+    `PayloadKeys.of_text("2026-11:...,2026-05:...")`
+
+    A file is read again when a payload names a key that it did not hold: a key that is added there
+    while a worker runs is known without a restart.
+    """
+
+    def __init__(
+        self, read: Callable[[], Mapping[str, bytes]] | None = None, *, may_change: bool = False
+    ) -> None:
+        """Take what gives the keys, and whether it may give others later."""
+        self._read = read or dict
+        self._may_change = may_change
+        self._ciphers = self._made(self._read())
+        self._looked_at = time.monotonic()
+
+    @classmethod
+    def of_text(cls, text: str, name: str = KEYS_VARIABLE) -> "PayloadKeys":
+        """The keys that a variable holds."""
+        return cls(lambda: read_payload_keys(text, name))
+
+    @classmethod
+    def of_file(cls, path: Path, name: str = f"{KEYS_VARIABLE}_FILE") -> "PayloadKeys":
+        """The keys that a file holds, now and whenever one is missing.
+
+        Raises:
+            PayloadKeysInvalid: it cannot be read, or holds no keys.
+        """
+
+        def read() -> Mapping[str, bytes]:
+            try:
+                keys = read_payload_keys(path.read_text(encoding="ascii"), name)
+            except (OSError, UnicodeDecodeError):
+                raise PayloadKeysInvalid(name, f"{path} cannot be read") from None
+            if not keys:
+                # An empty file would turn encryption off without a word.
+                raise PayloadKeysInvalid(name, f"{path} holds no key")
+            return keys
+
+        return cls(read, may_change=True)
+
+    def __repr__(self) -> str:
+        return f"PayloadKeys({', '.join(self._ciphers)})"
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the keys, the one that encrypts first."""
+        return tuple(self._ciphers)
+
+    def encrypting(self) -> "tuple[str, AESGCM] | None":
+        """The key that encrypts, and its id; None where nothing is to be encrypted."""
+        return next(iter(self._ciphers.items()), None)
+
+    def decrypting(self, key_id: str) -> "AESGCM":
+        """The key of an id.
+
+        Raises:
+            PayloadLocked: there is none of that id here.
+        """
+        if key_id not in self._ciphers:
+            self._look_again()
+        try:
+            return self._ciphers[key_id]
+        except KeyError:
+            raise PayloadLocked(key_id, self._known()) from None
+
+    def _known(self) -> str:
+        if not self._ciphers:
+            return "no payload keys are set here"
+        return f"only {', '.join(map(repr, self._ciphers))} is known here"
+
+    def _look_again(self) -> None:
+        now = time.monotonic()
+        if not self._may_change or now - self._looked_at < _LOOK_AGAIN_S:
+            return
+        self._looked_at = now
+        try:
+            self._ciphers = self._made(self._read())
+        except PayloadKeysInvalid as fault:
+            _log.warning("the payload keys of before go on being used: %s", fault)
+
+    @staticmethod
+    def _made(keys: Mapping[str, bytes]) -> "dict[str, AESGCM]":
+        if not keys:
+            return {}
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        return {key_id: AESGCM(key) for key_id, key in keys.items()}

@@ -1,0 +1,42 @@
+"""References that stand in the place of large payloads, and the payloads that they name."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from google.protobuf import json_format
+from temporalio.api.common.v1 import Payload
+from temporalio.api.sdk.v1 import ExternalStorageReference
+from temporalio.converter import (
+    ExternalStorage,
+    StorageDriver,
+    StorageDriverClaim,
+    StorageDriverRetrieveContext,
+)
+
+from orchestrator.core.payload_errors import PayloadLost
+
+_REFERENCE: Final = ExternalStorageReference.DESCRIPTOR.full_name.encode()
+
+
+class PayloadReferences:
+    """Follows references into the stores that a process has."""
+
+    def __init__(self, storage: ExternalStorage | None) -> None:
+        """Take the stores; None: there is none."""
+        drivers = () if storage is None else storage.drivers
+        self._drivers: Mapping[str, StorageDriver] = {one.name(): one for one in drivers}
+
+    async def fetched(self, payload: Payload) -> Payload:
+        """The payload that a reference names, as it was kept; any other as it is.
+
+        Raises:
+            PayloadLost: this process does not have the store.
+        """
+        if payload.metadata.get("messageType") != _REFERENCE:
+            return payload
+        named = json_format.Parse(payload.data, ExternalStorageReference())
+        driver = self._drivers.get(named.driver_name)
+        if driver is None:
+            raise PayloadLost(named.driver_name, "no such store is set here")
+        claim = StorageDriverClaim(dict(named.claim_data))
+        return (await driver.retrieve(StorageDriverRetrieveContext(), [claim]))[0]

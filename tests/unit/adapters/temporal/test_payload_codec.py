@@ -1,0 +1,141 @@
+import pytest
+from pydantic import SecretStr
+from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import ActivitySerializationContext, WorkflowSerializationContext
+from temporalio.exceptions import ApplicationError
+
+from orchestrator.adapters.temporal.mission_converter import LockedInput, mission_converter
+from orchestrator.adapters.temporal.payload_codec import key_id_of
+from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
+from orchestrator.core.payload_errors import PayloadLocked
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.new_requests import new_mission_id
+from orchestrator.settings import Settings
+
+pytestmark = pytest.mark.unit
+OLD, NEW = new_payload_key(), new_payload_key()
+BOTH = PayloadKeys.of_text(f"new:{NEW},old:{OLD}")
+ONLY_OLD = PayloadKeys.of_text(f"old:{OLD}")
+PLANTED = "Zephyrine Oakhollow"
+GIVEN = MissionRequest(goal=f"a flight for {PLANTED}")
+IN_ACTIVITY = ActivitySerializationContext(
+    namespace="default",
+    workflow_id="m",
+    workflow_type="MissionWorkflow",
+    activity_type="plan",
+    activity_id="1",
+    activity_task_queue="q",
+    is_local=False,
+)
+
+
+async def test_what_is_encrypted_comes_back() -> None:
+    converter = mission_converter(BOTH)
+    (payload,) = await converter.encode([GIVEN])
+    assert key_id_of(payload) == "new"
+    assert PLANTED.encode() not in payload.SerializeToString()
+    assert await converter.decode([payload], [MissionRequest]) == [GIVEN]
+
+
+async def test_no_two_ciphertexts_are_alike() -> None:
+    (one,), (other,) = [await mission_converter(BOTH).encode([GIVEN]) for _ in range(2)]
+    assert one.data != other.data
+
+
+async def test_what_the_old_key_encrypted_is_read_with_the_new_one_in_use() -> None:
+    (payload,) = await mission_converter(ONLY_OLD).encode([GIVEN])
+    assert await mission_converter(BOTH).decode([payload], [MissionRequest]) == [GIVEN]
+
+
+async def test_what_was_written_before_there_were_keys_is_read() -> None:
+    (payload,) = await pydantic_data_converter.encode([GIVEN])
+    assert await mission_converter(BOTH).decode([payload], [MissionRequest]) == [GIVEN]
+
+
+async def test_without_keys_messages_are_written_as_ever() -> None:
+    assert await mission_converter().encode([GIVEN]) == await pydantic_data_converter.encode(
+        [GIVEN]
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (PayloadKeys(), "'new', and no payload keys are set here"),
+        (ONLY_OLD, "'new', and only 'old' is known here"),
+        (PayloadKeys.of_text(f"new:{OLD}"), "'new', and the key of that id here does not open it"),
+    ],
+    ids=["no-keys", "another-key", "wrong-key"],
+)
+async def test_what_no_key_opens_is_refused_in_a_sentence(keys: PayloadKeys, said: str) -> None:
+    (payload,) = await mission_converter(BOTH).encode([GIVEN])
+    with pytest.raises(PayloadLocked, match=said) as locked:
+        await mission_converter(keys).decode([payload], [MissionRequest])
+    assert NEW not in str(locked.value)
+
+
+@pytest.mark.parametrize("spoil", ["data", "key id", "empty"])
+async def test_what_was_changed_is_refused(spoil: str) -> None:
+    (payload,) = await mission_converter(BOTH).encode([GIVEN])
+    if spoil == "data":
+        payload.data = payload.data[:-1] + bytes([payload.data[-1] ^ 1])
+    elif spoil == "key id":
+        payload.metadata["encryption-key-id"] = b"old"
+    else:
+        payload.data = b""
+    with pytest.raises(PayloadLocked, match="does not open it"):
+        await mission_converter(BOTH).decode([payload])
+
+
+async def test_an_activity_is_given_a_mark_and_a_workflow_nothing() -> None:
+    (payload,) = await mission_converter(BOTH).encode([GIVEN])
+    poor = mission_converter(ONLY_OLD)
+    (given,) = await poor.with_context(IN_ACTIVITY).decode([payload], [MissionRequest])
+    assert isinstance(given, LockedInput) and "'new'" in str(given.why)
+    in_workflow = WorkflowSerializationContext(namespace="default", workflow_id="m")
+    with pytest.raises(PayloadLocked):
+        await poor.with_context(in_workflow).decode([payload], [MissionRequest])
+
+
+async def test_words_and_traces_of_failures_are_encrypted() -> None:
+    converter, failure = mission_converter(BOTH), Failure()
+    try:
+        raise ApplicationError(f"no seat for {PLANTED}", {"who": PLANTED}, type="SeatMissing")
+    except ApplicationError as raised:
+        raised.__cause__ = ValueError(f"{PLANTED} is not there")
+        await converter.encode_failure(raised, failure)
+    assert PLANTED.encode() not in failure.SerializeToString()
+    assert "raise ApplicationError" not in str(failure)
+    assert failure.application_failure_info.type == "SeatMissing"
+    error = await converter.decode_failure(failure)
+    assert isinstance(error, ApplicationError)
+    assert (error.message, error.details[0]) == (f"no seat for {PLANTED}", {"who": PLANTED})
+    assert str(error.__cause__) == f"ValueError: {PLANTED} is not there"
+
+
+async def test_that_a_key_is_missing_is_told_in_the_clear() -> None:
+    failure = Failure()
+    await mission_converter(BOTH).encode_failure(PayloadLocked("k3", "it is not here"), failure)
+    assert "'k3'" in failure.message
+
+
+async def test_a_failure_whose_words_are_locked_is_not_read_without_them() -> None:
+    failure = Failure()
+    await mission_converter(BOTH).encode_failure(ApplicationError("words"), failure)
+    with pytest.raises(PayloadLocked):
+        await mission_converter(ONLY_OLD).with_context(IN_ACTIVITY).decode_failure(failure)
+    with pytest.raises(PayloadLocked):
+        await mission_converter(ONLY_OLD).decode_failure(failure)
+
+
+def test_a_plain_payload_has_no_key() -> None:
+    assert key_id_of(Payload(metadata={"encoding": b"json/plain"})) is None
+
+
+def test_an_id_tells_nothing_of_a_goal_that_is_encrypted() -> None:
+    assert new_mission_id("Book a flight for Zephyrine").startswith("book-")
+    assert new_mission_id("Book a flight for Zephyrine", tells_goal=False).startswith("mission-")
+    assert new_mission_id("Zephyrine wants a flight").startswith("mission-")
+    assert Settings(payload_keys=SecretStr(f"k:{NEW}")).encrypts and not Settings().encrypts
