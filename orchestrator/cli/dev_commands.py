@@ -1,9 +1,9 @@
 """`orchestrator dev`: a whole installation on this machine, left running."""
 
 import asyncio
-import contextlib
+import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +11,7 @@ import typer
 
 from orchestrator.cli import render_demo, render_sandbox
 from orchestrator.cli.chosen_documents import choose
+from orchestrator.cli.clean_errors import tell_error
 from orchestrator.cli.marked import tell_unmarked
 from orchestrator.cli.opened_catalog import tell_skipped
 from orchestrator.cli.options import Model, Overlays, Planner, Specs, planning_variables
@@ -19,11 +20,9 @@ from orchestrator.settings import bundled_specs, load_settings
 
 if TYPE_CHECKING:
     from orchestrator.runtime.devserver import Stack
+    from orchestrator.sandbox.remembered import DocumentMemory
 
 app = typer.Typer(add_completion=False)
-
-_WORKER = "worker"
-_LOOKS_EVERY_S = 1.0
 
 
 @app.command()
@@ -40,6 +39,8 @@ def dev(
     model: Model = None,
 ) -> None:
     """Temporal with its UI, the sandbox and a worker, left running until Ctrl-C.
+
+    It shows what they print, says at once when one has ended and why, and starts it again.
 
     Whatever servers the documents name, the sandbox stands in for them: no tool is called anywhere
     else, neither by this worker nor by what a shell starts that has read env.sh.
@@ -61,57 +62,77 @@ async def _dev(
 ) -> None:
     from orchestrator.catalog.catalog import load_documents
     from orchestrator.runtime.devserver import Ports, Stack
+    from orchestrator.runtime.folder_lock import held_alone
     from orchestrator.runtime.sandbox_credentials import sandbox_credentials
     from orchestrator.runtime.sandboxed_documents import (
         note_sources,
         sources_of,
         write_redirected,
     )
+    from orchestrator.runtime.settings_table import unknown_variables
 
     ports = Ports(*listening)
     ports.check_free()
     settings = load_settings()
     state = folder or settings.state_dir
-    sources = sources_of(*choose(settings, specs, overlays), state)
-    documents = load_documents(*sources.specs, overlays=sources.overlays)
-    tell_unmarked(documents, sources.specs)
-    tell_skipped(documents)
-    written = write_redirected(documents, state, port=ports.sandbox)
-    render_sandbox.skipped(progress, written.memories)
-    credentials = sandbox_credentials(documents)
-    stack = Stack(state, (written.folder,), ports, credentials=credentials, variables=variables)
-    note_sources(sources, state)
-    stop = asyncio.Event()
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(signum, stop.set)
-    with progress.status("starting Temporal, the sandbox and a worker"):
+    for unknown in unknown_variables(os.environ):
+        tell_error(f"warning: {unknown}")
+    with held_alone(state):
+        _tell("reading the documents")
+        sources = sources_of(*choose(settings, specs, overlays), state)
+        documents = load_documents(*sources.specs, overlays=sources.overlays)
+        tell_unmarked(documents, sources.specs)
+        tell_skipped(documents)
+        written = write_redirected(documents, state, port=ports.sandbox)
+        render_sandbox.skipped(progress, written.memories)
+        note_sources(sources, state)
+        stack = Stack(
+            state,
+            (written.folder,),
+            ports,
+            credentials=sandbox_credentials(documents),
+            variables=variables,
+            tell=_tell,
+        )
+        stop = asyncio.Event()
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(signum, stop.set)
+        await _serve(stack, stop, lambda: _tell_addresses(stack, sources.specs, written.memories))
+
+
+async def _serve(stack: "Stack", stop: asyncio.Event, started: Callable[[], None]) -> None:
+    """Start it and keep it running until Ctrl-C, which may come while it starts."""
+    from orchestrator.runtime.supervision import Supervisor
+
+    async def kept() -> None:
         await stack.__aenter__()
+        started()
+        await Supervisor(stack, _tell).run()
+
+    keeping, stopped = asyncio.create_task(kept()), asyncio.create_task(stop.wait())
     try:
-        render_demo.addresses(console, stack, example=_example(sources.specs))
-        for memory in written.memories:
-            at = f"{stack.sandbox_url}{memory.path}"
-            console.print(f"{memory.document} is served at {at}", soft_wrap=True)
-        await _until_stopped(stop, stack)
+        await asyncio.wait([keeping, stopped], return_when=asyncio.FIRST_COMPLETED)
+        if keeping.done():
+            await keeping  # raises what kept it from starting
     finally:
+        for task in (keeping, stopped):
+            task.cancel()
+        await asyncio.wait([keeping, stopped])
+        _tell("stopping")
         await stack.stop()
 
 
-async def _until_stopped(stop: asyncio.Event, stack: "Stack") -> None:
-    """Wait for Ctrl-C, and say meanwhile which part is there no longer.
+def _tell(line: str) -> None:
+    progress.print(line, soft_wrap=True)
 
-    It stays away: whoever tries out what survives has killed it, and starts another.
-    """
-    told: set[str] = set()
-    while not stop.is_set():
-        for name, how in stack.ended().items():
-            if name not in told:
-                told.add(name)
-                progress.print(f"the {name} has stopped: {how}", soft_wrap=True)
-                progress.print(f"  its log: {stack.log(name)}", soft_wrap=True)
-                if name == _WORKER:
-                    progress.print("missions wait until there is another: orchestrator worker")
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), _LOOKS_EVERY_S)
+
+def _tell_addresses(
+    stack: "Stack", specs: tuple[Path, ...], memories: Sequence["DocumentMemory"]
+) -> None:
+    render_demo.addresses(console, stack, example=_example(specs))
+    for memory in memories:
+        at = f"{stack.sandbox_url}{memory.path}"
+        console.print(f"{memory.document} is served at {at}", soft_wrap=True)
 
 
 def _example(specs: tuple[Path, ...]) -> str:

@@ -11,13 +11,9 @@ from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
-from orchestrator.adapters.storage.observation_store import (
-    FOLDER_NAME,
-    FileObservations,
-    ObservationStore,
-)
+from orchestrator.adapters.storage.observation_store import ObservationStore
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client.vault import open_vault
+from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.accounted import accounted
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile, GoalBrief, MissionPlan
@@ -34,19 +30,24 @@ from orchestrator.runtime.extensions import PlannerParts, load_leg_planner, load
 from orchestrator.runtime.vectors import embedder_of, similarity_of
 from orchestrator.settings import Settings, load_routing_profile
 
-if TYPE_CHECKING:  # an extra
+if TYPE_CHECKING:  # an extra, and a database library
+    from orchestrator.adapters.storage.store import Store
     from orchestrator.planning.llm.model_planner import LlmPlanner
 
 
-def default_tools(settings: Settings) -> ToolClient:
-    """A tool client with credentials from the environment and the vault of the state directory."""
+def default_tools(settings: Settings, store: "Store | None" = None) -> ToolClient:
+    """A tool client with credentials from the environment and the vault of a store.
+
+    Without one it is the store that the settings name.
+    """
     return ToolClient(
         secrets=EnvironmentSecrets(),
-        pii=open_vault(settings),
+        pii=(store or store_of(settings)).vault,
         server_variables=settings.server_variables,
         allowed_private_hosts=settings.allowed_private_hosts,
         only_hosts=settings.only_hosts,
         proxy=settings.proxy,
+        sends_trace=settings.send_trace,
     )
 
 
@@ -75,7 +76,7 @@ def default_planner(
         settings: which planner and model.
         routers: by catalog, for the deterministic one.
         agents: the worker's profiles.
-        observations: where conversations with models are kept; by default in the state directory.
+        observations: where conversations with models are kept; by default in the settings' store.
 
     Raises:
         UsageError: a model that an agent or the settings name cannot be asked from here, as when
@@ -99,7 +100,7 @@ def default_planner(
         return LlmPlanner(
             default_model=settings.planner_model,
             settings=request_settings(*asked_with),
-            pieces=observations or FileObservations(settings.state_dir / FOLDER_NAME),
+            pieces=observations or store_of(settings).observations,
         )
 
     @functools.cache
@@ -156,13 +157,14 @@ def _router_or_none(routers: Callable[[Catalog], Router], catalog: Catalog) -> R
 
 
 def default_routers(
-    settings: Settings, embedder: Embedder | None = None
+    settings: Settings, embedder: Embedder | None = None, store: "Store | None" = None
 ) -> Callable[[Catalog], Router]:
     """Routers that forward every tool when they take too long, one for each catalog.
 
     Args:
         settings: the limits, and what embeds when no embedder is given.
         embedder: gives vectors, in place of the settings' own.
+        store: keeps the vectors of another embedder than the built-in one.
 
     Raises:
         UsageError: the embedder that is set is none, or its library is not installed.
@@ -171,7 +173,9 @@ def default_routers(
     waits_s = settings.embedder_timeout_ms / 1000
     if embedder is None:
         embedder = embedder_of(settings.embedder, settings)
-    similarity = similarity_of(embedder, settings, timeout_s=waits_s)
+    similarity = similarity_of(
+        embedder, settings, timeout_s=waits_s, vectors=store.vectors if store else None
+    )
     timeout_s = settings.routing_timeout_ms / 1000
     if similarity and not isinstance(embedder, BuiltInEmbedder):
         # What is waited for vectors beyond the default comes on top.

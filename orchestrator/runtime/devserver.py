@@ -9,11 +9,12 @@ import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import httpx
+from pydantic import SecretStr
 
 from orchestrator.adapters.storage.files import (
     PRIVATE_UMASK,
@@ -23,9 +24,10 @@ from orchestrator.adapters.storage.files import (
 )
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.client.vault import open_vault
+from orchestrator.client.stores import open_vault
 from orchestrator.core.errors import OrchestratorError, ServiceUnavailable, UsageError
 from orchestrator.messages import names
+from orchestrator.runtime.part_logs import how_it_ended, last_line
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
 
@@ -45,14 +47,23 @@ SANDBOX_SECRETS: Mapping[str, str] = {
 }
 """The credentials of the documents that come along; the sandbox takes any."""
 
-_NOT_INHERITED = ("ORCHESTRATOR_PROXY",)
-"""A proxy would be told of every call, and decide where it goes."""
+_STORE = "ORCHESTRATOR_STORE"
+_VAULT_KEY = "ORCHESTRATOR_PII_KEY"
+_NOT_INHERITED = (
+    "ORCHESTRATOR_PROXY",
+    *(f"{name}{suffix}" for name in (_STORE, _VAULT_KEY) for suffix in ("", "_FILE")),
+)
+"""A proxy would be told of every call, and decide where it goes; the store of other workers and its
+key are none of a sandbox's affairs. A stack has others than those in its folder by `variables`."""
 
 _SERVICE_PORTS = range(10_000, 32_000)
 """Below those that systems give to outgoing connections: one of these could take a port before its
 server does, or while that is being restarted."""
 _START_S = 40.0
-_STOP_S = 6.0
+_DRAIN_S = 5
+"""Of workers here: Ctrl-C waits no minute for a call that hangs."""
+_STOP_S = _DRAIN_S + 1.0
+_TELLS_EVERY_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +121,8 @@ class Stack:
     """More of the environment that the workers get."""
     credentials: Mapping[str, str] = field(default_factory=lambda: SANDBOX_SECRETS)
     """Variables of made-up ones, for the sandbox: what the operator has set comes first."""
+    tell: Callable[[str], None] = lambda line: None
+    """Told of each part that it has come up, in a line."""
     _processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
 
     @property
@@ -139,7 +152,14 @@ class Stack:
             allowed_private_hosts=("127.0.0.1",),
             only_hosts=(f"127.0.0.1:{self.ports.sandbox}",),
             proxy=None,
+            store=self._secret(_STORE),
+            store_file=None,
+            pii_key=self._secret(_VAULT_KEY),
+            pii_key_file=None,
         )
+
+    def _secret(self, name: str) -> SecretStr | None:
+        return SecretStr(self.variables[name]) if name in self.variables else None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -164,8 +184,11 @@ class Stack:
         self._fill_vault()
         self._write_exports()
         try:
-            await asyncio.gather(self.start_server(), self.start_sandbox())
-            await self.start_worker()
+            await asyncio.gather(
+                self._told("Temporal", "answers", self.start_server()),
+                self._told("the sandbox", "answers", self.start_sandbox()),
+            )
+            await self._told("the worker", "polls", self.start_worker())
         except BaseException:
             await self.stop()
             raise
@@ -177,7 +200,7 @@ class Stack:
 
     async def client(self) -> MissionClient:
         """A client of this stack."""
-        return MissionClient(await connect_temporal(self.address), self.settings)
+        return MissionClient(await connect_temporal(self.address, self.settings), self.settings)
 
     async def start_server(self) -> None:
         """Start Temporal on the SQLite file of this folder."""
@@ -237,14 +260,13 @@ class Stack:
         """Whether a process of that name was started, and neither killed nor stopped since."""
         return name in self._processes
 
-    def ended(self) -> dict[str, str]:
-        """The parts that ended by themselves or by somebody else: how, and what they said last."""
-        codes = {name: one.returncode for name, one in self._processes.items()}
-        return {
-            name: f"exit code {code}; the last line of its log: {_last_line(self.log(name))}"
-            for name, code in codes.items()
-            if code is not None
-        }
+    async def wait(self, name: str) -> int:
+        """The exit code of a process, once it has ended by itself or by somebody else.
+
+        Raises:
+            KeyError: none of that name was started.
+        """
+        return await self._processes[name].wait()
 
     def pid(self, name: str) -> int:
         """The id of a process that was started.
@@ -272,13 +294,35 @@ class Stack:
         """What a process printed."""
         return self.folder / f"{name}.log"
 
+    async def _told(self, part: str, does: str, starting: Coroutine[None, None, None]) -> None:
+        """Tell when a part is up, and of one that takes its time that it is waited for."""
+        clock = asyncio.get_running_loop().time
+        began, task = clock(), asyncio.create_task(starting)
+        try:
+            while not (await asyncio.wait([task], timeout=_TELLS_EVERY_S))[0]:
+                self.tell(f"waiting for {part}: {clock() - began:.0f} s")
+        finally:
+            task.cancel()
+        await task
+        self.tell(f"{part} {does} after {clock() - began:.1f} s")
+
     async def _spawn(
         self, name: str, command: Sequence[str], variables: Mapping[str, str] | None = None
     ) -> None:
+        before = self._processes.pop(name, None)
+        if before is not None and before.returncode is None:  # it never answered
+            before.kill()
+            await before.wait()
         with private_file(self.log(name)).open("ab") as log:
             self._processes[name] = await asyncio.create_subprocess_exec(
                 *command,
-                env={**self.credentials, **_inherited(), **self.environment, **(variables or {})},
+                env={
+                    **self.credentials,
+                    **_inherited(),
+                    "ORCHESTRATOR_DRAIN": str(_DRAIN_S),
+                    **self.environment,
+                    **(variables or {}),
+                },
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -294,13 +338,14 @@ class Stack:
         while not await answers():
             late = asyncio.get_running_loop().time() > deadline
             if process.returncode is not None or late:
-                what = "did not answer in time" if late else "stopped"
-                raise ServiceUnavailable(f"{name} {what}: {_last_line(self.log(name))}")
+                how = how_it_ended(process.returncode or 0)
+                what = f"did not answer in {_START_S:.0f} s" if late else f"has ended ({how})"
+                raise ServiceUnavailable(f"{name} {what}: {last_line(self.log(name))}")
             await asyncio.sleep(0.05)
 
     async def _server_answers(self) -> bool:
         try:
-            client = await connect_temporal(self.address)
+            client = await connect_temporal(self.address, self.settings)
             await client.count_workflows("WorkflowType = 'none'")
         except (OrchestratorError, OSError, RuntimeError):
             return False
@@ -366,8 +411,3 @@ async def end_process(process: asyncio.subprocess.Process) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it printed nothing"

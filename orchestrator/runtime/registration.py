@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
+from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import (
     AddSearchAttributesRequest,
@@ -22,6 +23,8 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.adapters.temporal.payload_codec import key_id_of
+from orchestrator.core.payload_errors import PayloadLocked, WorkerLacksKey
 from orchestrator.messages import names
 from orchestrator.messages.rollback import SweepInput
 
@@ -64,14 +67,34 @@ async def schedule_sweep(client: Client, task_queue: str, interval: timedelta) -
         await client.create_schedule(schedule_id, wanted)
     except ScheduleAlreadyRunningError:
 
-        def same_or_new(found: ScheduleUpdateInput) -> ScheduleUpdate | None:
+        async def same_or_new(found: ScheduleUpdateInput) -> ScheduleUpdate | None:
             before = found.description.schedule
-            if [spec.every for spec in before.spec.intervals] == [interval]:
+            same_key = await _has_our_key(client, before, schedule_id, task_queue)
+            if same_key and [spec.every for spec in before.spec.intervals] == [interval]:
                 return None
             wanted.state = before.state
             return ScheduleUpdate(wanted)
 
         await client.get_schedule_handle(schedule_id).update(same_or_new)
+
+
+async def _has_our_key(client: Client, before: Schedule, schedule_id: str, task_queue: str) -> bool:
+    """Whether what a sweep is given is encrypted with the key that this worker encrypts with.
+
+    The schedule outlives the keys, and is the one thing that all workers of a queue can read before
+    they take any task: what it is encrypted with, missions are.
+
+    Raises:
+        WorkerLacksKey: this worker has no such key.
+    """
+    given = before.action.args if isinstance(before.action, ScheduleActionStartWorkflow) else ()
+    written = [payload for payload in given if isinstance(payload, Payload)]
+    try:
+        await client.data_converter.decode(written)
+    except PayloadLocked as locked:
+        raise WorkerLacksKey(task_queue, schedule_id, str(locked)) from locked
+    ours = await client.data_converter.encode([SweepInput()])
+    return [key_id_of(payload) for payload in written] == [key_id_of(payload) for payload in ours]
 
 
 def _sweep_schedule(schedule_id: str, task_queue: str, interval: timedelta) -> Schedule:

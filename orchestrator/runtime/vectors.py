@@ -9,9 +9,9 @@ from orchestrator.adapters.embedding.built_in import (
     similarity_in_process,
 )
 from orchestrator.adapters.embedding.similarity import similarity_by
-from orchestrator.adapters.storage.vector_store import FILE_NAME, SqliteVectors
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.routing.scoring.embedding import CardSimilarity, Embedder
+from orchestrator.client.stores import store_of
+from orchestrator.routing.scoring.embedding import CardSimilarity, Embedder, VectorStore
 from orchestrator.settings import Settings
 
 
@@ -31,18 +31,23 @@ def embedder_of(named: str | None, settings: Settings) -> Embedder | None:
 
 
 def similarity_of(
-    embedder: Embedder | None, settings: Settings, *, timeout_s: float
+    embedder: Embedder | None,
+    settings: Settings,
+    *,
+    timeout_s: float,
+    vectors: VectorStore | None = None,
 ) -> Callable[[Catalog], CardSimilarity] | None:
     """What sees a catalog's cards as an embedder does; None without one.
 
     Args:
         embedder: the built-in one is asked in place, any other within its time.
-        settings: where vectors of cards are kept.
+        settings: which store is used where none is given.
         timeout_s: how long a request waits for another than the built-in one.
+        vectors: where vectors of cards are kept.
     """
     if embedder is None:
         return None
     if isinstance(embedder, BuiltInEmbedder):
         return similarity_in_process(embedder)
-    store = SqliteVectors(settings.state_dir / FILE_NAME)
-    return similarity_by(embedder, store, timeout_s=timeout_s)
+    kept = vectors or store_of(settings).vectors
+    return similarity_by(embedder, kept, timeout_s=timeout_s)

@@ -5,29 +5,34 @@ import contextlib
 import logging
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from temporalio.client import Client
-from temporalio.worker import Plugin, Worker
+from temporalio.worker import Interceptor, Plugin, Worker
 
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.files import private_folder
-from orchestrator.adapters.storage.grant_book import FileGrantBook, GrantBook
-from orchestrator.adapters.storage.observation_store import FOLDER_NAME as OBSERVATIONS
-from orchestrator.adapters.storage.observation_store import FileObservations, ObservationStore
-from orchestrator.adapters.storage.route_traces import FILE_NAME, RouteTraces
+from orchestrator.adapters.storage.grant_book import GrantBook
+from orchestrator.adapters.storage.observation_store import ObservationStore
+from orchestrator.adapters.storage.route_traces import RouteTraces
+from orchestrator.adapters.temporal.deployment_versions import versioned
+from orchestrator.adapters.temporal.locked_calls import LockedCalls
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.marking import unmarked
 from orchestrator.client.connection import connect_temporal
+from orchestrator.client.stores import store_of
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import load_profiles
+from orchestrator.runtime.builds import log_build, told_build
 from orchestrator.runtime.defaults import (
     default_approval_keys,
     default_planner,
@@ -35,16 +40,25 @@ from orchestrator.runtime.defaults import (
     default_tools,
 )
 from orchestrator.runtime.extensions import check_given
+from orchestrator.runtime.own_build import own_build_id
 from orchestrator.runtime.own_packages import ALL_WORKFLOWS, all_activities
 from orchestrator.runtime.registration import register_search_attributes, schedule_sweep
 from orchestrator.runtime.retention_rounds import keep_retention
+from orchestrator.runtime.worker_limits import worker_limits
+from orchestrator.runtime.worker_state import CountsActivities, Phase, WorkerState
 from orchestrator.settings import Settings, load_policy, load_settings
+
+if TYPE_CHECKING:  # imports a database library
+    from orchestrator.adapters.storage.store import Store
 
 _log = logging.getLogger(__name__)
 _STICKY = timedelta(seconds=3)
 """How long a workflow task waits for the worker that has its history cached, before any other may
 have it: short, so that missions go on soon after a worker dies."""
 
+_BEATS_AT_MOST = timedelta(seconds=1)
+"""Between two heartbeats to the server: the SDK's own, four fifths of the time after which a worker
+is missed, left a busy one a second."""
 THREAD_TURN_S = 0.0005
 """How long a thread computes while others wait. A routing lets go of the interpreter many times,
 and with Python's own 5 ms it waits so long for every busy thread each time."""
@@ -55,6 +69,7 @@ def build(
     settings: Settings,
     *,
     catalog: Catalog | None = None,
+    store: "Store | None" = None,
     catalogs: CatalogStore | None = None,
     routers: Callable[[Catalog], Router] | None = None,
     planner: Planner | None = None,
@@ -65,32 +80,34 @@ def build(
     traces: RouteTraces | None = None,
     observations: ObservationStore | None = None,
     plugins: Sequence[Plugin] = (),
+    interceptors: Sequence[Interceptor] = (),
 ) -> list[Worker]:
     """One worker per task queue: the settings' own, and each that an agent profile names.
 
     Everything is an argument with a real default; tests pass their own. An embedder is for the
-    default routers.
+    default routers. What is kept goes to the store, but for the parts that are given apart.
     """
     catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
-    catalogs = catalogs or CatalogStore(settings.state_dir / "catalogs")
-    routers = routers or default_routers(settings, embedder)
+    store = store or store_of(settings)
+    routers = routers or default_routers(settings, embedder, store)
     if agents is None:
         agents = load_profiles(settings, catalog, own_planner=planner is not None)
-    observations = observations or FileObservations(settings.state_dir / OBSERVATIONS)
+    observations = observations or store.observations
     activities = all_activities(
         catalog=catalog,
-        catalogs=catalogs,
+        catalogs=catalogs or store.catalogs,
         routers=routers,
         planner=planner or default_planner(settings, routers, agents, observations),
         agents=agents,
-        tools=tools or default_tools(settings),
-        grants=grants or FileGrantBook(settings.state_dir / "grants"),
-        traces=traces or RouteTraces(settings.state_dir / FILE_NAME),
+        tools=tools or default_tools(settings, store),
+        grants=grants or store.grants,
+        traces=traces or store.traces,
         client=client,
         policy=load_policy(settings.mission_policy),
         approval_keys=default_approval_keys(settings),
         observations=observations,
     )
+    versions = told_build(settings)
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])
     return [
         Worker(
@@ -98,23 +115,28 @@ def build(
             task_queue=queue,
             workflows=ALL_WORKFLOWS,
             activities=activities,
-            workflow_runner=TaskOrderedRunner(),
+            workflow_runner=versioned(TaskOrderedRunner(), versions),
+            deployment_config=versions,
+            build_id=None if versions else own_build_id(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
-            graceful_shutdown_timeout=timedelta(seconds=5),
+            max_heartbeat_throttle_interval=_BEATS_AT_MOST,
+            interceptors=[LockedCalls(), *interceptors],
             plugins=plugins,
+            **worker_limits(settings),
         )
         for queue in queues
     ]
 
 
 def prepare(catalog: Catalog, catalogs: CatalogStore, routers: Callable[[Catalog], Router]) -> None:
-    """Have the catalog and the router of new missions at hand before the first of them begins.
+    """Have what the first mission needs at hand: its catalog and router, and slow imports.
 
     What cannot be made now is tried again by that mission, which says why it fails.
     """
     with contextlib.suppress(Exception):
         catalogs.put(catalog)
         routers(catalogs.get(catalog.digest))
+    import_module("orchestrator.adapters.http.operation_contract")
 
 
 def _with_private_state(settings: Settings) -> Settings:
@@ -138,56 +160,105 @@ async def run_worker(
     embedder: Embedder | None = None,
     catalog: Catalog | None = None,
     tools: ToolClient | None = None,
+    store: "Store | None" = None,
     plugins: Sequence[Plugin] = (),
     ready: Callable[[], None] | None = None,
+    metrics: Callable[[], tuple[bytes, str]] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
-        client: one that uses the pydantic data converter; None: as TEMPORAL_ADDRESS and the SDK's
-            other variables and files say.
+        client: one that `connect_temporal` made; None: as TEMPORAL_ADDRESS and the SDK's other
+            variables and files say.
         settings: None: as the ORCHESTRATOR_* variables say.
         planner: splits goals and decides steps, in place of the settings' own.
         embedder: gives the router vectors, in place of the settings' own.
         catalog: what new missions are pinned to, in place of the settings' documents.
         tools: calls providers, with credentials and personal values of its own stores; closed when
             this ends. None: as `default_tools` makes it.
+        store: where all that is kept goes, in place of the settings' own; closed when this ends.
         plugins: of Temporal's worker.
         ready: called once, when polling has begun.
+        metrics: what /metrics answers, where the settings have it asked: its body and content type.
 
     Raises:
         UsageError: the planner or the embedder is none, or the file of agent profiles is wrong.
+        StoreUnavailable, StoreRefused, StoreNewer: the store cannot be used now, or at all.
     """
     check_given(planner, embedder)
     settings = _with_private_state(settings or load_settings())
-    client = client or await connect_temporal()
     sys.setswitchinterval(THREAD_TURN_S)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signum, stop.set)
-    catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
-    _tell_unmarked(catalog, settings)
-    agents = load_profiles(settings, catalog, own_planner=planner is not None)
-    catalogs = CatalogStore(settings.state_dir / "catalogs")
-    routers = default_routers(settings, embedder)
-    await register_search_attributes(client)
-    await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
-    prepare(catalog, catalogs, routers)
+    stop = _stop_signals()
+    state = WorkerState()
     async with AsyncExitStack() as stack:
-        for worker in build(
+        if settings.health is not None:
+            await stack.enter_async_context(_served_health(settings.health, state, metrics))
+        client = client or await connect_temporal(settings=settings)
+        catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
+        _tell_unmarked(catalog, settings)
+        store = await stack.enter_async_context(store or store_of(settings))
+        routers = default_routers(settings, embedder, store)
+        workers = build(
             client,
             settings,
             catalog=catalog,
-            catalogs=catalogs,
+            store=store,
             routers=routers,
             planner=planner,
-            agents=agents,
-            tools=await stack.enter_async_context(tools or default_tools(settings)),
+            agents=load_profiles(settings, catalog, own_planner=planner is not None),
+            tools=await stack.enter_async_context(tools or default_tools(settings, store)),
             plugins=plugins,
-        ):
+            interceptors=[CountsActivities(state)],
+        )
+        await register_search_attributes(client)
+        await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
+        # In a thread: what comes meanwhile is begun, and waits for what is being made already.
+        made = asyncio.to_thread(prepare, catalog, store.catalogs, routers)
+        beside = (made, keep_retention(client, settings, store))
+        async with _polling(workers, beside):
+            state.polls(client, workers)
+            log_build(settings)
+            if ready is not None:
+                ready()
+            await stop.wait()
+            await drain(workers, state, settings.drain)
+
+
+@asynccontextmanager
+async def _polling(
+    workers: Sequence[Worker], beside: Iterable[Coroutine[None, None, None]]
+) -> AsyncIterator[None]:
+    """Take tasks while the block runs, and do what is to be done beside that."""
+    async with AsyncExitStack() as stack:
+        for worker in workers:
             await stack.enter_async_context(worker)
-        if ready is not None:
-            ready()
-        stack.callback(asyncio.create_task(keep_retention(client, settings)).cancel)
-        await stop.wait()
+        for work in beside:
+            stack.callback(asyncio.create_task(work).cancel)
+        yield
+
+
+def _served_health(
+    address: str, state: WorkerState, metrics: Callable[[], tuple[bytes, str]] | None
+) -> AbstractAsyncContextManager[str]:
+    from orchestrator.runtime.health_server import served_health  # with a server, for few
+
+    return served_health(address, state, metrics)
+
+
+def _stop_signals() -> asyncio.Event:
+    """Set by SIGTERM and SIGINT."""
+    stop = asyncio.Event()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signum, stop.set)
+    return stop
+
+
+async def drain(workers: Sequence[Worker], state: WorkerState, longest: timedelta) -> None:
+    """Take no new task, and end those that run: of all task queues at once."""
+    state.phase = Phase.DRAINING
+    _log.info(
+        "draining: %d activities in flight, for %.0f s at most",
+        state.running,
+        longest.total_seconds(),
+    )
+    await asyncio.gather(*(worker.shutdown() for worker in workers))

@@ -1,7 +1,8 @@
 """docker-compose.yml and the Dockerfile name only things that exist in the project.
 
 No container engine is needed: the compose file is held against the published schema, and every
-command, option, port, environment variable and file in it against the code.
+command, option, port, environment variable and file in it against the code. What the image does
+when it is built, and what its base images hold, is not seen here.
 """
 
 import re
@@ -9,15 +10,20 @@ import shlex
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
+from cryptography.fernet import Fernet
 from temporalio.envconfig import ClientConfig
 
-from orchestrator.settings import Settings
+from orchestrator.adapters.secrets import EnvironmentSecrets, secret_for_scheme
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.runtime.devserver import SANDBOX_PROFILE, SANDBOX_SECRETS
+from orchestrator.settings import Settings, bundled_specs, load_settings
 
 _ROOT: Final = Path(__file__).parents[2]
 _COMPOSE_FILE: Final = _ROOT / "docker-compose.yml"
@@ -53,8 +59,9 @@ def test_the_schema_refuses_a_misspelt_key(tmp_path: Path) -> None:
 
 
 def test_the_services_are_the_ones_promised() -> None:
-    """Temporal with its database and Web UI, the worker and the sandbox: all there is."""
-    assert set(_SERVICES) == {"postgresql", "temporal", "temporal-ui", "worker", "sandbox"}
+    """Temporal with its database and Web UI, the worker with its store, the sandbox; no more."""
+    temporal = {"postgresql", "temporal", "temporal-ui"}
+    assert set(_SERVICES) == temporal | {"store", "worker", "sandbox"}
     assert _OURS == ["sandbox", "worker"]
 
 
@@ -97,8 +104,9 @@ def test_a_command_that_does_not_exist_is_found(
 
 @pytest.mark.parametrize("service", _OURS)
 def test_our_environment_variables_are_settings(service: str) -> None:
-    """Every ORCHESTRATOR_ variable of a service is a field of Settings."""
+    """Every ORCHESTRATOR_ variable of a service is a field of Settings, or names a credential."""
     known = {f"{_PREFIX}{field}".upper() for field in Settings.model_fields}
+    known |= {f"{credential}_FILE" for credential in SANDBOX_SECRETS}
 
     assert {name for name in _environment(service) if name.startswith(_PREFIX)} <= known
 
@@ -114,9 +122,9 @@ def test_our_environment_makes_valid_settings(
 ) -> None:
     """The values of a service parse as the settings they are for."""
     for name, value in _environment(service).items():
-        monkeypatch.setenv(name, value)
+        monkeypatch.setenv(name, _by_default(value))
 
-    settings = Settings()
+    settings = load_settings()
 
     given = {name.removeprefix(_PREFIX).lower() for name in _environment(service)}
     assert given & set(Settings.model_fields) <= settings.model_fields_set
@@ -216,6 +224,7 @@ def test_every_volume_is_declared_or_a_path_of_the_project() -> None:
 def test_every_path_in_a_container_is_mounted(service: str) -> None:
     """An absolute path in a setting or an option of a service lies in one of its mounts."""
     mounts = {mount.split(":")[1] for mount in _SERVICES[service]["volumes"]}
+    mounts |= {f"/run/secrets/{name}" for name in _SERVICES[service].get("secrets", ())}
     options = (word.partition("=")[2] for word in _SERVICES[service]["command"])
 
     paths = {path for path in (*_environment(service).values(), *options) if path.startswith("/")}
@@ -228,13 +237,14 @@ def test_every_path_in_a_container_is_mounted(service: str) -> None:
 def test_the_state_folder_is_made_for_the_user_of_the_image() -> None:
     """The image makes the folder of the state volumes, owned by the user that runs."""
     made = [command for command in _arguments("RUN") if "install --directory" in command]
+    user, group = _arguments("USER")[-1].split(":")
 
     assert len(made) == 1
     for service in _OURS:
         writable = [mount for mount in _SERVICES[service]["volumes"] if not mount.endswith(":ro")]
         assert writable != []
         assert {mount.split(":")[1] for mount in writable} <= {*made[0].split()}
-    assert f"--owner {_arguments('USER')[0]}" in made[0]
+    assert f"--owner {user} --group {group}" in made[0]
 
 
 def test_every_file_that_the_image_copies_exists_and_is_sent() -> None:
@@ -242,6 +252,7 @@ def test_every_file_that_the_image_copies_exists_and_is_sent() -> None:
     sources = {
         source.removeprefix("./")
         for arguments in _arguments("COPY")
+        if not arguments.startswith("--from=")
         for source in arguments.split()[:-1]
     }
     sent = {
@@ -267,14 +278,173 @@ def test_the_image_holds_everything_that_the_wheel_is_made_of() -> None:
     assert packages <= copied
 
 
-def test_the_image_is_built_from_the_lock_and_runs_without_privileges() -> None:
-    """Dependencies come from the hashed lock, the project adds none, and root does not run it."""
+def test_the_image_is_built_from_locks_and_runs_as_a_number() -> None:
+    """Dependencies come with their hashes, the project adds none, and root does not run it."""
     installs = [command for command in _arguments("RUN") if "pip install" in command]
+    installs += [command for command in _arguments("RUN") if " install --only-binary" in command]
 
-    assert "--require-hashes --requirement requirements.lock" in installs[0]
-    assert all("--no-deps" in command for command in installs[1:])
-    assert _arguments("USER")[-1] not in ("root", "0")
-    assert _arguments("WORKDIR") == [_WORKDIR]
+    fetching = [command for command in installs if "--no-index" not in command]
+    assert fetching != []
+    assert all("--only-binary :all: --require-hashes" in command for command in fetching)
+    assert all("--no-deps" in c for c in _arguments("RUN") if "--no-index" in c)
+    assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", _arguments("USER")[-1])
+    assert _INSTRUCTIONS[-2:][0][0] in ("USER", "WORKDIR")
+
+
+def test_what_builds_stays_in_the_first_stage() -> None:
+    """The last stage takes one folder of the first, and installs nothing itself."""
+    last = [number for number, line in enumerate(_INSTRUCTIONS) if line[0] == "FROM"][-1]
+    stage = _INSTRUCTIONS[last:]
+
+    assert [arguments for name, arguments in stage if name == "COPY"] == [
+        "--from=build /opt/orchestrator /opt/orchestrator"
+    ]
+    assert not any("pip" in arguments for name, arguments in stage if name == "RUN")
+
+
+def _locked(file: str) -> dict[str, str]:
+    lines = (_ROOT / file).read_text(encoding="utf-8").splitlines()
+    found = (re.match(r"([a-z0-9._-]+)==([^ ]+)", line) for line in lines)
+    return {match[1]: match[2] for match in found if match}
+
+
+def _declared(requirements: list[Any]) -> set[str]:
+    names = (re.match(r"[A-Za-z0-9._-]+", one) for one in requirements if isinstance(one, str))
+    return {re.sub(r"[-_.]+", "-", match[0]).lower() for match in names if match}
+
+
+def test_the_image_has_what_runs_and_no_tool_of_tests() -> None:
+    """All that the project declares, as tested here, and nothing that tests alone ask for."""
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    runtime, tested = _locked("deploy/image/runtime.lock"), _locked("requirements.lock")
+    wanted = _declared(project["project"]["dependencies"])
+    wanted |= _declared(project["project"]["optional-dependencies"]["llm"])
+    groups = project["dependency-groups"]
+    tools = _declared([one for group in ("test", "typing", "dev") for one in groups[group]])
+
+    assert wanted <= runtime.keys()
+    assert runtime.items() <= tested.items()
+    assert runtime.keys() & (tools - wanted) <= _BROUGHT_BY_OTHERS
+    assert {"pytest", "mypy", "ruff", "hypothesis"}.isdisjoint(runtime)
+    assert _declared(groups["build"]) <= _locked("deploy/image/build.lock").keys()
+
+
+_BROUGHT_BY_OTHERS: Final = frozenset({"packaging", "types-protobuf"})
+"""What tests ask for, and what runs needs by way of something else."""
+
+
+def test_every_image_is_pinned_by_its_digest() -> None:
+    """A tag moves; what was tried out is what runs."""
+    bases = [arguments.split()[0] for arguments in _arguments("FROM")]
+    foreign = [s["image"] for s in _SERVICES.values() if "build" not in s]
+
+    assert len(bases) + len(foreign) == 6
+    for image in (*bases, *foreign):
+        assert re.search(r":[\w.-]+@sha256:[0-9a-f]{64}$", image), image
+
+
+@pytest.mark.parametrize("service", _OURS)
+def test_our_services_may_write_nothing_but_their_folders(service: str) -> None:
+    """A root that is read only, no capability, no privilege to gain, the user of the image."""
+    confined = _SERVICES[service]
+
+    assert confined["read_only"] is True
+    assert confined["cap_drop"] == ["ALL"]
+    assert confined["security_opt"] == ["no-new-privileges:true"]
+    assert confined["user"] == _arguments("USER")[-1]
+    assert confined["tmpfs"] == ["/tmp"]
+
+
+@pytest.mark.parametrize("service", sorted(_SERVICES))
+def test_every_service_has_limits_and_a_health_of_its_own(service: str) -> None:
+    """None takes the machine from the others, and each says itself whether it serves."""
+    assert {"mem_limit", "cpus", "healthcheck", "restart"} <= _SERVICES[service].keys()
+
+
+def test_the_worker_is_healthy_when_it_serves_and_not_when_temporal_does() -> None:
+    """Its own probe is asked, at the port that its setting names."""
+    _, port = _environment("worker")["ORCHESTRATOR_HEALTH"].rsplit(":", 1)
+
+    assert f"127.0.0.1:{port}/readyz" in _SERVICES["worker"]["healthcheck"]["test"][-1]
+
+
+def test_the_worker_is_given_longer_than_it_drains() -> None:
+    """What stops it waits for the calls under way."""
+    drained = float(_environment("worker")["ORCHESTRATOR_DRAIN"])
+    given = float(_SERVICES["worker"]["stop_grace_period"].removesuffix("s"))
+
+    assert given > drained
+
+
+def test_secrets_come_by_files_alone() -> None:
+    """No variable of any service holds one, and none is in the file."""
+    declared = set(_COMPOSE["secrets"])
+    mounted = {name for service in _SERVICES.values() for name in service.get("secrets", ())}
+
+    assert mounted == declared
+    for service in _SERVICES.values():
+        for name, value in service.get("environment", {}).items():
+            if re.search(r"PASSWORD|PWD|SECRET|KEY|TOKEN|STORE", name):
+                assert name.endswith("_FILE"), name
+                assert value.removeprefix("/run/secrets/") in service["secrets"], name
+    settings = {f"{_PREFIX}{n}".upper() for n in Settings.model_fields if f"{n}_file" in _FIELDS}
+    assert settings.isdisjoint(_environment("worker"))
+
+
+_FIELDS: Final = Settings.model_fields.keys()
+
+
+def test_the_secrets_that_compose_mounts_are_made(tmp_path: Path) -> None:
+    """Once: what is there is kept."""
+    script = _ROOT / "deploy/compose/make-secrets.sh"
+    made = tmp_path / "a folder"
+    for _ in range(2):
+        subprocess.run(["sh", script, made], check=True, capture_output=True)
+    first = {one.name: one.read_text() for one in made.iterdir()}
+    (made / "pii_key").unlink()
+    subprocess.run(["sh", script, made], check=True, capture_output=True)
+    second = {one.name: one.read_text() for one in made.iterdir()}
+
+    assert first.keys() == set(_COMPOSE["secrets"])
+    assert {name for name in first if first[name] != second[name]} == {"pii_key"}
+    assert first["temporal_db_password"] != first["store_password"]
+    assert first["store_password"].strip() in first["store_url"]
+    assert made.stat().st_mode & 0o777 == 0o700
+    for name, place in _COMPOSE["secrets"].items():
+        assert place == {"file": f"./deploy/compose/secrets/{name}"}
+    Fernet(first["pii_key"].strip())
+    assert first["store_url"].strip().rpartition("@")[2] == "store:5432/orchestrator"
+
+
+def test_the_person_of_the_sandbox_is_the_one_that_dev_makes_up() -> None:
+    """The values that the demo's trip asks for, each under the name that a tool gives it."""
+    script = (_ROOT / "deploy/compose/sandbox-person.sh").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^keep (\S+) '([^']*)'$", script, flags=re.MULTILINE))
+
+    assert told == dict(SANDBOX_PROFILE)
+
+
+def test_the_worker_has_the_credentials_that_the_sandbox_documents_name(
+    tmp_path: Path,
+) -> None:
+    """Each one that a tool of theirs asks for: a trip does not stop half-way for want of it."""
+    subprocess.run(
+        ["sh", _ROOT / "deploy/compose/make-secrets.sh", tmp_path], check=True, capture_output=True
+    )
+    environment = {
+        name: value.replace("/run/secrets", str(tmp_path))
+        for name, value in _environment("worker").items()
+    }
+    secrets = EnvironmentSecrets(environment)
+    named = {
+        secret_for_scheme(name, scheme).name
+        for name, document in Catalog.load(bundled_specs()).documents.items()
+        for scheme in _schemes(document)
+    }
+
+    assert named != set()
+    for name in named:
+        assert secrets.get(name)
 
 
 def _check_schema(file: Path) -> subprocess.CompletedProcess[str]:
@@ -296,6 +466,15 @@ def _sandbox_option(name: str) -> str:
 def _environment(service: str) -> dict[str, str]:
     environment: dict[str, str] = _SERVICES[service]["environment"]
     return environment
+
+
+def _schemes(document: Any) -> list[str]:
+    return list(document.get("components", {}).get("securitySchemes", {}))
+
+
+def _by_default(value: str) -> str:
+    """What compose passes where the variable that it names is not set."""
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)
 
 
 def _arguments(instruction: str) -> list[str]:

@@ -13,9 +13,9 @@ from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.converter import SerializationContext, StorageDriverStoreContext
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import Info, _Definition
 
+from orchestrator.adapters.temporal.shared_sandbox import SharedSandboxRunner
 from orchestrator.messages.names import RUN_REPLAYED
 
 
@@ -23,8 +23,8 @@ class TaskOrderedRunner(WorkflowRunner):
     """Runs workflows as another runner does, and lets only workflow tasks move them."""
 
     def __init__(self, inner: WorkflowRunner | None = None) -> None:
-        """Take the runner that does the work; the SDK's sandboxed one is the default."""
-        self._inner = inner or SandboxedWorkflowRunner()
+        """Take the runner that does the work; a sandboxed one is the default."""
+        self._inner = inner or SharedSandboxRunner()
 
     def prepare_workflow(self, defn: _Definition) -> None:
         """As the inner runner does."""

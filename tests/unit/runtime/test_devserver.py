@@ -1,6 +1,9 @@
 """Servers that are started later, and started again: their ports, and the command of ours."""
 
+import asyncio
 import os
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -8,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.runtime.devserver import Ports, Stack, ourselves
 
 
@@ -75,19 +79,52 @@ async def test_what_a_part_writes_is_private(
         os.umask(before)
     found = [folder, *folder.rglob("*"), tmp_path / "made", tmp_path / "made" / "db"]
 
-    assert {"env.sh", "part.log", "pii.vault", "db"} <= {path.name for path in found}
+    assert {"env.sh", "part.log", "store.db", "db"} <= {path.name for path in found}
     assert [path.name for path in found if path.stat().st_mode & 0o077] == []
 
 
-async def test_a_part_that_ends_is_told_with_its_last_line(tmp_path: Path) -> None:
-    """One that is stopped by its installation is none."""
+async def test_a_part_that_does_not_come_up_is_told_with_its_end_and_its_last_line(
+    tmp_path: Path,
+) -> None:
+    """Without our own name before it, for the part's stands there already."""
     stack = Stack(tmp_path, ())
-    broken = "import sys; print('working'); sys.exit('the key is gone')"
-    await stack._spawn("worker", [sys.executable, "-c", broken])
-    await stack._processes["worker"].wait()
-    await stack._spawn("sandbox", [sys.executable, "-c", "import time; time.sleep(60)"])
+    broken = "import sys; print('working'); sys.exit('orchestrator: the key is gone')"
+    told = re.escape("worker has ended (exit code 1): the key is gone")
 
-    assert stack.ended() == {"worker": "exit code 1; the last line of its log: the key is gone"}
+    with pytest.raises(ServiceUnavailable, match=f"^{told}$"):
+        await stack.start_worker(command=[sys.executable, "-c", broken])
 
+
+async def test_a_part_that_is_started_again_takes_the_place_of_one_that_never_answered(
+    tmp_path: Path,
+) -> None:
+    """Two workers of one name, or two servers on one database, are one too many."""
+    stack = Stack(tmp_path, ())
+    idle = [sys.executable, "-c", "import time; time.sleep(60)"]
+    await stack._spawn("worker", idle)
+    first = stack._processes["worker"]
+    await stack._spawn("worker", idle)
+
+    assert first.returncode == -signal.SIGKILL
+    assert stack.pid("worker") != first.pid
     await stack.stop()
-    assert stack.ended() == {}
+
+
+async def test_each_part_is_told_as_it_comes_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that takes long, as it is waited for."""
+    told: list[str] = []
+
+    async def nothing(self: Stack) -> None:
+        await asyncio.sleep(0.02)
+
+    for name in ("start_server", "start_sandbox", "start_worker"):
+        monkeypatch.setattr(Stack, name, nothing)
+    monkeypatch.setattr("orchestrator.runtime.devserver._TELLS_EVERY_S", 0.015)
+    async with Stack(tmp_path, (), tell=told.append):
+        pass
+
+    assert "waiting for the worker: 0 s" in told
+    assert told[-1] == "the worker polls after 0.0 s"
+    assert {"Temporal answers after 0.0 s", "the sandbox answers after 0.0 s"} < set(told)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.deadline import PROXY_LIMIT_S
 from orchestrator.routing.router import Router
@@ -43,7 +43,7 @@ def test_a_worker_has_its_router_before_the_first_mission(
     shipped: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That of the catalog as missions are pinned to it, which is the one of the store."""
-    store = CatalogStore(tmp_path / "catalogs")
+    store = Store(tmp_path).catalogs
     routers = default_routers(Settings(state_dir=tmp_path))
 
     prepare(shipped, store, routers)
@@ -88,10 +88,10 @@ def test_what_cannot_be_prepared_is_left_to_the_first_mission(
 
     (tmp_path / "file").touch()
 
-    prepare(shipped, CatalogStore(tmp_path / "file" / "catalogs"), broken)
-    prepare(shipped, CatalogStore(tmp_path / "catalogs"), broken)
+    prepare(shipped, Store(tmp_path / "file").catalogs, broken)
+    prepare(shipped, Store(tmp_path).catalogs, broken)
 
-    assert list((tmp_path / "catalogs").iterdir())
+    assert Store(tmp_path).catalogs.get(shipped.digest)
 
 
 @pytest.mark.usefixtures("frozen")

@@ -1,0 +1,96 @@
+"""What an installation's parts say: what is new in their logs, what came last, how they ended."""
+
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from orchestrator.core.shown_text import visible
+
+OUR_NAME: Final = "orchestrator: "
+"""How the commands of ours begin what they say; beside the name of a part it says nothing."""
+_MOST_BYTES: Final = 65_536
+"""Of what is new in a log: a part that prints more at once is not read in full."""
+_FULL_BYTES: Final = 4 * 1024 * 1024
+"""With less room a database can no longer be written."""
+
+
+class PartLog:
+    """A log that a part appends to, read on from where it stood."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin at the end of what is there; there may be no file yet."""
+        self._path = path
+        self._read = _size(path)
+        self._kept = b""
+
+    def new_lines(self, *, to_the_end: bool = False) -> list[str]:
+        """The lines that came since; one that is not complete waits for its end.
+
+        Args:
+            to_the_end: the part has ended, so that its last line is complete.
+        """
+        size = _size(self._path)
+        if size < self._read:  # somebody has emptied it
+            self._read, self._kept = 0, b""
+        start = max(self._read, size - _MOST_BYTES)
+        text = self._kept + _between(self._path, start, size)
+        self._read = size
+        whole, ended, rest = text.rpartition(b"\n")
+        if to_the_end:
+            whole, rest = text, b""
+        elif not ended:
+            whole, rest = b"", text
+        self._kept = rest
+        return list(_shown(whole))
+
+    def said_last(self, most: int) -> list[str]:
+        """The newest lines that nobody has read; the last of all is told with a full disk."""
+        unread = self.new_lines(to_the_end=True)
+        return [*unread[-most:-1], last_line(self._path)]
+
+
+def last_line(log: Path) -> str:
+    """The last line of a log, as it is told beside the name of its part.
+
+    Where the disk is full, that: whoever ran into it could not write it down either.
+    """
+    lines = list(_shown(log.read_bytes()[-_MOST_BYTES:])) if log.exists() else []
+    said = lines[-1] if lines else "it printed nothing"
+    full = full_disk(log.parent)
+    return f"{said}; {full}" if full else said
+
+
+def full_disk(folder: Path) -> str | None:
+    """That there is too little room for a database, if so."""
+    free = shutil.disk_usage(folder).free
+    return f"only {free // 1024} kB are free at {folder}" if free < _FULL_BYTES else None
+
+
+def how_it_ended(code: int) -> str:
+    """An exit code in words: those below zero are signals."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+def _shown(text: bytes) -> Iterator[str]:
+    for line in text.decode(errors="replace").splitlines():
+        if line.strip():
+            yield visible(line.removeprefix(OUR_NAME).rstrip())
+
+
+def _between(path: Path, start: int, end: int) -> bytes:
+    if start >= end:
+        return b""
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read(end - start)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

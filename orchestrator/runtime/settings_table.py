@@ -1,0 +1,136 @@
+"""The table of all settings: what each variable is for, its default, and what it holds now."""
+
+import ast
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import SecretStr
+from rapidfuzz import fuzz, process
+
+from orchestrator.adapters.secrets import VARIABLE_PREFIX as SECRET_PREFIX
+from orchestrator.core.record import Record
+from orchestrator.settings import Settings
+
+PREFIX: Final = "ORCHESTRATOR_"
+READ_ELSEWHERE: Final[Mapping[str, str]] = {
+    f"{SECRET_PREFIX}NAME": "The credential NAME of a document's security scheme, or of an "
+    "embedder; with _FILE at its end, a file that holds it.",
+    "ORCHESTRATOR_PROXY_TOKEN": "What callers of `orchestrator proxy` present, where it has the "
+    "provider's key.",
+    "ORCHESTRATOR_CODEC_TOKEN": "What callers of `orchestrator codec-server` present.",
+    "ORCHESTRATOR_CODEC_TOKEN_FILE": "A file that holds it, as secrets are mounted.",
+}
+"""Variables of ours that no field of the settings reads."""
+_UNSET: Final = "unset"
+_INSTALLED: Final = Path(__file__).parents[2]
+_LIKE: Final = 80.0
+"""From how many percent of alikeness on a misspelt variable is told what was meant."""
+
+
+class SettingRow(Record):
+    """One variable of the environment."""
+
+    variable: str
+    default: str
+    now: str
+    meaning: str
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it holds something else than its default."""
+        return self.now != self.default
+
+
+def setting_rows(settings: Settings) -> tuple[SettingRow, ...]:
+    """One for each variable; of a secret, only whether it is set."""
+    usual = Settings.model_construct()
+    own = [
+        SettingRow(
+            variable=PREFIX + name.upper(),
+            default=_shown(getattr(usual, name)),
+            now=_shown(getattr(settings, name)),
+            meaning=meaning,
+        )
+        for name, meaning in _meanings().items()
+    ]
+    others = [
+        SettingRow(variable=name, default=_UNSET, now=_UNSET, meaning=meaning)
+        for name, meaning in READ_ELSEWHERE.items()
+    ]
+    return (*own, *others)
+
+
+def unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each variable that begins like ours and is read by nothing: it was misspelt.
+
+    Its value is not told: it may be a secret.
+    """
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | READ_ELSEWHERE.keys()
+    for name in sorted(environment):
+        if not name.startswith(PREFIX) or name.startswith(SECRET_PREFIX) or name in known:
+            continue
+        names = {variable.removeprefix(PREFIX): variable for variable in sorted(known)}
+        near = process.extractOne(
+            name.removeprefix(PREFIX), names.keys(), scorer=fuzz.ratio, score_cutoff=_LIKE
+        )
+        meant = f"; {names[near[0]]} is one" if near else ""
+        yield f"{name} is no setting and changes nothing{meant} (orchestrator settings)"
+
+
+def markdown_table() -> str:
+    """The variables with their defaults and meanings, as they stand in docs/settings.md."""
+    rows = setting_rows(Settings.model_construct())
+    lines = [f"| `{row.variable}` | {_cell(row.default)} | {row.meaning} |" for row in rows]
+    return "\n".join(["| variable | default | what it is for |", "|---|---|---|", *lines])
+
+
+def _cell(default: str) -> str:
+    return default if default == _UNSET else f"`{default}`"
+
+
+@cache
+def _meanings() -> dict[str, str]:
+    """The text below each field of the settings, in one line."""
+    (body,) = (
+        node.body
+        for node in ast.parse(inspect.getsource(Settings)).body
+        if isinstance(node, ast.ClassDef)
+    )
+    meanings = dict.fromkeys(Settings.model_fields, "")
+    for field, below in pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            text = below.value if isinstance(below, ast.Expr) else None
+            if isinstance(text, ast.Constant) and field.target.id in meanings:
+                meanings[field.target.id] = " ".join(str(text.value).split())
+    return meanings
+
+
+def _shown(value: Any) -> str:
+    """As it would be written in the environment."""
+    if value is None or value in ((), {}):
+        return _UNSET
+    if isinstance(value, SecretStr):
+        return "set"
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():.0f}"
+    if isinstance(value, Path):
+        return _shown_path(value)
+    if isinstance(value, tuple):
+        return ",".join(_shown(one) for one in value)
+    if isinstance(value, dict):
+        return json.dumps(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _shown_path(path: Path) -> str:
+    """Not by where this machine has its home and our packages."""
+    for place, name in ((_INSTALLED, "."), (Path.home(), "~")):
+        if path.is_relative_to(place):
+            return str(Path(name) / path.relative_to(place))
+    return str(path)

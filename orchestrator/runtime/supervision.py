@@ -1,0 +1,116 @@
+"""Parts of an installation that are kept running: what they say, how they end, when they return."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final
+
+from orchestrator.core.errors import ServiceUnavailable
+from orchestrator.runtime.devserver import Stack
+from orchestrator.runtime.part_logs import PartLog, full_disk, how_it_ended
+
+_LOOKS_EVERY_S: Final = 0.25
+_LOOKS_AT_DISK_EVERY_S: Final = 2.0
+_AT_ONCE: Final = 5
+"""Lines of a part that are shown of those that came between two looks."""
+_SETTLED_S: Final = 60.0
+"""A part that ran for so long had no trouble of its own: it is started again at once."""
+_LONGEST_PAUSE_S: Final = 30.0
+_SHOWN_AS: Final = {"temporal": "Temporal", "sandbox": "the sandbox", "worker": "the worker"}
+_SHOWN: Final = 8
+"""Lines that are shown of a part that has ended: the end of a traceback says why."""
+
+
+class Supervisor:
+    """Keeps the parts of a started installation running, and says what becomes of them."""
+
+    def __init__(self, stack: Stack, tell: Callable[[str], None]) -> None:
+        """Take the installation, and whom to tell what happens, one line at a time."""
+        self._stack = stack
+        self._tell = tell
+        self._starts: Mapping[str, Callable[[], Awaitable[None]]] = {
+            "temporal": stack.start_server,
+            "sandbox": stack.start_sandbox,
+            "worker": stack.start_worker,
+        }
+        self._logs = {name: PartLog(stack.log(name)) for name in self._starts}
+        self._starting: set[str] = set()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow())
+            tasks.create_task(self._watch_disk())
+            for name in self._starts:
+                tasks.create_task(self._keep(name))
+
+    async def _follow(self) -> None:
+        """Tell the lines that the parts print, and of many at once the first."""
+        while True:
+            for name, log in self._logs.items():
+                if name not in self._starting:
+                    lines = log.new_lines()
+                    self._tell_lines(name, lines[:_AT_ONCE])
+                    if len(lines) > _AT_ONCE:
+                        more = f"... and {len(lines) - _AT_ONCE} more: {self._stack.log(name)}"
+                        self._tell_lines(name, [more])
+            await asyncio.sleep(_LOOKS_EVERY_S)
+
+    async def _watch_disk(self) -> None:
+        """Tell that the disk is full, and start the server again once it is not.
+
+        The server does not take its histories up again by itself after it could not write them.
+        """
+        was_full = None
+        while True:
+            full = full_disk(self._stack.folder)
+            if full and not was_full:
+                self._tell(f"{full}: nothing goes on until there is more room")
+            if was_full and not full and self._stack.runs("temporal"):
+                self._tell("there is room again")
+                await self._stack.kill("temporal")
+            was_full = full
+            await asyncio.sleep(_LOOKS_AT_DISK_EVERY_S)
+
+    async def _keep(self, name: str) -> None:
+        clock = asyncio.get_running_loop().time
+        failures, began = 0, clock()
+        while True:
+            how = how_it_ended(await self._stack.wait(name))
+            failures = 0 if clock() - began > _SETTLED_S else failures
+            self._tell(f"{_SHOWN_AS[name]} has ended: {how}; its log: {self._stack.log(name)}")
+            self._tell_lines(name, self._logs[name].said_last(_SHOWN))
+            failures = await self._start(name, failures)
+            began = clock()
+
+    async def _start(self, name: str, failures: int) -> int:
+        """Start it until it answers; gives how often it was started in a row.
+
+        What it prints while it starts is told only if it does not come up.
+        """
+        while True:
+            pause = restart_pause(failures)
+            failures += 1
+            later = f" in {pause:.0f} s" if pause else ""
+            self._tell(f"{_SHOWN_AS[name]} is started again{later}")
+            await asyncio.sleep(pause)
+            self._starting.add(name)
+            try:
+                await self._starts[name]()
+            except (ServiceUnavailable, OSError) as error:
+                self._tell_lines(name, self._logs[name].said_last(_SHOWN))
+                self._tell(str(error))
+            else:
+                self._logs[name].new_lines()
+                self._tell(f"{_SHOWN_AS[name]} is back")
+                return failures
+            finally:
+                self._starting.discard(name)
+
+    def _tell_lines(self, name: str, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._tell(f"{name:>8} | {line}")
+
+
+def restart_pause(failures: int) -> float:
+    """Seconds until a part is started that has ended so often in a row: none, 1, 2, 4, ... 30."""
+    return min(_LONGEST_PAUSE_S, 2.0 ** (failures - 1)) if failures else 0.0

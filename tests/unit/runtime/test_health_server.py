@@ -1,0 +1,106 @@
+"""What probes and scrapers are told of a worker."""
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import httpx
+import pytest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Worker
+
+from orchestrator.core.errors import UsageError
+from orchestrator.runtime.health_server import health_app, read_address, served_health
+from orchestrator.runtime.worker_limits import worker_limits
+from orchestrator.runtime.worker_state import Phase, WorkerState
+from orchestrator.settings import Settings
+
+
+class Server:
+    """Temporal's, as far as it is asked whether it answers."""
+
+    config = SimpleNamespace(target_host="temporal:7233")
+    is_away = False
+
+    async def check_health(self, **_: Any) -> bool:
+        """As the SDK does."""
+        if self.is_away:
+            raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
+        return True
+
+
+def _polling(server: Server, **worker: Any) -> WorkerState:
+    state = WorkerState()
+    one = SimpleNamespace(task_queue="missions", is_running=True, **worker)
+    state.polls(cast(Client, SimpleNamespace(service_client=server)), [cast(Worker, one)])
+    return state
+
+
+async def _asked(state: WorkerState, path: str, **options: Any) -> httpx.Response:
+    transport = httpx.ASGITransport(health_app(state, **options))
+    async with httpx.AsyncClient(transport=transport, base_url="http://worker") as http:
+        return await http.get(path)
+
+
+async def test_a_worker_is_ready_while_it_polls_and_its_server_answers() -> None:
+    """And says in each other case why it is not; alive it is in all of them."""
+    server, starting = Server(), WorkerState()
+    polling = _polling(server)
+    before = await _asked(starting, "/readyz")
+    ready = await _asked(polling, "/readyz")
+    server.is_away = True
+    away = await _asked(polling, "/readyz")
+    polling.phase, polling.running = Phase.DRAINING, 2
+    draining = await _asked(polling, "/readyz")
+
+    assert (before.status_code, before.json()["why_not"]) == (503, "it has not begun to poll")
+    assert (ready.status_code, ready.json()["task_queues"]) == (200, ["missions"])
+    assert away.status_code == 503
+    assert away.json()["why_not"] == "the Temporal server at temporal:7233 does not answer"
+    assert draining.json()["why_not"] == "it drains: 2 activities in flight"
+    for state in (starting, polling):
+        assert (await _asked(state, "/healthz")).status_code == 200
+
+
+async def test_metrics_are_those_that_the_process_keeps() -> None:
+    """With their own content type; without any, 404."""
+    kept = await _asked(WorkerState(), "/metrics", metrics=lambda: (b"a 1\n", "text/plain; v=1"))
+    none = await _asked(WorkerState(), "/metrics")
+
+    assert (kept.text, kept.headers["content-type"].split(";")[0]) == ("a 1\n", "text/plain")
+    assert none.status_code == 404
+
+
+async def test_a_taken_port_is_a_sentence_with_its_variable() -> None:
+    """Before the worker connects anywhere."""
+    async with served_health("127.0.0.1:0", WorkerState()) as url:
+        address = url.removeprefix("http://")
+        async with httpx.AsyncClient() as http:
+            assert (await http.get(f"{url}/healthz")).status_code == 200
+        with pytest.raises(UsageError, match=f"ORCHESTRATOR_HEALTH: cannot listen on {address}"):
+            async with served_health(address, WorkerState()):
+                pass
+
+
+@pytest.mark.parametrize("address", ["8080", ":8080", "localhost:", "localhost:http", "a:99999"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    """With one that is."""
+    with pytest.raises(UsageError, match=r"127\.0\.0\.1:8080"):
+        read_address(address)
+
+
+def test_an_address_of_ipv6_stands_in_brackets() -> None:
+    """As in URLs."""
+    assert read_address("[::1]:8080") == ("::1", 8080)
+
+
+def test_the_limits_of_a_worker_are_its_settings(tmp_path: Any) -> None:
+    """Each by the name that Temporal's worker has for it."""
+    settings = Settings(state_dir=tmp_path, drain=timedelta(seconds=90), max_activities=7)
+    limits = worker_limits(settings.model_copy(update={"pollers": "auto"}))
+
+    assert limits["graceful_shutdown_timeout"] == timedelta(seconds=90)
+    assert limits["max_concurrent_activities"] == 7
+    assert "Autoscaling" in type(limits["activity_task_poller_behavior"]).__name__
+    assert "Simple" in type(worker_limits(settings)["activity_task_poller_behavior"]).__name__

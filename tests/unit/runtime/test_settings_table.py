@@ -1,0 +1,75 @@
+"""The table of settings: complete, true of the environment, and silent about secrets."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.runtime.settings_table import (
+    markdown_table,
+    setting_rows,
+    unknown_variables,
+)
+from orchestrator.settings import Settings, load_settings
+
+DOCS = Path(__file__).parents[3] / "docs" / "settings.md"
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    """By the text below its field."""
+    rows = {row.variable: row.meaning for row in setting_rows(Settings())}
+
+    assert len(rows) > len(Settings.model_fields)
+    assert [variable for variable, meaning in rows.items() if not meaning] == []
+
+
+def test_the_documents_have_the_table_that_the_command_prints() -> None:
+    """`orchestrator settings --markdown`."""
+    assert markdown_table() in DOCS.read_text()
+
+
+def test_what_is_set_is_shown_and_a_secret_only_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it would be written in the environment."""
+    monkeypatch.setenv("ORCHESTRATOR_DRAIN", "PT2M")
+    monkeypatch.setenv("ORCHESTRATOR_PII_KEY", "very-secret")
+    rows = setting_rows(load_settings())
+    shown = {row.variable: row.now for row in rows if row.is_set}
+
+    assert shown == {"ORCHESTRATOR_DRAIN": "120", "ORCHESTRATOR_PII_KEY": "set"}
+    assert "very-secret" not in str(rows)
+
+
+def test_a_misspelt_variable_is_named_with_what_was_meant_and_without_its_value() -> None:
+    """It would change nothing, and say nothing. Credentials may have any name."""
+    environment = {
+        "ORCHESTRATOR_MAX_ACTIVITES": "very-secret",
+        "ORCHESTRATOR_XYZ": "1",
+        "ORCHESTRATOR_SECRET_CRM_KEY": "x",
+        "ORCHESTRATOR_DRAIN": "5",
+        "HOME": "/",
+    }
+    told = list(unknown_variables(environment))
+
+    assert told == [
+        "ORCHESTRATOR_MAX_ACTIVITES is no setting and changes nothing; "
+        "ORCHESTRATOR_MAX_ACTIVITIES is one (orchestrator settings)",
+        "ORCHESTRATOR_XYZ is no setting and changes nothing (orchestrator settings)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ORCHESTRATOR_POLLERS", "1"),
+        ("ORCHESTRATOR_POLLERS", "many"),
+        ("ORCHESTRATOR_MAX_ACTIVITIES", "0"),
+        ("ORCHESTRATOR_DRAIN", "-1"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused_by_its_variable(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    """In one line."""
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(Exception, match=f"^{variable}: "):
+        load_settings()
