@@ -35,6 +35,13 @@ AtOnce = Annotated[int, typer.Option(min=1, help="Missions that run side by side
 Workers = Annotated[int, typer.Option(min=1, help="Worker processes.")]
 Keep = Annotated[Path | None, typer.Option(help="Keep server, ledgers and logs in this folder.")]
 
+RunStore = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        help="sqlite: a file that all workers share; postgresql: a server, and a folder for each.",
+    ),
+]
 RunPlanner = Annotated[
     str | None, typer.Option("--planner", help=f"{CHAINING}, or {LLM}: a scripted model.")
 ]
@@ -57,6 +64,7 @@ def run_chaos(
     workers: Workers = 3,
     planner: RunPlanner = None,
     model: Model = None,
+    store: RunStore = "sqlite",
     keep: Keep = None,
     specs: Specs = None,
     overlays: Overlays = None,
@@ -94,7 +102,14 @@ def run_chaos(
     from orchestrator.chaos.chaos_run import RunOptions
     from orchestrator.cli import chaos_missions
 
-    options = RunOptions(seed, chosen, at_once=at_once, workers=workers)
+    postgres = None
+    if store == "postgresql":
+        from orchestrator.testing.postgres import PostgresServer
+
+        postgres = PostgresServer()
+    elif store != "sqlite":
+        raise UsageError(f"--store is sqlite or postgresql, and not {store!r}")
+    options = RunOptions(seed, chosen, at_once=at_once, workers=workers, postgres=postgres)
 
     def play(modelled: "ModelledRun | None") -> chaos_missions.Play:
         if every_point:

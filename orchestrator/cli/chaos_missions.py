@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from rich.progress import Progress
 
+from orchestrator.adapters.storage.vault_key import new_key
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.chaos_run import WORKER_VARIABLES, RunOptions, run_scripts
 from orchestrator.chaos.exhaustive import EveryPoint
@@ -37,6 +38,7 @@ def seeded(
     """Missions to which everything happens that follows from the seed and their index."""
     about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
     about += modelled.options if modelled else ""
+    about += " --store postgresql" if options.postgres else ""
     scripts = [
         write_script(options.seed, index, options.faults, tuple(goals or GOALS))
         for index in indexes
@@ -70,6 +72,7 @@ def every_point(
     """Missions of the first goal, hit at one point each."""
     about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
     about += modelled.options if modelled else ""
+    about += " --store postgresql" if options.postgres else ""
 
     async def play(stack: Stack, bar: Progress) -> ChaosReport:
         task = bar.add_task("points", total=None)
@@ -112,10 +115,14 @@ async def on_a_stack(
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_run.cancel)
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
     of_workers = {**WORKER_VARIABLES, **variables}
+    if options.postgres is not None:
+        await asyncio.to_thread(options.postgres.start)
+        of_workers["ORCHESTRATOR_STORE"] = options.postgres.create_database()
+        of_workers["ORCHESTRATOR_PII_KEY"] = new_key()
     stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=of_workers)
-    with progress.status("starting Temporal, the sandbox and a worker"):
-        await stack.__aenter__()
     try:
+        with progress.status("starting Temporal, the sandbox and a worker"):
+            await stack.__aenter__()
         progress.print(f"logs {folder}, Temporal UI while this runs: {stack.ui_url}")
         with counting_bar() as bar:
             report = await play(stack, bar)
@@ -123,6 +130,8 @@ async def on_a_stack(
         raise KeyboardInterrupt from None
     finally:
         await stack.stop()
+        if options.postgres is not None:
+            await asyncio.to_thread(options.postgres.close)
     if report.ok and keep is None:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return report.model_copy(update={"logs": ""})

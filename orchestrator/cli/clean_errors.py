@@ -49,6 +49,15 @@ class CleanFormatter(logging.Formatter):
         return visible_block(super().formatException(ei))
 
 
+def tell_log(name: str) -> None:
+    """Print what a logger of ours is told from INFO on, a line each on standard error."""
+    logger, handler = logging.getLogger(name), logging.StreamHandler()
+    handler.setFormatter(CleanFormatter())
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
 def tell_error(text: str) -> None:
     """One line on standard error that begins with our name."""
     typer.echo(f"orchestrator: {visible(text)}", err=True)

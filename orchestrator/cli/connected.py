@@ -26,15 +26,17 @@ def ask(question: "Callable[[MissionClient], Awaitable[T]]", *, tells_silence: b
 
     async def answered() -> T:
         from orchestrator.client.mission_client import MissionClient
+        from orchestrator.runtime.process_telemetry import process_telemetry
 
-        client = await MissionClient.connect()
-        if not tells_silence:
-            return await question(client)
-        telling = asyncio.create_task(_tell_silence())
-        try:
-            return await question(client)
-        finally:
-            telling.cancel()
+        async with process_telemetry("orchestrator-cli", is_worker=False):
+            client = await MissionClient.connect()
+            if not tells_silence:
+                return await question(client)
+            telling = asyncio.create_task(_tell_silence())
+            try:
+                return await question(client)
+            finally:
+                telling.cancel()
 
     return run(answered())
 

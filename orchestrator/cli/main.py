@@ -1,5 +1,7 @@
 """The command tree, and the one place where an error becomes a line and an exit code."""
 
+import errno
+import gc
 import sys
 from importlib import import_module
 from typing import Any, Final
@@ -29,13 +31,18 @@ COMMANDS: Final = {
     "route": "Route a request: `orchestrator route TEXT`; "
     "measure: `orchestrator route eval FOLDER`.",
     "chaos": "Rollback tests: missions on a real server with real workers, under planned trouble.",
+    "telemetry": "Every span and measurement of missions, by its name and what it is.",
     "pii": "Keep personal fields in the encrypted vault.",
+    "payload-keys": "The keys that encrypt what is recorded in Temporal: make, change, see.",
     "worker": "One worker: runs missions, legs, rollbacks and their tool calls until SIGTERM.",
+    "settings": "All settings: each variable, its default, what it holds now and what it is for.",
     "proxy": "Pass requests to a model on with the few of their tools that fit.",
+    "codec-server": "Show the Temporal UI and the temporal command what is encrypted.",
     "sandbox": "Serve OpenAPI documents as real HTTP services that remember everything they did.",
 }
-"""Each is a module `NAME_commands` of this package with an `app`. Its help is listed without that:
-for a group it is all of the help, for a command the first line of its docstring."""
+"""Each is a module `NAME_commands` of this package with an `app`, `_` in place of `-`. Its help is
+listed without that: for a group it is all of the help, for a command the first line of its
+docstring."""
 
 
 class _OnDemand(TyperGroup):
@@ -66,7 +73,9 @@ class _OnDemand(TyperGroup):
 
 def load_command(name: str) -> Any:
     """A command of the table, imported."""
-    command = typer.main.get_command(import_module(f"orchestrator.cli.{name}_commands").app)
+    command = typer.main.get_command(
+        import_module(f"orchestrator.cli.{name.replace('-', '_')}_commands").app
+    )
     command.name = name
     command.help = command.help or COMMANDS[name]
     return command
@@ -113,8 +122,15 @@ def _check_encoding(words: list[str]) -> None:
         raise errors.UsageError("an argument is not written in UTF-8") from None
 
 
+_OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_NEW_OBJECTS = 200_000
+"""After how many the collector looks for garbage: what imports make stays, and with Python's own
+700 it is looked through hundreds of times before a command begins."""
+
+
 def main() -> None:
     """Run the command line; every error and warning of ours is one line on standard error."""
+    gc.set_threshold(_NEW_OBJECTS)
     clean_what_python_prints()
     try:
         _check_encoding(sys.argv)
@@ -122,3 +138,12 @@ def main() -> None:
     except errors.OrchestratorError as error:
         tell_error(str(error))
         sys.exit(exit_code(error))
+    except OSError as error:
+        if error.errno not in _OF_DISKS:
+            raise
+        where = f" at {error.filename}" if error.filename else ""
+        tell_error(
+            f"nothing can be written{where}: {error.strerror}; make room, or choose another folder "
+            "(ORCHESTRATOR_STATE_DIR, or the command's own option)"
+        )
+        sys.exit(WORK_FAILED)

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from orchestrator.cli import answering, render_missions, render_plans, render_waiting, resuming
+from orchestrator.cli import (
+    answering,
+    batch_commands,
+    record_commands,
+    render_missions,
+    render_plans,
+    render_waiting,
+    resuming,
+    schedule_commands,
+    watching,
+)
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line, lines
@@ -16,8 +26,20 @@ from orchestrator.cli.limit_options import LimitPairs, read_limits
 from orchestrator.cli.mission_requests import mission_request, tightened
 from orchestrator.cli.options import Model
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
+from orchestrator.cli.request_options import (
+    Budget,
+    Chosen,
+    Goal,
+    Inputs,
+    PlanFirst,
+    Policy,
+    Requester,
+    Tenant,
+    Urgency,
+)
 from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import (
+    MissionNotFound,
     PlanRefused,
     ServerUnreachable,
     ServiceUnavailable,
@@ -29,13 +51,15 @@ from orchestrator.messages.mission import (
     MissionStatus,
 )
 from orchestrator.messages.open_waits import Waiting
-from orchestrator.planning.models import OwnPlanner
 
 if TYPE_CHECKING:  # `ask` imports it
     from orchestrator.client.known_mission import KnownMission
     from orchestrator.client.mission_client import MissionClient
     from orchestrator.client.mission_handle import MissionHandle
     from orchestrator.client.mission_rollback import RollbackPreview
+    from orchestrator.client.result_retention import KeptResult
+
+    _Otherwise = KnownMission | KeptResult
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -43,42 +67,24 @@ _INTERRUPTED = 130
 _YES = "--yes, which rolls back a mission that succeeded without asking"
 
 MissionId = Annotated[str, typer.Argument(metavar="ID", help="The mission's id.")]
-Chosen = Annotated[
-    OwnPlanner | None,
-    typer.Option("--planner", help="Who plans it: chaining, by rules, or llm, a model."),
-]
-Budget = Annotated[
-    tuple[str, str] | None,
-    typer.Option("--budget", metavar="AMOUNT CUR", help="The most it may spend: 900 EUR."),
-]
 
 
 @app.command()
 def start(
-    goal: Annotated[str, typer.Argument(help="What to do, in plain words.")],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option("--input", metavar="K=V", help="A value the mission may use; repeatable."),
-    ] = None,
+    goal: Goal,
+    inputs: Inputs = None,
     budget: Budget = None,
     mission_id: Annotated[
         str | None, typer.Option("--id", help="Your own id: starting it twice starts it once.")
     ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(help="A YAML or JSON file: who confirms what, how long things may take."),
-    ] = None,
-    requester: Annotated[
-        str | None,
-        typer.Option(help="Who asks; a policy may say that others approve. Default: your account."),
-    ] = None,
-    plan_first: Annotated[
-        bool,
-        typer.Option("--plan-first", help="Do nothing before somebody has approved its plan."),
-    ] = False,
+    policy: Policy = None,
+    requester: Requester = None,
+    plan_first: PlanFirst = False,
     limits: LimitPairs = None,
     planner: Chosen = None,
     model: Model = None,
+    tenant: Tenant = "",
+    priority: Urgency = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -98,6 +104,8 @@ def start(
         requester=requester,
         planner=planner,
         model=model,
+        tenant=tenant,
+        priority=priority,
     )
     if plan_first:
         request = tightened(request, plan_first=True)
@@ -109,6 +117,10 @@ def start(
         _finish(result, as_json=as_json)
         return
     mission = ask(lambda client: client.start(request))
+    _tell_started(mission, as_json=as_json)
+
+
+def _tell_started(mission: "MissionHandle", *, as_json: bool) -> None:
     undeclared = mission.undeclared_inputs
     if as_json:
         print_json(
@@ -125,11 +137,8 @@ def start(
 
 @app.command()
 def plan(
-    goal: Annotated[str, typer.Argument(help="What to do, in plain words.")],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option("--input", metavar="K=V", help="A value the mission may use; repeatable."),
-    ] = None,
+    goal: Goal,
+    inputs: Inputs = None,
     policy: Annotated[
         Path | None,
         typer.Option(help="A YAML or JSON file: the mission's own policy."),
@@ -240,18 +249,21 @@ def list_missions(
 def show(mission_id: MissionId, as_json: AsJson = False) -> None:
     """One mission as it stands: legs, receipts, ledger, spend, and what it waits for.
 
-    While it runs, --json has what it waits for as `waiting`, with the commands to type. While its
+    What its server no longer knows is shown as the store has kept it: `kept_as_of` in --json. While
+    it runs, --json has what it waits for as `waiting`, with the commands to type. While its
     worker is away, what the server knows of it: `is_partial` in --json.
 
     Example: orchestrator mission show book-a-flight-from-1a2b3c
     """
 
-    async def as_known(client: "MissionClient") -> "tuple[MissionResult, Waiting] | KnownMission":
+    async def as_known(client: "MissionClient") -> "tuple[MissionResult, Waiting] | _Otherwise":
         mission = client.get(mission_id)
         try:
             result = await mission.snapshot()
             is_over = result.finished_at is not None
             return result, Waiting() if is_over else await mission.waiting()
+        except MissionNotFound:
+            return await client.kept(mission_id)
         except ServiceUnavailable as absence:
             if isinstance(absence, ServerUnreachable):
                 raise
@@ -259,7 +271,7 @@ def show(mission_id: MissionId, as_json: AsJson = False) -> None:
 
     found = ask(as_known, tells_silence=True)
     if not isinstance(found, tuple):
-        present(found, render_missions.known, as_json=as_json)
+        _show_otherwise(found, as_json=as_json)
         return
     result, waiting = found
     if not as_json:
@@ -271,19 +283,58 @@ def show(mission_id: MissionId, as_json: AsJson = False) -> None:
         print_json({**result.model_dump(mode="json"), "waiting": list(waiting.entries())})
 
 
+def _show_otherwise(kept: "_Otherwise", *, as_json: bool) -> None:
+    """What the server knows without its worker, or the store knows without the server."""
+    from orchestrator.client.known_mission import KnownMission
+
+    if isinstance(kept, KnownMission):
+        present(kept, render_missions.known, as_json=as_json)
+        return
+    if as_json:
+        print_json({**kept.result.model_dump(mode="json"), "kept_as_of": kept.kept_as_of})
+        return
+    render_missions.mission(console, kept.result)
+    console.print(
+        f"its server no longer knows it: this is its result of {kept.kept_as_of:%Y-%m-%d}, as the "
+        "store has kept it",
+        soft_wrap=True,
+    )
+
+
 @app.command()
-def watch(mission_id: MissionId, as_json: AsJson = False) -> None:
+def watch(
+    mission_id: MissionId, after: watching.After = None, as_json: watching.Lines = False
+) -> None:
     """Follow a mission to its end; exit 1 if it does not succeed.
+
+    --json prints what happens in it, one event a line, from its beginning or after a cursor; the
+    result is what `mission show --json` prints.
 
     Example: orchestrator mission watch book-a-flight-from-1a2b3c
     """
+    if after and not as_json:
+        raise UsageError("--after goes on with events: give it together with --json")
     with _going_on(mission_id):
-        result = ask(lambda client: _follow(client.get(mission_id)))
-    _finish(result, as_json=as_json)
+        if not as_json:
+            _finish(ask(lambda client: _follow(client.get(mission_id))), as_json=False)
+            return
+        last = ask(lambda client: watching.follow_lines(client, mission_id, after))
+    if last is None:  # the cursor was its end
+        status = ask(lambda client: client.get(mission_id).snapshot()).status.value
+    else:
+        status = last.status
+    if status != MissionStatus.SUCCEEDED.value:
+        raise typer.Exit(1)
 
 
+app.command()(watching.feed)
+app.command("event-types")(watching.event_types)
 app.command()(answering.answer)
 app.command()(resuming.resume)
+app.command()(batch_commands.batch)
+app.command()(record_commands.export)
+app.command()(record_commands.verify)
+app.add_typer(schedule_commands.app, name="schedule")
 
 
 @app.command()

@@ -24,6 +24,8 @@ def mission_request(
     requester: str | None = None,
     planner: OwnPlanner | None = None,
     model: str | None = None,
+    tenant: str = "",
+    priority: int | None = None,
 ) -> MissionRequest:
     """What the options of a command ask for.
 
@@ -36,10 +38,12 @@ def mission_request(
             inputs=read_pairs(inputs or []),
             budget=None if budget is None else read_money(*budget),
             # Named here, so that it can be said whatever becomes of this process.
-            mission_id=new_mission_id(goal) if mission_id is None else mission_id,
+            mission_id=_new_id(goal) if mission_id is None else mission_id,
             requester=account_name() if requester is None else requester,
             planner=planner,
             model=model,
+            tenant=tenant,
+            priority=priority,
         )
     except ValidationError as error:
         first = error.errors()[0]
@@ -47,6 +51,11 @@ def mission_request(
         raise UsageError(f"{where}{first['msg'].removeprefix('Value error, ')}") from None
     given = load_policy(policy)
     return request if given is None else request.model_copy(update={"policy": given})
+
+
+def _new_id(goal: str) -> str:
+    """An id that tells nothing of the goal where the goal is encrypted: ids are not."""
+    return new_mission_id(goal, tells_goal=not load_settings().encrypts)
 
 
 def tightened(

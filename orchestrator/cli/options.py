@@ -134,3 +134,15 @@ def read_money(amount: str, currency: str) -> Money:
         ) from None
     check_currencies(money)
     return money
+
+
+def listen_address(text: str) -> tuple[str, int]:
+    """The host and the port of HOST:PORT.
+
+    Raises:
+        UsageError: it is not written so.
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit():
+        raise UsageError(f"{text!r} is no address; give one as 127.0.0.1:8800")
+    return host.strip("[]"), int(port)

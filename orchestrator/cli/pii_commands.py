@@ -6,18 +6,19 @@ from typing import Annotated
 import typer
 
 from orchestrator.adapters.storage.files import create_file
-from orchestrator.adapters.storage.pii_vault import FilePiiVault, new_key
+from orchestrator.adapters.storage.pii_vault import PiiVault
+from orchestrator.adapters.storage.vault_key import new_key
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line
 from orchestrator.cli.output import AsJson, console, print_json
-from orchestrator.client.vault import open_vault
+from orchestrator.client.stores import open_vault
 from orchestrator.core.errors import UsageError
 from orchestrator.settings import load_settings
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
-def _vault() -> FilePiiVault:
+def _vault() -> PiiVault:
     return open_vault(load_settings())
 
 
@@ -75,7 +76,7 @@ def purge(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the values that a mission brought with its start.
+    """Delete the values that a mission brought with its start, and what it has seen.
 
     Example: orchestrator pii purge trip-1a2b3c
     """
@@ -83,9 +84,12 @@ def purge(
     if as_json:
         print_json({"mission_id": mission_id, "removed": list(removed)})
     elif removed:
-        console.print(line(f"removed {', '.join(removed)} of {mission_id}"))
+        fields = ", ".join(removed)
+        console.print(line(f"removed {fields} of {mission_id}, and what it has seen"))
     else:
-        console.print(line(f"{mission_id} has brought nothing that is kept"))
+        console.print(
+            line(f"{mission_id} has brought nothing that is kept; removed what it has seen")
+        )
 
 
 @app.command("new-key")

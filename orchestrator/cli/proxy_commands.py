@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestrator.cli.options import listen_address
 from orchestrator.cli.output import progress
 from orchestrator.core.errors import UsageError
 from orchestrator.settings import load_routing_profile, load_settings
@@ -48,7 +49,7 @@ def proxy(
     """
     from orchestrator.proxy.server import serve
 
-    host, port = _address(listen)
+    host, port = listen_address(listen)
     passing, recorder = _proxy(upstream, mode, key_env, limit_ms / 1000, timeout)
     try:
         serve(passing, host, port, ready=lambda url: progress.print(f"proxy answers at {url}/v1"))
@@ -62,7 +63,7 @@ def _proxy(
     upstream: str, mode: str, key_env: str | None, limit_s: float, timeout_s: float
 ) -> "tuple[Proxy, ExchangeRecorder]":
     """What is served, and what writes down what passes."""
-    from orchestrator.adapters.storage.route_traces import RouteTraces, read_records
+    from orchestrator.client.stores import store_of
     from orchestrator.proxy.proxy_app import Proxy
     from orchestrator.proxy.pruners import make_pruner
     from orchestrator.proxy.recording import ExchangeRecorder
@@ -78,8 +79,8 @@ def _proxy(
     similarity = similarity_of(embedder, settings, timeout_s=limit_s)
     profile = load_routing_profile(settings.routing_profile)
     key, token = _credentials(key_env)
-    path = settings.state_dir / "proxy-traces.db"
-    recorder = ExchangeRecorder(RouteTraces(path))
+    traces = store_of(settings).proxy_traces
+    recorder = ExchangeRecorder(traces)
     passing = Proxy(
         upstream=Upstream.at(upstream, key=key),
         pruner=make_pruner(similarity, profile, limit_s),
@@ -88,7 +89,7 @@ def _proxy(
         limit_s=limit_s,
         timeout_s=timeout_s,
         seen=recorder,
-        usage=lambda: usage_of(read_records(path) if path.is_file() else []),
+        usage=lambda: usage_of(traces.records()),
     )
     return passing, recorder
 
@@ -105,10 +106,3 @@ def _credentials(key_env: str | None) -> tuple[str, str]:
             f"{TOKEN_VARIABLE} is not set; callers present it, since the key is not theirs"
         )
     return key, token
-
-
-def _address(listen: str) -> tuple[str, int]:
-    host, _, port = listen.rpartition(":")
-    if not host or not port.isdigit():
-        raise UsageError(f"{listen!r} is no address; give one as 127.0.0.1:8800")
-    return host.strip("[]"), int(port)

@@ -79,7 +79,7 @@ def missions(console: Console, found: Sequence[MissionSummary]) -> None:
         table.add_row(
             one.mission_id,
             colored(one.status),
-            ", ".join(wait.what for wait in one.waits_for),
+            "kept in the store" if one.is_kept else ", ".join(w.what for w in one.waits_for),
             f"{one.started_at:%Y-%m-%d %H:%M:%S}",
             block(one.goal),
         )
@@ -139,6 +139,8 @@ def mission(console: Console, result: MissionResult) -> None:
             str(leg.steps_before + len(leg.steps)),
         )
     _under(console, "legs", legs)
+    if result.held_up:
+        console.print(line((f"waits: {result.held_up}", "yellow")), soft_wrap=True)
     for leg in result.legs:
         if leg.held_up:
             console.print(line((f"{leg.leg_id} waits: {leg.held_up}", "yellow")), soft_wrap=True)

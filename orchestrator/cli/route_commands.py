@@ -143,45 +143,62 @@ def evaluate_folder(
 
 @app.command("calibrate")
 def calibrate_profile(
-    traces: Annotated[
-        Path, typer.Argument(help="A worker's route-traces.db, or what `eval --traces` wrote.")
-    ],
     out: Annotated[Path, typer.Option(help="Where to write the profile.")],
+    traces: Annotated[
+        Path | None,
+        typer.Argument(help="What `eval --traces` wrote; by default what the store keeps."),
+    ] = None,
     base: Annotated[
         Path | None, typer.Option(help="The profile that the records were routed with.")
     ] = None,
+    proxy: Annotated[
+        bool, typer.Option("--proxy", help="Of the store, what passed a proxy, and no missions.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn thresholds and a signal for each tool from records of what was called.
 
     The profile is used by workers that find it in ORCHESTRATOR_ROUTING_PROFILE.
 
-    Example: orchestrator route calibrate ~/.orchestrator/route-traces.db --out profile.json
+    Example: orchestrator route calibrate --out profile.json
     """
     from orchestrator.adapters.storage.files import replace_file
-    from orchestrator.adapters.storage.route_traces import read_records
     from orchestrator.routing.learning.calibration import calibrate
 
-    report = calibrate(read_records(traces), profile=load_routing_profile(base))
+    report = calibrate(_records(traces, proxy=proxy), profile=load_routing_profile(base))
     if not report.records:
-        raise UsageError(f"{traces} holds no selection of which the called tool is known")
+        where = traces or "the store"
+        raise UsageError(f"{where} holds no selection of which the called tool is known")
     replace_file(out, f"{report.profile.model_dump_json(indent=2)}\n".encode(), mode=0o644)
     present(report, partial(render_routes.calibration, out=out), as_json=as_json)
 
 
 @app.command("report")
 def report_usage(
-    traces: Annotated[Path, typer.Argument(help="A proxy's proxy-traces.db.")],
+    traces: Annotated[
+        Path | None, typer.Argument(help="A file of records; by default what the store keeps.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """What passed a proxy: tools forwarded, calls that found theirs, tokens saved, overhead.
 
-    Example: orchestrator route report ~/.orchestrator/proxy-traces.db
+    Example: orchestrator route report
     """
-    from orchestrator.adapters.storage.route_traces import read_records
     from orchestrator.routing.learning.usage import usage_of
 
-    present(usage_of(read_records(traces)), render_routes.evaluation, as_json=as_json)
+    present(usage_of(_records(traces, proxy=True)), render_routes.evaluation, as_json=as_json)
+
+
+def _records(path: Path | None, *, proxy: bool) -> "list[RouteRecord]":
+    """The records of a file, or those of the store."""
+    if path is not None:
+        from orchestrator.adapters.storage.route_traces import read_records
+
+        return read_records(path)
+    from orchestrator.client.stores import store_of
+
+    with store_of(load_settings()) as store:
+        return (store.proxy_traces if proxy else store.traces).records()
 
 
 def patient_similarity(

@@ -7,6 +7,7 @@ import typer
 
 from orchestrator.cli import render_sandbox
 from orchestrator.cli.chosen_documents import choose
+from orchestrator.cli.clean_errors import tell_log
 from orchestrator.cli.marked import tell_unmarked
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, print_json, progress
@@ -33,6 +34,8 @@ def sandbox(
     Once it answers, it says where each document is, what of it is remembered, and which operations
     are not served and why.
 
+    Each request is a line on standard error: the operation, and what was answered.
+
     Example: orchestrator sandbox --port 8700 --specs crm.yaml --overlay crm-tools.yaml
     """
     from orchestrator import sandbox as sandbox_server
@@ -42,6 +45,7 @@ def sandbox(
         if as_json:
             print_json(render_sandbox.as_json(running))
         render_sandbox.started(progress, running)
+        tell_log("orchestrator.sandbox")
 
     chosen = choose(load_settings(), specs, overlays)
     documents = load_documents(*chosen.specs, overlays=chosen.overlays)

@@ -20,17 +20,21 @@ from temporalio.client import (
     WorkflowUpdateRPCTimeoutOrCancelledError,
     WorkflowUpdateStage,
 )
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.adapters.telemetry.connecting import tracing_plugins
+from orchestrator.adapters.temporal.pinned_builds import Version, pinned_version
 from orchestrator.client.message_size import check_size, is_about_size
+from orchestrator.client.payloads import converter_of
 from orchestrator.client.stuck_workflows import stuck
-from orchestrator.client.task_queues import has_poller
+from orchestrator.client.task_queues import absence
 from orchestrator.core import errors
+from orchestrator.core.payload_errors import PayloadLocked
 from orchestrator.core.record import Record
 from orchestrator.messages import names
+from orchestrator.settings import Settings, load_settings
 
 T = TypeVar("T")
 _POLLER_WAIT_S = 3.0
@@ -53,6 +57,8 @@ _REPLAYS = 5
 """How often workers may send one query back, each while it replays the run."""
 _SENDINGS = 5
 """How often one update is sent while the server drops the task that was to take it."""
+_ANOTHER_MAY = (names.RUN_REPLAYED, PayloadLocked.UNKNOWN_HERE)
+"""In the words with which a worker sends a query back that it, or another one, may answer next."""
 _TASK_DROPPED = "unexpected workflow task failure"
 """The server's words for that: something else came to the workflow while the task was at work."""
 
@@ -61,7 +67,7 @@ class Connection:
     """A Temporal client, and the task queue that missions are started on."""
 
     def __init__(self, temporal: Client, task_queue: str) -> None:
-        """Take a connected client that uses the pydantic data converter."""
+        """Take a connected client, as `connect_temporal` makes it."""
         self.temporal = temporal
         self.task_queue = task_queue
 
@@ -100,7 +106,7 @@ class Connection:
             with self.explaining(workflow_id):
                 done, _ = await asyncio.wait([asking], timeout=_SOON_S)
                 if not done:
-                    await self._check_polled(await self._queue_of(workflow_id))
+                    await self._check_polled(workflow_id)
                 answer: T = await asking
                 return answer
         finally:
@@ -125,19 +131,31 @@ class Connection:
         with self.explaining(workflow_id):
             return (await self.describe(workflow_id)).task_queue
 
-    async def _check_polled(self, task_queue: str) -> None:
-        """Say so where nobody polls.
+    async def _check_polled(self, workflow_id: str) -> None:
+        """Say so where nobody polls for a workflow.
 
         Raises:
             NoWorker: nobody does.
         """
-        if not await self.has_poller(task_queue):
-            raise errors.NoWorker(task_queue)
+        with self.explaining(workflow_id):
+            found = await self.describe(workflow_id)
+        if (missing := await self._absence_for(found)) is not None:
+            raise missing
 
-    async def has_poller(self, task_queue: str | None = None) -> bool:
-        """Whether a worker polls a task queue, as far as the server knows; ours unless named."""
+    async def _absence_for(self, found: WorkflowExecutionDescription) -> errors.NoWorker | None:
+        info = found.raw_description.workflow_execution_info.versioning_info
+        return await self.absence(found.task_queue, pinned_version(info))
+
+    async def absence(
+        self, task_queue: str, pinned_to: Version | None = None
+    ) -> errors.NoWorker | None:
+        """Why no worker would take what waits in a task queue; None when one would."""
         with self.explaining():
-            return await has_poller(self.temporal, task_queue or self.task_queue)
+            return await absence(self.temporal, task_queue, pinned_to)
+
+    async def has_poller(self) -> bool:
+        """Whether a worker would take a new mission, as far as the server knows."""
+        return await self.absence(self.task_queue) is None
 
     async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
         """What the server knows of a workflow without asking any worker.
@@ -197,8 +215,10 @@ class Connection:
             raise errors.CardUnknown(about, _CLOSED) from None
         if taker.status is not WorkflowExecutionStatus.RUNNING:
             raise errors.CardUnknown(about, _CLOSED)
-        if not await self.has_poller(taker.task_queue):
-            raise errors.NothingSent(taker.task_queue, about)
+        if (missing := await self._absence_for(taker)) is not None:
+            raise errors.NothingSent(
+                taker.task_queue, about, build=missing.build, waits_in=missing.waits_in
+            )
         return taker.task_queue
 
     async def is_running(self, workflow_id: str, *, missing: bool | None = None) -> bool:
@@ -222,7 +242,7 @@ class Connection:
     def explained(self, error: RPCError | WorkflowQueryFailedError, workflow_id: str) -> Exception:
         """Our own error for what the server answered, where there is one."""
         if isinstance(error, WorkflowQueryFailedError):
-            again = names.RUN_REPLAYED in str(error)
+            again = any(words in str(error) for words in _ANOTHER_MAY)
             failed = errors.RunReplayed if again else errors.QueryFailed
             return failed(workflow_id, str(error))
         if error.status is RPCStatusCode.NOT_FOUND:
@@ -240,9 +260,9 @@ class Connection:
     async def await_poller(self) -> None:
         """Wait a few seconds for a worker: one that has just started is not known at once."""
         deadline = asyncio.get_running_loop().time() + _POLLER_WAIT_S
-        while not await self.has_poller():
+        while (missing := await self.absence(self.task_queue)) is not None:
             if asyncio.get_running_loop().time() > deadline:
-                raise errors.NoWorker(self.task_queue)
+                raise missing
             await asyncio.sleep(0.1)
 
     async def start_with(
@@ -345,16 +365,22 @@ async def until_answered(
             await asyncio.sleep(0.5)
 
 
-async def connect_temporal(address: str | None = None) -> Client:
+async def connect_temporal(address: str | None = None, settings: Settings | None = None) -> Client:
     """A Temporal client from the SDK's environment configuration, or for this address.
+
+    Args:
+        address: HOST:PORT, in place of what the SDK's variables and files say.
+        settings: of how messages are written; None: as the ORCHESTRATOR_* variables say.
 
     Raises:
         ServerUnreachable: nothing answers at the address.
+        PayloadKeysInvalid: the keys of payloads are not written as they should be.
     """
+    converter = converter_of(settings or load_settings())
     config = ClientConfig.load_client_connect_config()
     config["target_host"] = address or config.get("target_host") or "localhost:7233"
     try:
-        return await Client.connect(**config, data_converter=pydantic_data_converter)
+        return await Client.connect(**config, data_converter=converter, plugins=tracing_plugins())
     except RuntimeError as error:
         raise errors.ServerUnreachable(config["target_host"]) from error
 

@@ -43,7 +43,8 @@ async def check_size(temporal: Client, message: Record, *, what: str) -> None:
     if defect is not None:
         place = ".".join(map(str, defect.path))
         raise UsageError(f"{what}: {place}: {defect.reason}")
-    payloads = await temporal.data_converter.encode([message])
+    # Not encoded: what is large would be stored, and measured by its reference.
+    payloads = temporal.data_converter.payload_converter.to_payloads([message])
     size = sum(len(payload.data) for payload in payloads)
     if size > LARGEST_MESSAGE:
         raise MessageTooLarge(what, size, LARGEST_MESSAGE)

@@ -1,12 +1,16 @@
 """MissionClient: start missions, watch them, decide on their confirmations, roll them back."""
 
+import logging
 import secrets
+from collections.abc import AsyncGenerator, Callable
 
 from temporalio.client import Client
 
 from orchestrator.client.answer_sending import open_question
+from orchestrator.client.batch import Batch
 from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.decisions import send_decision
+from orchestrator.client.key_use import KeyUse, key_use
 from orchestrator.client.known_mission import KnownMission, known_mission
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.mission_list import list_missions
@@ -16,12 +20,14 @@ from orchestrator.client.mission_rollback import (
     read_report,
     roll_back,
 )
+from orchestrator.client.mission_schedules import Schedules
 from orchestrator.client.overview import MissionSummary
 from orchestrator.client.parked_rollbacks import parked_rollbacks, resolve_parked
 from orchestrator.client.personal_retention import purge_mission
 from orchestrator.client.plan_preview_call import preview_plan
+from orchestrator.client.result_retention import KeptResult, kept_result, kept_summaries
 from orchestrator.client.start import Starter
-from orchestrator.client.vault import open_vault
+from orchestrator.client.stores import store_of
 from orchestrator.client.waiting_legs import (
     all_waiting,
     leg_of,
@@ -41,6 +47,7 @@ from orchestrator.confirmation.models import (
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
+from orchestrator.messages.events import AnyEvent
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import AcceptedMission, MissionRequest
 from orchestrator.messages.open_waits import Waiting
@@ -55,12 +62,14 @@ from orchestrator.messages.rollback import (
 from orchestrator.saga.ledger import Resolution
 from orchestrator.settings import Settings, load_settings
 
+_log = logging.getLogger(__name__)
+
 
 class MissionClient:
     """Missions of one task queue: thin over a Temporal client, stateless, safe to make anywhere."""
 
     def __init__(self, client: Client, settings: Settings) -> None:
-        """Take a connected Temporal client that uses the pydantic data converter."""
+        """Take a connected Temporal client, as `connect_temporal` makes it."""
         self.temporal = client
         self.connection = Connection(client, settings.task_queue)
         self._settings = settings
@@ -72,8 +81,20 @@ class MissionClient:
 
         Raises:
             ServerUnreachable: nothing answers there.
+            PayloadKeysInvalid: the keys of payloads are not written as they should be.
         """
-        return cls(await connect_temporal(), settings or load_settings())
+        settings = settings or load_settings()
+        return cls(await connect_temporal(settings=settings), settings)
+
+    @property
+    def schedules(self) -> Schedules:
+        """Missions that the server starts again and again."""
+        return Schedules(self.connection, self._starter)
+
+    @property
+    def batch(self) -> Batch:
+        """Many missions, so many at a time."""
+        return Batch(self.connection, self._starter, hides_goals=self._settings.encrypts)
 
     async def start(self, request: MissionRequest) -> MissionHandle:
         """Start a mission: when this returns, it is on the server and will run.
@@ -95,6 +116,29 @@ class MissionClient:
             undeclared_inputs=started.undeclared_inputs,
             queued=started.queued,
         )
+
+    async def events(
+        self,
+        *,
+        after: str | None = None,
+        follow: bool = True,
+        tell: Callable[[Exception], None] | None = None,
+    ) -> AsyncGenerator[AnyEvent, None]:
+        """Cards, decisions and questions of all missions, as they come about; without end.
+
+        It begins with those of the missions that run. Each event has a `cursor`; whoever gives it
+        as `after` gets exactly the events that follow. No worker is asked.
+
+        Args:
+            after: the cursor of an event of this feed; None: begin anew.
+            follow: go on; else end with what there is by now.
+            tell: given what is in the way, and what cannot be read; with it, a server that is away
+                is waited for without end, else for minutes.
+        """
+        from orchestrator.client.live.mission_feed import mission_feed  # loads the workflows
+
+        async for event in mission_feed(self.connection, after=after, follow=follow, tell=tell):
+            yield event
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
         """Start a mission and learn in the same round trip what it will do, or why it will not.
@@ -130,6 +174,8 @@ class MissionClient:
     async def missions(self, *, limit: int = 50, status: str | None = None) -> list[MissionSummary]:
         """The newest missions, newest first, with what each waits for.
 
+        Where the server knows no more than these, those whose results the store still has follow.
+
         Args:
             limit: at most this many.
             status: only those that stand so, their rollbacks included: `parked` for instance.
@@ -137,7 +183,31 @@ class MissionClient:
         Raises:
             UsageError: there is no such status.
         """
-        return await list_missions(self.connection, status=status, limit=limit)
+        found = await list_missions(self.connection, status=status, limit=limit)
+        if len(found) == limit:
+            return found
+        known = [one.mission_id for one in found]
+        try:
+            with store_of(self._settings) as store, self.connection.explaining():
+                found += await kept_summaries(
+                    self.temporal,
+                    store.results,
+                    status=status,
+                    limit=limit - len(found),
+                    besides=known,
+                )
+        except (errors.StoreUnavailable, errors.StoreRefused) as away:
+            _log.warning("missions that only the store knows are not listed: %s", away)
+        return sorted(found, key=lambda one: one.started_at, reverse=True)
+
+    async def kept(self, mission_id: str) -> KeptResult:
+        """The result of a mission that the server no longer knows, as the store has kept it.
+
+        Raises:
+            MissionNotFound: it does not know it either.
+        """
+        with store_of(self._settings) as store:
+            return await kept_result(self.temporal, store.results, mission_id)
 
     async def known(self, mission_id: str, *, why: str) -> KnownMission:
         """What the server says of a mission whose worker is away.
@@ -281,12 +351,19 @@ class MissionClient:
     async def purge_personal(self, mission_id: str, *, force: bool = False) -> tuple[str, ...]:
         """Remove the personal values that a mission brought; the names of the fields.
 
+        What it has seen, which may hold them, goes with them.
+
         Raises:
             UsageError: the mission or its rollback may still need them, and it was not forced.
         """
-        vault = open_vault(self._settings)
-        with self.connection.explaining():
-            return await purge_mission(self.temporal, vault, mission_id, force=force)
+        with store_of(self._settings) as store, self.connection.explaining():
+            return await purge_mission(
+                self.temporal,
+                store.vault,
+                mission_id,
+                observations=store.observations,
+                force=force,
+            )
 
     async def parked(self) -> list[ParkedRollback]:
         """Every rollback that waits for an operator, from the moment it has parked something.
@@ -294,6 +371,11 @@ class MissionClient:
         One that cannot be asked is there as well, with the reason in `unread`.
         """
         return await parked_rollbacks(self.connection)
+
+    async def payload_key_use(self) -> list[KeyUse]:
+        """How many recorded workflows need each payload key; reads all that the server keeps."""
+        with self.connection.explaining():
+            return await key_use(self.temporal)
 
     async def sweep(self) -> SweepReport:
         """Start the rollback of every mission that was stopped from outside and left something.

@@ -1,7 +1,8 @@
 """MissionHandle: one mission by its id: its result, its cards and questions, its end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
 
 from temporalio.client import WorkflowFailureError
 
@@ -10,6 +11,7 @@ from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.known_mission import stuck_in
 from orchestrator.client.mission_rollback import roll_back
+from orchestrator.client.opened_cards import opened_cards
 from orchestrator.client.snapshot import standing, take_snapshot
 from orchestrator.client.understood import Understood
 from orchestrator.client.waiting_legs import leg_of, waiting_in, warn_of_unasked
@@ -25,6 +27,7 @@ from orchestrator.confirmation.models import (
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
+from orchestrator.messages.events import AnyEvent
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.model_trouble import ModelPause, ResumeInput, resume_action
@@ -77,6 +80,26 @@ class MissionHandle:
     async def confirmations(self) -> list[ConfirmationCard]:
         """The cards of this mission that wait for a decision."""
         return list((await self._waiting()).cards)
+
+    def cards(self) -> AsyncGenerator[ConfirmationCard]:
+        """Each card of this mission once, as soon as it is open, until the mission is over.
+
+        Pushed by the server: nothing is asked again and again. What an amendment makes of a card is
+        one more. A worker or a server that is away is waited for, for minutes.
+        """
+        return opened_cards(self._connection, self.mission_id)
+
+    async def next_card(self, *, besides: Collection[str] = ()) -> ConfirmationCard | None:
+        """Wait for an open card; None once the mission is over.
+
+        Args:
+            besides: ids of cards that are known already.
+        """
+        async with aclosing(self.cards()) as cards:
+            async for card in cards:
+                if card.confirmation_id not in besides:
+                    return card
+        return None
 
     async def questions(self) -> list[Question]:
         """The questions of this mission that wait for an answer."""
@@ -228,9 +251,21 @@ class MissionHandle:
         """
         return await roll_back(self._connection, self.mission_id, reason=reason, approver=approver)
 
+    async def record(self) -> JsonObject:
+        """All that is on record of it, for audit; it and its rollback are over.
+
+        `orchestrator.confirmation.mission_records.seal` puts a digest and a signature on it.
+
+        Raises:
+            UsageError: it still goes on.
+        """
+        from orchestrator.client.mission_record import mission_record
+
+        return await mission_record(self._connection, self.mission_id)
+
     async def watch(
         self, *, every_s: float = 0.5, tell: Callable[[Exception], None] | None = None
-    ) -> AsyncIterator[MissionResult]:
+    ) -> AsyncGenerator[MissionResult]:
         """The result document each time it changed, until the mission is over.
 
         Args:
@@ -247,3 +282,23 @@ class MissionHandle:
             if now.finished_at is not None or not await until_answered(self._is_running, tell=tell):
                 return
             await asyncio.sleep(every_s)
+
+    async def events(
+        self, *, after: str | None = None, tell: Callable[[Exception], None] | None = None
+    ) -> AsyncGenerator[AnyEvent, None]:
+        """What happens in it, event by event, until it is over and its rollback has tried all.
+
+        Read from recorded history: no worker is needed, and it costs the mission nothing. Each
+        event has a `cursor`; whoever gives it as `after` gets exactly the events that follow.
+
+        Args:
+            after: the cursor of an event; None: from the beginning.
+            tell: given what is in the way while the server does not answer; with it, that is
+                waited for without end, else for minutes.
+        """
+        from orchestrator.client.live.mission_events import mission_events  # loads the workflows
+
+        async for event in mission_events(
+            self._connection, self.mission_id, after=after, tell=tell
+        ):
+            yield event

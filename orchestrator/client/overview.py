@@ -11,17 +11,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
+from pydantic import Field
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF
-from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.adapters.temporal.search_attributes import STATUS, WAITING_FOR
 from orchestrator.client.connection import Connection
-from orchestrator.client.side_by_side import unpolled
+from orchestrator.client.side_by_side import Place, unpolled, waiting_at
 from orchestrator.core import command_lines
+from orchestrator.core.errors import NoWorker
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MISSION_ID_PATTERN, MissionStatus
+from orchestrator.messages.news import WaitKind
 from orchestrator.messages.rollback import RollbackStatus
 from orchestrator.messages.standing import status_with
 
@@ -39,7 +42,7 @@ _OF_LEGS: Final[Mapping[Literal["confirmation", "answer", "model"], tuple[LegSta
 class Wait(Record):
     """What a mission waits for."""
 
-    kind: Literal["confirmation", "answer", "model", "operator", "worker"]
+    kind: Literal["confirmation", "answer", "model", "store", "operator", "worker"]
     what: str
     command: str = ""
 
@@ -52,6 +55,9 @@ class MissionSummary(Record):
     goal: str
     started_at: datetime
     waits_for: tuple[Wait, ...] = ()
+    is_kept: bool = Field(
+        default=False, description="its server no longer knows it; the store has its result"
+    )
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class Family:
 
     rollbacks: Mapping[str, WorkflowExecution] = field(default_factory=dict)
     legs: Mapping[str, list[WorkflowExecution]] = field(default_factory=dict)
-    unpolled: frozenset[str] = frozenset()
+    unpolled: Mapping[Place, NoWorker] = field(default_factory=dict)
 
 
 async def summaries(
@@ -123,9 +129,12 @@ def waits_for(mission: WorkflowExecution, family: Family) -> Iterator[Wait]:
     if any(one is rollback and _shown(one) == RollbackStatus.PARKED for one in open_ones):
         show = command_lines.show_rollback(mission.id)
         yield Wait(kind="operator", what="an operator", command=show)
-    for queue in sorted({one.task_queue for one in open_ones} & family.unpolled):
-        what = f"a worker of the task queue {queue!r}"
-        yield Wait(kind="worker", what=what, command=command_lines.start_worker(queue))
+    if any(WaitKind.STORE in _waiting_for(one) for one in open_ones):
+        show = command_lines.show_mission(mission.id)
+        yield Wait(kind="store", what="what its workers keep", command=show)
+    missing = {str(why): why for one in open_ones if (why := family.unpolled.get(waiting_at(one)))}
+    for _, why in sorted(missing.items()):
+        yield Wait(kind="worker", what=why.awaited, command=why.command)
 
 
 async def family_of(connection: Connection, missions: Sequence[WorkflowExecution]) -> Family:
@@ -136,8 +145,8 @@ async def family_of(connection: Connection, missions: Sequence[WorkflowExecution
         _rollbacks(connection, may_roll_back), _legs(connection, running)
     )
     open_ones = [*missions, *rollbacks.values(), *(leg for some in legs.values() for leg in some)]
-    queues = (one.task_queue for one in open_ones if one.status is _RUNNING)
-    return Family(rollbacks, legs, await unpolled(connection, queues))
+    places = (waiting_at(one) for one in open_ones if one.status is _RUNNING)
+    return Family(rollbacks, legs, await unpolled(connection, places))
 
 
 async def _rollbacks(
@@ -187,6 +196,10 @@ def _listed(ids: Iterable[str]) -> str:
 
 def _shown(execution: WorkflowExecution) -> str:
     return execution.typed_search_attributes.get(STATUS) or ""
+
+
+def _waiting_for(execution: WorkflowExecution) -> Sequence[str]:
+    return execution.typed_search_attributes.get(WAITING_FOR) or ()
 
 
 def _is_rolling_back(mission: WorkflowExecution) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import DamerauLevenshtein
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.storage.pii_vault import PiiVault
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import UsageError
 from orchestrator.core.pii import Handle, handle_of
@@ -27,7 +27,7 @@ class BroughtInputs:
 def separate_personal(
     inputs: JsonObject,
     catalog: Catalog,
-    vault: FilePiiVault,
+    vault: PiiVault,
     *,
     mission_id: str,
     pins: bool = True,
@@ -97,7 +97,7 @@ def _is_near(name: str, field: str) -> bool:
     return DamerauLevenshtein.distance(plain, wanted, score_cutoff=most) <= most
 
 
-def _check_handle(name: str, handle: Handle, vault: FilePiiVault, mission_id: str) -> None:
+def _check_handle(name: str, handle: Handle, vault: PiiVault, mission_id: str) -> None:
     held = vault.find(handle) if handle.version else None
     if held is not None and held.scope not in ("", mission_id):
         raise UsageError(

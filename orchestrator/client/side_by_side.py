@@ -7,10 +7,13 @@ from typing import Final, Generic, TypeVar
 
 from temporalio.client import WorkflowExecution
 
+from orchestrator.adapters.temporal.pinned_builds import Version, pinned_version
 from orchestrator.client.connection import Connection
 from orchestrator.core import errors
 
 T = TypeVar("T")
+Place = tuple[str, Version | None]
+"""A task queue, and the build that what waits there stays with."""
 
 WAIT_S: Final = 12.0
 """How long all of them together may take. A worker whose neighbour has just died answers after ten
@@ -35,13 +38,13 @@ async def ask_all(
 ) -> list[Asked[T]]:
     """What each of them answers, in their order, whatever becomes of the others."""
     asked = list(executions)
-    silent = await unpolled(connection, (one.task_queue for one in asked))
+    silent = await unpolled(connection, map(waiting_at, asked))
     places = {one.task_queue: asyncio.Semaphore(_AT_ONCE) for one in asked}
     until = asyncio.get_running_loop().time() + WAIT_S
 
     async def one(execution: WorkflowExecution) -> Asked[T]:
-        if execution.task_queue in silent:
-            return Asked(execution, silence=str(errors.NoWorker(execution.task_queue)))
+        if (missing := silent.get(waiting_at(execution))) is not None:
+            return Asked(execution, silence=str(missing))
         try:
             async with asyncio.timeout_at(until), places[execution.task_queue]:
                 return Asked(execution, await ask(execution))
@@ -55,8 +58,13 @@ async def ask_all(
     return await asyncio.gather(*map(one, asked))
 
 
-async def unpolled(connection: Connection, task_queues: Iterable[str]) -> frozenset[str]:
-    """Those of these task queues that nobody polls."""
-    queues = sorted(set(task_queues))
-    polled = await asyncio.gather(*map(connection.has_poller, queues))
-    return frozenset(q for q, is_polled in zip(queues, polled, strict=True) if not is_polled)
+async def unpolled(connection: Connection, places: Iterable[Place]) -> dict[Place, errors.NoWorker]:
+    """Those of these task queues, or builds in them, that nobody polls; and why."""
+    distinct = sorted(set(places), key=str)
+    missing = await asyncio.gather(*(connection.absence(*place) for place in distinct))
+    return {place: why for place, why in zip(distinct, missing, strict=True) if why is not None}
+
+
+def waiting_at(execution: WorkflowExecution) -> Place:
+    """Who has to be there for a workflow to go on."""
+    return execution.task_queue, pinned_version(execution.raw_info.versioning_info)

@@ -8,32 +8,29 @@ from datetime import timedelta
 from typing import Any, Final
 
 from temporalio.client import WithStartWorkflowOperation, WorkflowExecutionStatus
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from orchestrator.adapters.temporal.search_attributes import search_attributes
+from orchestrator.adapters.temporal.mission_start import DIGEST_MEMO, mission_start
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.connection import PICK_UP, Connection
 from orchestrator.client.message_size import check_request
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
-from orchestrator.client.vault import open_vault
+from orchestrator.client.stores import open_vault
+from orchestrator.client.taking_up import taken_up
 from orchestrator.core import errors
 from orchestrator.core.budget import check_currencies
-from orchestrator.core.shown_text import markdown_summary, visible_block
 from orchestrator.messages import names
 from orchestrator.messages.mission import (
     AcceptedMission,
     MissionInput,
     MissionRequest,
-    MissionStatus,
     request_digest,
 )
 from orchestrator.messages.mission_policy import MissionPolicy, check_not_widened
 from orchestrator.messages.new_requests import check_new, new_mission_id
 from orchestrator.settings import Settings, load_policy
 
-_DIGEST_MEMO: Final = "request"
-"""Where a mission's start says what was asked for, so that no worker is needed to compare it."""
 _TAKEN_UP: Final = timedelta(seconds=20)
 """How long a queued mission may take to be taken up before whoever waits for its plan is told."""
 
@@ -67,20 +64,14 @@ class Starter:
     async def _begin(self, request: MissionRequest) -> str:
         """Start it; why no worker has taken it up yet, or nothing when one has.
 
-        No answer of a worker says nothing about the start itself: it may have been made, and the
-        worker be busy. Then it is made once more, which the server answers by itself.
+        Whether one has is read from its history, which costs it nothing. No worker was asked, so
+        that the start is made once, whatever workers do.
         """
-        if await self._connection.has_poller():
-            try:
-                await self._take_on(request)
-                return ""
-            except errors.NoAnswer as silence:
-                return str(silence) if await self._enqueue(request) else ""
         if not await self._enqueue(request):
             return ""
         try:
             await self._connection.await_poller()
-            await self._take_on(request)
+            await taken_up(self._connection, _id_of(request), within=PICK_UP)
         except errors.NoWorker as absence:
             return str(absence)
         return ""
@@ -161,7 +152,7 @@ class Starter:
         """Refuse an id that another request has; whether the mission that has it still runs."""
         mission_id, digest = _id_of(request), request_digest(request)
         there = await self._connection.describe(mission_id)
-        asked = (await there.memo()).get(_DIGEST_MEMO)
+        asked = (await there.memo()).get(DIGEST_MEMO)
         if asked is None:  # started by a release that did not write it down
             asked = (await self._accepted(mission_id)).request_digest
         if asked != digest:
@@ -181,7 +172,9 @@ class Starter:
         check_new(request.goal, request.policy)
         check_currencies(request)
         await check_request(self._connection.temporal, request)
-        mission_id = request.mission_id or new_mission_id(request.goal)
+        mission_id = request.mission_id or new_mission_id(
+            request.goal, tells_goal=not self._settings.encrypts
+        )
         policy = self._policy_of(request)
         check_currencies(policy)
         brought = await asyncio.to_thread(self._separated, request, mission_id, pins=pins)
@@ -246,15 +239,10 @@ class Starter:
         self, request: MissionRequest, *, conflict: WorkflowIDConflictPolicy
     ) -> dict[str, Any]:
         """What a mission is started with, however it is."""
-        mission_id = _id_of(request)
         return {
-            "id": mission_id,
+            **mission_start(request),
             "task_queue": self._settings.task_queue,
-            "id_reuse_policy": WorkflowIDReusePolicy.REJECT_DUPLICATE,
             "id_conflict_policy": conflict,
-            "search_attributes": search_attributes(mission_id, MissionStatus.PLANNING),
-            "memo": {"goal": visible_block(request.goal), _DIGEST_MEMO: request_digest(request)},
-            "static_summary": markdown_summary(request.goal),
         }
 
     def _separated(self, request: MissionRequest, mission_id: str, *, pins: bool) -> BroughtInputs:

@@ -7,10 +7,13 @@ from typing import Final
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client, WorkflowExecutionDescription
+from temporalio.exceptions import FailureError
 
 from orchestrator.core.errors import WorkflowStuck
+from orchestrator.core.payload_errors import PayloadLocked
 
 _ATTEMPTS: Final = 2
 """A task that is at its third failed twice for more than a moment."""
@@ -42,8 +45,19 @@ async def _last_failure(client: Client, found: WorkflowExecutionDescription) -> 
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
             failed = event.workflow_task_failed_event_attributes
             cause = WorkflowTaskFailedCause.Name(failed.cause).removeprefix(_CAUSE)
-            words = " ".join(failed.failure.message.split())[:_LONGEST]
+            words = " ".join((await _words_of(client, failed.failure)).split())[:_LONGEST]
             return ": ".join(filter(None, (cause.lower().replace("_", " "), words)))
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
             return None
     return None
+
+
+async def _words_of(client: Client, failure: Failure) -> str:
+    """What a failure says, where it can be read here."""
+    read = Failure()
+    read.CopyFrom(failure)  # to decode it changes it
+    try:
+        error = await client.data_converter.decode_failure(read)
+    except PayloadLocked as locked:
+        return f"its words cannot be read: {locked}"
+    return error.message if isinstance(error, FailureError) else str(error)

@@ -31,6 +31,8 @@ D = TypeVar("D", Approve, Amend, Reject, Respond, Approve | Amend | Reject | Res
 
 TYPE: Final = "orchet-decision+jwt"
 """The `typ` of the JWS: a token that was made for something else is no decision."""
+RECORD_TYPE: Final = "orchet-record+jwt"
+"""That of a mission's record: a signature over one can never be a decision."""
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ES256": ("EC", "P-256"),
     "Ed25519": ("OKP", "Ed25519"),
@@ -183,9 +185,9 @@ class SigningKey:
         private, public = made.as_dict(private=True), made.as_dict(private=False)
         return {**_parameters(private), **named}, {**_parameters(public), **named, "use": "sig"}
 
-    def sign(self, claims: JsonObject) -> str:
-        """The compact JWS over these claims."""
-        header = {"alg": self.algorithm, "typ": TYPE, "kid": self.kid}
+    def sign(self, claims: JsonObject, *, kind: str = TYPE) -> str:
+        """The compact JWS over these claims, by whose `typ` it is for that kind of thing alone."""
+        header = {"alg": self.algorithm, "typ": kind, "kid": self.kid}
         return jws.serialize_compact(header, json.dumps(claims), self._key, registry=_REGISTRY)
 
 
@@ -323,7 +325,18 @@ class _Refusal(NamedTuple):
         return SignatureRefused(self.confirmation_id, reason)
 
 
-def _verified(signature: str, keys: PublicKeys, refusal: _Refusal) -> JsonObject:
+def verified_record(signature: str, keys: PublicKeys, mission_id: str) -> JsonObject:
+    """The claims of the signature of a mission's record, that one of the keys made.
+
+    Raises:
+        SignatureRefused: none of them did, or for something else.
+    """
+    return _verified(signature, keys, _Refusal(mission_id), kind=RECORD_TYPE)
+
+
+def _verified(
+    signature: str, keys: PublicKeys, refusal: _Refusal, *, kind: str = TYPE
+) -> JsonObject:
     """The claims of a signature that one of the keys made."""
     if not signature:
         raise refusal.because(
@@ -332,7 +345,7 @@ def _verified(signature: str, keys: PublicKeys, refusal: _Refusal) -> JsonObject
         )
     if len(signature) > _LONGEST:
         raise refusal.because("its signature is too long")
-    header = _header(signature, refusal)
+    header = _header(signature, refusal, kind)
     key = _key_for(header, keys, refusal)
     try:
         token = jws.deserialize_compact(signature, _import(key), registry=_REGISTRY)
@@ -347,15 +360,15 @@ def _verified(signature: str, keys: PublicKeys, refusal: _Refusal) -> JsonObject
     return claims
 
 
-def _header(signature: str, refusal: _Refusal) -> JsonObject:
+def _header(signature: str, refusal: _Refusal, kind: str) -> JsonObject:
     try:
         header: JsonObject = jws.extract_compact(signature.encode()).headers()
     except (JoseError, ValueError, TypeError, AttributeError) as error:
         raise refusal.because("its signature is no compact JWS") from error
     if header.get("alg") not in ALGORITHMS:
         raise refusal.because(f"it is not signed with one of {', '.join(ALGORITHMS)}")
-    if header.get("typ") != TYPE:
-        raise refusal.because(f"its signature is not of the type (typ) {TYPE}")
+    if header.get("typ") != kind:
+        raise refusal.because(f"its signature is not of the type (typ) {kind}")
     if {"crit", "b64"} & header.keys():
         raise refusal.because("its signature has critical headers that nobody knows here")
     return header

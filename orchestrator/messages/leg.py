@@ -107,7 +107,8 @@ class LegState(Record):
     steps_before: int = Field(default=0, description="how many older steps there is no room for")
     called: tuple[str, ...] = Field(default=(), description="tools that those called with success")
     held_up: str = Field(
-        default="", description="why it waits for what it has seen; empty: it does not"
+        default="",
+        description="why it waits for what workers keep of its mission; empty: it does not",
     )
 
     @property
@@ -206,7 +207,8 @@ class LegResult(Record):
     facts: tuple[Fact, ...] = ()
     facts_before: int = Field(default=0, description="how many older ones there is no room for")
     held_up: str = Field(
-        default="", description="why it waits for what it has seen; empty: it does not"
+        default="",
+        description="why it waits for what workers keep of its mission; empty: it does not",
     )
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
@@ -305,6 +307,10 @@ class LegWaiting(Record):
     question: Question | None = None
     pause: ModelPause | None = Field(
         default=None, description="the provider of its model does not serve it"
+    )
+    held_up: str = Field(
+        default="",
+        description="why it waits for what workers keep of its mission; empty: it does not",
     )
 
 

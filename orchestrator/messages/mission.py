@@ -4,7 +4,7 @@ import hashlib
 import json
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -33,6 +33,12 @@ from orchestrator.saga.ledger import Ledger, ObligationState
 MISSION_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$"
 
 
+LONGEST_TENANT: Final = 64
+"""Bytes of a fairness key of Temporal."""
+LEAST_URGENT: Final = 5
+"""Of Temporal's priorities, where its server is not told otherwise."""
+
+
 class MissionRequest(Record):
     """What a user asks for."""
 
@@ -53,6 +59,17 @@ class MissionRequest(Record):
         description="that plans for agents that name none; None: the worker's",
     )
 
+    tenant: str = Field(
+        default="",
+        description="whose work it is: while tasks wait, each tenant has its share of the workers",
+    )
+    priority: int | None = Field(
+        default=None,
+        ge=1,
+        le=LEAST_URGENT,
+        description="while tasks wait, those of smaller numbers go first; None: the middle",
+    )
+
     @field_validator("requester")
     @classmethod
     def _is_a_name(cls, requester: str) -> str:
@@ -60,6 +77,14 @@ class MissionRequest(Record):
         if not requester.isprintable():
             raise ValueError("a requester is a name of printable characters")
         return requester.strip()
+
+    @field_validator("tenant")
+    @classmethod
+    def _is_a_key(cls, tenant: str) -> str:
+        """As short as the server keeps it."""
+        if not tenant.isprintable() or len(tenant.encode()) > LONGEST_TENANT:
+            raise ValueError(f"a tenant is a name of at most {LONGEST_TENANT} bytes, printable")
+        return tenant.strip()
 
     @model_validator(mode="after")
     def _chooses_once(self) -> Self:
@@ -190,6 +215,10 @@ class MissionResult(Record):
     )
     plan_decisions: tuple[DecisionRecord, ...] = Field(
         default=(), description="who decided on the cards of its plan, when and on which digest"
+    )
+    held_up: str = Field(
+        default="",
+        description="why it waits itself for what workers keep of it; empty: it does not",
     )
 
     def on(self, ledger: Ledger, status: MissionStatus) -> "MissionResult":

@@ -106,3 +106,6 @@ class CatalogPin(Record):
 
     digest: str
     size: int
+    by_rules: bool = Field(
+        default=False, description="whether the worker that pinned it plans without a model"
+    )

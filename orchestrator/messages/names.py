@@ -1,5 +1,6 @@
 """Every name and message that crosses the Temporal boundary; no other module spells one."""
 
+import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
@@ -10,11 +11,16 @@ LEG_WORKFLOW: Final = "LegWorkflow"
 ROLLBACK_WORKFLOW: Final = "RollbackWorkflow"
 SWEEP_WORKFLOW: Final = "SweepWorkflow"
 PLAN_WORKFLOW: Final = "PlanWorkflow"
+SCHEDULED_MISSION_WORKFLOW: Final = "ScheduledMissionWorkflow"
+OF_MISSIONS: Final = (MISSION_WORKFLOW, LEG_WORKFLOW, ROLLBACK_WORKFLOW)
+"""The workflows whose ids say which mission they belong to."""
 
 PIN_CATALOG: Final = "pin_catalog"
 SPLIT_GOAL: Final = "split_goal"
 SELECT_TOOLS: Final = "select_tools"
+THINK: Final = "think"
 READ_KEPT: Final = "read_kept"
+AWAIT_STATE: Final = "await_state"
 PLAN_STEP: Final = "plan_step"
 DISCOVER_TOOLS: Final = "discover_tools"
 PREPARE_CALL: Final = "prepare_call"
@@ -29,6 +35,7 @@ FIND_STRANDED: Final = "find_stranded"
 RECOVER_MISSION: Final = "recover_mission"
 CHECK_MODEL: Final = "check_model"
 PLAN_HAND_OVER: Final = "plan_hand_over"
+AWAIT_KEY: Final = "await_payload_key"
 
 DECIDE_UPDATE: Final = "decide"
 ANSWER_UPDATE: Final = "answer"
@@ -45,6 +52,7 @@ UNPRICED_QUERY: Final = "unpriced"
 RESERVED_QUERY: Final = "reserved"
 WAITING_QUERY: Final = "waiting"
 REPORT_QUERY: Final = "report"
+PROGRESS_QUERY: Final = "progress"
 RUN_REPLAYED: Final = (
     "a query had moved this run past its last workflow task; it is replayed from its history"
 )
@@ -89,7 +97,14 @@ LEFT_TO_ROLLBACK: Final = "left_to_rollback"
 """The status by which a mission is found that is over while its rollback still holds what is
 parked: that can be resolved, and what is over cannot change."""
 
+# Workflows measure with Temporal's meter, which takes no dots where it serves Prometheus itself.
 REMINDERS_METRIC: Final = "orchestrator_confirmation_reminders"
+DECISIONS_METRIC: Final = "orchestrator_confirmation_decisions"
+CONFIRMATION_WAIT: Final = "orchestrator_confirmation_wait"
+MISSION_DURATION: Final = "orchestrator_mission_duration"
+LEG_DURATION: Final = "orchestrator_leg_duration"
+ROLLBACK_DURATION: Final = "orchestrator_rollback_duration"
+OBLIGATIONS_METRIC: Final = "orchestrator_rollback_obligations"
 
 MISSION_FAILED: Final = "MissionFailed"
 MISSION_INCOMPLETE: Final = "MissionIncomplete"
@@ -97,6 +112,11 @@ MISSION_INCOMPLETE: Final = "MissionIncomplete"
 LEG_FAILED: Final = "LegFailed"
 PROVIDER_BUSY: Final = "ProviderBusy"
 MODEL_TROUBLE: Final = "ModelTrouble"
+
+_SCHEDULED: Final = "scheduled:"
+_DUE: Final = re.compile(
+    rf"{_SCHEDULED}([A-Za-z0-9][A-Za-z0-9_-]{{0,62}})-(\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
+)
 
 
 def leg_workflow_id(mission_id: str, leg_id: str) -> str:
@@ -117,6 +137,28 @@ def mission_of(workflow_id: str) -> str:
 def sweep_schedule_id(task_queue: str) -> str:
     """The id of the schedule that sweeps; each task queue has its own, run by its own workers."""
     return f"orchestrator-sweep-{task_queue}"
+
+
+def schedule_workflow_id(schedule_id: str) -> str:
+    """The id of a schedule of missions on the server, and the beginning of those of its runs."""
+    return f"{_SCHEDULED}{schedule_id}"
+
+
+def schedule_id_of(workflow_id: str) -> str | None:
+    """The schedule of missions that has this id on the server; None: it is another schedule."""
+    return workflow_id.removeprefix(_SCHEDULED) if workflow_id.startswith(_SCHEDULED) else None
+
+
+def due_mission_id(workflow_id: str) -> str | None:
+    """The mission that a run of a schedule starts: the server puts the time behind the run's id.
+
+    None: no schedule of missions has such runs.
+    """
+    found = _DUE.fullmatch(workflow_id)
+    if found is None:
+        return None
+    schedule_id, time = found.groups()
+    return f"{schedule_id}-{re.sub(r'[-:]', '', time)}"
 
 
 def call_id(mission_id: str, leg_id: str, step: int, part: int = 0) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
+from orchestrator.language.words import is_verb
 
 LONGEST: Final = timedelta(days=3650)
 """Of anything that is waited for; far beyond it, there is no date that it would end on."""
@@ -61,7 +62,11 @@ def _told(wait: timedelta) -> str:
     return f"{seconds / 86_400:,.0f} days" if abs(seconds) >= 86_400 else f"{seconds:g} s"
 
 
-def new_mission_id(goal: str) -> str:
-    """A readable id: the goal's first words and something random."""
-    words = re.findall(r"[a-z0-9]+", goal.lower())[:4]
-    return "-".join([*words, secrets.token_hex(3)])[:80]
+def new_mission_id(goal: str, *, tells_goal: bool = True) -> str:
+    """A readable id: the goal's first word, a verb that may be told, and something random.
+
+    No other word of it: ids reach logs, traces and providers, and any word may be a name.
+    """
+    first = next(iter(re.findall(r"[a-z]+", goal.lower())), "")
+    verb = first if tells_goal and is_verb(first) else "mission"
+    return f"{verb}-{secrets.token_hex(5)}"

@@ -32,6 +32,8 @@ class WaitKind(StrEnum):
     """Somebody who decides on what is parked."""
     MODEL = "model"
     """The provider of a model, or somebody who mends what it refuses."""
+    STORE = "store"
+    """A worker that has what the mission keeps outside its history, or somebody who mends that."""
     PROVIDER = "provider"
     """Providers that take back what was done, or cannot be reached yet."""
 
@@ -40,7 +42,11 @@ class LegWait(Record):
     """One thing that a leg waits for."""
 
     waits_for: WaitKind
-    id: str = Field(max_length=_LONGEST_ID, description="of the card or the question")
+    id: str = Field(
+        default="",
+        max_length=_LONGEST_ID,
+        description="of the card or the question; empty: there is nothing to decide or to answer",
+    )
     tool: str = Field(default="", max_length=_LONGEST)
     card_type: str = Field(default="", max_length=_LONGEST)
     digest: str = Field(default="", max_length=_LONGEST, description="of the card")
@@ -66,6 +72,8 @@ class LegWait(Record):
         """What ends the wait, to be typed in this order."""
         if self.waits_for is WaitKind.CONFIRMATION:
             return (command_lines.approve_card(self.id, self.digest),)
+        if self.waits_for is WaitKind.STORE:
+            return ()  # it goes on by itself
         if self.waits_for is WaitKind.MODEL:
             return command_lines.resume_leg(self.id)
         stored = (command_lines.store_personal(name) for name in self.personal)
@@ -97,6 +105,9 @@ def news_of(leg: LegInput, waiting: LegWaiting) -> LegNews:
 
 def wait_of(waiting: LegWaiting) -> LegWait | None:
     """What a leg waits for, short enough to be told; None when it waits for nobody."""
+    if waiting.held_up:
+        why = f"held up: {waiting.held_up}"
+        return LegWait(waits_for=WaitKind.STORE, title=why[:_LONGEST])
     if waiting.card is not None:
         card = waiting.card
         return LegWait(

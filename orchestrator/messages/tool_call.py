@@ -30,6 +30,9 @@ class ToolCall(CallRef):
     deadline: datetime | None = Field(
         default=None, description="nothing is sent after this: set just before a side effect"
     )
+    held_back: int = Field(
+        default=0, description="how often no worker could send it; nothing of it was sent then"
+    )
     requester: str = Field(default="", description="who asked for the mission")
     amounts: tuple[Money, ...] | None = Field(
         default=None, description="its price and all other amounts; None: what it costs is unknown"

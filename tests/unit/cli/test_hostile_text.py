@@ -13,12 +13,13 @@ import pytest
 import yaml
 
 from orchestrator.adapters.storage.personal_values import VaultContents
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.storage.sql_vault import SqlVault
 from orchestrator.chaos.verdicts.report import ChaosReport, PairsReport
 from orchestrator.cli import chaos_missions, chaos_pairs, demo_commands, output, tools_commands
 from orchestrator.cli.main import COMMANDS, load_command
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.confirmation.mission_records import FORMAT, seal
 from orchestrator.routing.learning import calibration, evaluation
 from orchestrator.runtime.demo import DemoReport
 from orchestrator.saga.outcome import ToolOutcome
@@ -35,6 +36,7 @@ _DIGEST = ("--digest", "0" * 64)
 CASES: dict[str, tuple[str, ...]] = {
     "agents check": ("agents.yaml", "--specs", "worst.yaml"),
     "chaos run": (),
+    "codec-server": (_WORST,),
     "confirm amend": (_WORST, "k=v"),
     "confirm approve": (_WORST, *_DIGEST),
     "confirm keygen": ("key.jwk", "--approver", _WORST, "--issuer", "example.com"),
@@ -46,13 +48,29 @@ CASES: dict[str, tuple[str, ...]] = {
     "dev": (_WORST,),
     "mission answer": (_WORST, "k=v"),
     "mission resume": (_WORST, "--model", _WORST),
+    "mission batch": ("requests.jsonl",),
     "mission cancel": (_WORST,),
+    "mission schedule create": ("rooms", _WORST, "--every", "1d"),
+    "mission schedule delete": (_WORST,),
+    "mission schedule list": (),
+    "mission schedule pause": (_WORST,),
+    "mission schedule resume": (_WORST,),
+    "mission schedule run": (_WORST,),
+    "mission schedule show": (_WORST,),
+    "mission event-types": (),
+    "mission export": (_WORST,),
+    "mission verify": ("record.json",),
+    "mission feed": ("--once",),
     "mission list": (),
     "mission plan": (_WORST,),
     "mission rollback": (_WORST,),
     "mission show": (_WORST,),
     "mission start": (_WORST, "--wait"),
     "mission watch": (_WORST,),
+    "payload-keys list": (),
+    "payload-keys new": (_WORST, "payload.keys"),
+    "payload-keys use": (_WORST, _WORST),
+    "payload-keys used": (),
     "pii forget": (_WORST,),
     "pii list": (),
     "pii new-key": (_WORST,),
@@ -68,6 +86,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "route report": ("traces.jsonl",),
     "route text": ("order the worst article", "--explain", "--specs", "worst.yaml"),
     "sandbox": (_WORST,),
+    "settings": (),
+    "telemetry": (),
     "tools call": ("worst_read", "--specs", "worst.yaml"),
     "tools discover": ("worst article", "--specs", "worst.yaml"),
     "tools lint": ("broken.yaml",),
@@ -79,11 +99,19 @@ CASES: dict[str, tuple[str, ...]] = {
 """Arguments with which each command shows text of others; services show it in usage errors."""
 
 _SILENT = {
+    "telemetry ",
+    "telemetry --json",
     "confirm keygen",
+    "mission event-types ",
+    "mission event-types --json",
+    "payload-keys list ",
+    "payload-keys list --json",
     "pii set",
     "route calibrate ",
     "route report ",
     "route report --json",
+    "settings ",
+    "settings --json",
     "tools discover --json",
 }
 """What shows no text of others."""
@@ -91,8 +119,15 @@ _SILENT = {
 
 def _commands() -> Iterator[str]:
     for name in COMMANDS:
-        below = getattr(load_command(name), "commands", None)
-        yield from (f"{name} {inner}" for inner in below) if below else (name,)
+        yield from _below(name, load_command(name))
+
+
+def _below(name: str, command: Any) -> Iterator[str]:
+    below = getattr(command, "commands", None) or {}
+    for inner, one in below.items():
+        yield from _below(f"{name} {inner}", one)
+    if not below:
+        yield name
 
 
 def test_every_command_has_a_case() -> None:
@@ -109,6 +144,8 @@ class Answers:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._kind, name, None)
+        if isinstance(method, property):
+            return Answers(get_type_hints(method.fget)["return"], self._make)
         if not callable(method):
             return self._make(str)
         gives = get_type_hints(method)["return"]
@@ -144,11 +181,14 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
     monkeypatch.setattr(chaos_missions, "on_a_stack", gives(ChaosReport))
     monkeypatch.setattr(chaos_pairs, "try_pairs", gives(PairsReport))
     monkeypatch.setattr(tools_commands, "_call", gives(ToolOutcome))
-    monkeypatch.setattr(FilePiiVault, "contents", lambda _: hostile(VaultContents))
+    monkeypatch.setattr(SqlVault, "contents", lambda _: hostile(VaultContents))
     monkeypatch.setattr(evaluation, "evaluate", lambda *_, **__: hostile(evaluation.Evaluation))
     monkeypatch.setattr(calibration, "calibrate", lambda *_, **__: hostile(calibration.Calibration))
     for name in ("tools.jsonl", "queries.jsonl", "traces.jsonl"):
         (tmp_path / name).write_text("")
+    (tmp_path / "requests.jsonl").write_text(json.dumps({"goal": hostile(str)}))
+    sealed = seal({"format": FORMAT, "mission_id": hostile(str)})
+    (tmp_path / "record.json").write_text(sealed.model_dump_json())
     agents = [{"name": hostile(str), "domains": ["of no document"]}]
     (tmp_path / "agents.yaml").write_text(yaml.safe_dump(agents))
     for name, document in (("worst", _worst), ("broken", _broken), ("plain", _plain)):
@@ -236,7 +276,8 @@ def test_no_command_prints_what_is_hidden(
 
 
 def _takes_json(name: str) -> bool:
-    first, _, second = name.partition(" ")
+    first, *others = name.split()
     command = load_command(first)
-    command = command.commands[second] if second else command
+    for inner in others:
+        command = command.commands[inner]
     return any("--json" in parameter.opts for parameter in command.params)

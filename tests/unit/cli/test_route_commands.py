@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.storage.route_traces import RouteTraces
+from orchestrator.adapters.storage.store import Store
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
@@ -18,14 +18,13 @@ REQUESTS = ("find flights to Rome", "weather in Oslo", "cancel my hotel booking"
 @pytest.fixture
 def traces(router: Router, tmp_path: Path) -> Path:
     """Records of a worker on whose catalog one tool is always called instead of the best."""
-    path = tmp_path / "route-traces.db"
-    store = RouteTraces(path)
+    path = tmp_path / "store.db"
+    store = Store(tmp_path).traces
     for step in range(60):
         selection = router.route(REQUESTS[step % len(REQUESTS)])
         ranked = list(selection.scores)
         store.record(record_of(selection, mission_id="m", leg_id="l", step=step))
         store.called(mission_id="m", leg_id="l", step=step, tool=ranked[1])
-    store.close()
     return path
 
 
@@ -175,10 +174,9 @@ def test_records_without_a_call_teach_nothing(
     run: Callable[..., Any], router: Router, tmp_path: Path
 ) -> None:
     """Nothing is written then."""
-    store = RouteTraces(tmp_path / "t.db")
+    store = Store(tmp_path).traces
     store.record(record_of(router.route("weather in Oslo")))
-    store.close()
-    ran = run("route", "calibrate", str(tmp_path / "t.db"), "--out", str(tmp_path / "p.json"))
+    ran = run("route", "calibrate", str(tmp_path / "store.db"), "--out", str(tmp_path / "p.json"))
 
     assert ran.exit_code == 2
     assert "holds no selection" in ran.stderr

@@ -14,7 +14,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What a worker or a sandbox was given, in place of running it."""
     given: list[Any] = []
 
-    async def connect() -> None:
+    async def connect(**_: Any) -> None:
         return None
 
     async def work(client: Any, settings: Any, **_: Any) -> None:

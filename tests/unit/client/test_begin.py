@@ -1,10 +1,13 @@
 """A start is never said not to have been made when it was, whoever answers and whoever does not."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import WorkflowAlreadyStartedError
@@ -23,7 +26,9 @@ class Server(Connection):
 
     def __init__(self, *, polled: bool, answers: bool) -> None:
         client = SimpleNamespace(
-            data_converter=pydantic_data_converter, start_workflow=self.start_workflow
+            data_converter=pydantic_data_converter,
+            start_workflow=self.start_workflow,
+            get_workflow_handle=lambda _: self,
         )
         super().__init__(cast(Any, client), "q")
         self.polled, self.answers = polled, answers
@@ -47,6 +52,13 @@ class Server(Connection):
         self.started.setdefault(request.mission_id, start._start_workflow_input.memo)
         if not self.answers:
             raise errors.NoAnswer(self.task_queue, 6)
+
+    async def fetch_history_events(self, **_: object) -> AsyncIterator[HistoryEvent]:
+        """A first task that a worker has done, where one does."""
+        yield HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED)
+        if not self.answers:
+            raise TimeoutError
+        yield HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
 
     async def start_workflow(self, _: str, mission: Any, **options: Any) -> None:
         """Refused where it is there."""

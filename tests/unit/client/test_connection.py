@@ -17,6 +17,7 @@ from orchestrator.core.errors import (
     RunReplayed,
     ServerUnreachable,
 )
+from orchestrator.core.payload_errors import PayloadLocked
 from orchestrator.core.record import Record
 from orchestrator.messages.names import RUN_REPLAYED
 
@@ -48,6 +49,14 @@ class Answers:
 async def asked(*answers: Exception | str) -> str:
     """What a query comes to."""
     return await Connection(cast(Client, Answers(*answers)), "missions").query("trip", "told", str)
+
+
+async def test_another_worker_may_have_the_key_of_what_is_asked() -> None:
+    """A worker that lacks it sends the query back with words that begin so."""
+    lacks = WorkflowQueryFailedError(str(PayloadLocked("new", "only 'old' is known here")))
+    assert await asked(lacks, lacks, "well") == "well"
+    with pytest.raises(QueryFailed, match="'new', and only 'old' is known here"):
+        await asked(*[lacks] * 9)
 
 
 async def test_what_a_worker_sends_back_or_drops_is_asked_again() -> None:

@@ -4,12 +4,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.client import WorkflowExecution
 from temporalio.client import WorkflowExecutionStatus as Is
 
 from orchestrator.client.mission_list import STATUSES, list_missions
 from orchestrator.client.overview import Family, status_of, waits_for
-from orchestrator.core.errors import UsageError
+from orchestrator.client.side_by_side import Place
+from orchestrator.core.errors import NoWorker, UsageError
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.names import LEFT_TO_ROLLBACK
 
@@ -19,6 +21,7 @@ def execution(status: Is, shown: str, queue: str = "q", workflow_id: str = "m") 
         id=workflow_id,
         status=status,
         task_queue=queue,
+        raw_info=WorkflowExecutionInfo(),
         typed_search_attributes=SimpleNamespace(get=lambda _: shown),
     )
 
@@ -68,7 +71,7 @@ def test_what_a_mission_waits_for() -> None:
     ]
     over = execution(Is.FAILED, LEFT_TO_ROLLBACK, queue="old")
     parked = execution(Is.RUNNING, "parked")
-    unpolled = frozenset({"taxis", "old"})
+    unpolled: dict[Place, NoWorker] = {(queue, None): NoWorker(queue) for queue in ("taxis", "old")}
 
     def kinds(mission: WorkflowExecution, family: Family) -> list[tuple[str, str]]:
         return [(w.kind, w.what) for w in waits_for(mission, family)]

@@ -5,7 +5,8 @@ from typing import cast
 
 import pytest
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.storage.pii_vault import PiiVault
+from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
 from orchestrator.client.start import Starter
@@ -28,15 +29,15 @@ CATALOG = Catalog({}, {BOOK.name: BOOK})
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> FilePiiVault:
-    return FilePiiVault(tmp_path / "pii")
+def vault(tmp_path: Path) -> PiiVault:
+    return Store(tmp_path).vault
 
 
-def separated(vault: FilePiiVault, mission_id: str = "m", /, **inputs: object) -> BroughtInputs:
+def separated(vault: PiiVault, mission_id: str = "m", /, **inputs: object) -> BroughtInputs:
     return separate_personal(cast(JsonObject, inputs), CATALOG, vault, mission_id=mission_id)
 
 
-def test_a_personal_value_stays_behind_its_handle(vault: FilePiiVault) -> None:
+def test_a_personal_value_stays_behind_its_handle(vault: PiiVault) -> None:
     """Nothing is kept yet; the same value for the same mission has the same handle."""
     one, again = (separated(vault, traveler_id="ALICE", guests=[]) for _ in range(2))
     other = separated(vault, traveler_id="BOB")
@@ -50,7 +51,7 @@ def test_a_personal_value_stays_behind_its_handle(vault: FilePiiVault) -> None:
 
 
 @pytest.mark.parametrize("name", ["mail", "guests", "traveler_id"])
-def test_names_that_a_tool_takes_are_declared(vault: FilePiiVault, name: str) -> None:
+def test_names_that_a_tool_takes_are_declared(vault: PiiVault, name: str) -> None:
     """At any depth of its inputs; what they hold is for the tool to say."""
     assert separated(vault, **{name: "ada@example.com"}).undeclared == ()
 
@@ -66,7 +67,7 @@ def test_names_that_a_tool_takes_are_declared(vault: FilePiiVault, name: str) ->
     ],
 )
 def test_what_would_be_kept_in_the_open_is_refused(
-    vault: FilePiiVault, name: str, value: object, told: str
+    vault: PiiVault, name: str, value: object, told: str
 ) -> None:
     """Without quoting it."""
     with pytest.raises(UsageError, match=told) as refused:
@@ -75,12 +76,12 @@ def test_what_would_be_kept_in_the_open_is_refused(
     assert not any(text in str(refused.value) for text in ("ada@", "4111"))
 
 
-def test_harmless_names_are_told(vault: FilePiiVault) -> None:
+def test_harmless_names_are_told(vault: PiiVault) -> None:
     """They may be meant for the planner."""
     assert separated(vault, mood="sunny", pace="slow").undeclared == ("mood", "pace")
 
 
-def test_the_handle_of_another_mission_is_refused(vault: FilePiiVault) -> None:
+def test_the_handle_of_another_mission_is_refused(vault: PiiVault) -> None:
     """The owner's own may be named, with a version or without."""
     vault.bring("other", {"traveler_id": "BOB"}, claim="r")
     vault.put("traveler_id", "OWNER")
@@ -107,7 +108,7 @@ class _Refusing(Starter):
                 raise self.error
 
 
-def values_of(vault: FilePiiVault) -> list[str]:
+def values_of(vault: PiiVault) -> list[str]:
     return [kept.value for kept in vault.contents().values]
 
 
@@ -122,7 +123,7 @@ def values_of(vault: FilePiiVault) -> list[str]:
     ],
 )
 async def test_a_refused_start_leaves_what_others_brought_and_nothing_else(
-    tmp_path: Path, vault: FilePiiVault, error: Exception | None, kept: list[str]
+    tmp_path: Path, vault: PiiVault, error: Exception | None, kept: list[str]
 ) -> None:
     """Where nobody knows whether it was taken on, its values stay: it may need them."""
     settings = Settings.model_construct(state_dir=tmp_path)
@@ -140,7 +141,7 @@ async def test_a_refused_start_leaves_what_others_brought_and_nothing_else(
 
 
 async def test_a_start_that_died_before_it_was_sent_is_repeated(
-    tmp_path: Path, vault: FilePiiVault
+    tmp_path: Path, vault: PiiVault
 ) -> None:
     """The values are there once, and the request is the same."""
     settings = Settings.model_construct(state_dir=tmp_path)

@@ -10,10 +10,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from orchestrator.client.connection import Connection
 from orchestrator.client.start import Starter
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
-from orchestrator.core.errors import PolicyWidened
-from orchestrator.messages.mission import AcceptedMission, MissionRequest
-from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
-from orchestrator.planning.models import MissionPlan
+from orchestrator.core.errors import NoWorker, PolicyWidened
+from orchestrator.messages.mission import MissionInput, MissionRequest
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.settings import Settings
 
 FREE = MissionPolicy(
@@ -21,28 +20,23 @@ FREE = MissionPolicy(
 )
 
 
-class Wire:
+class Wire(Connection):
     """A connection that keeps the requests it is given."""
 
-    temporal = SimpleNamespace(data_converter=pydantic_data_converter)
-
     def __init__(self) -> None:
-        self.sent: list[MissionRequest] = []
-        self.temporal = SimpleNamespace(data_converter=pydantic_data_converter)
-
-    async def has_poller(self) -> bool:
-        """There is one."""
-        return True
-
-    async def start_with(
-        self, operation: Any, update: str, request: MissionRequest, *_: object, **__: object
-    ) -> AcceptedMission:
-        """Kept."""
-        self.sent.append(request)
-        pin = CatalogPin(digest="c", size=1)
-        return AcceptedMission(
-            mission_id="m", plan=MissionPlan(legs=()), catalog=pin, request_digest="d"
+        client = SimpleNamespace(
+            data_converter=pydantic_data_converter, start_workflow=self.start_workflow
         )
+        super().__init__(cast(Any, client), "q")
+        self.sent: list[MissionRequest] = []
+
+    async def await_poller(self) -> None:
+        """There is none: what is started is queued."""
+        raise NoWorker(self.task_queue)
+
+    async def start_workflow(self, _: str, mission: MissionInput, **__: Any) -> None:
+        """Kept."""
+        self.sent.append(mission.request)
 
 
 @pytest.fixture
@@ -55,7 +49,7 @@ def starter(wire: Wire, tmp_path: Path, policy: str | None) -> Starter:
     if policy is not None:
         path.write_text(policy)
     settings = Settings(mission_policy=None if policy is None else path)
-    return Starter(cast(Connection, wire), settings)
+    return Starter(wire, settings)
 
 
 async def test_a_wider_policy_than_the_settings_is_not_sent(wire: Wire, tmp_path: Path) -> None:

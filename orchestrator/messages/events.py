@@ -1,0 +1,220 @@
+"""What happens in missions, one event after the other: typed, with a cursor to go on after each.
+
+Events hold what `mission show` and `confirm show` tell, personal values masked, and no more. Fields
+only grow, with defaults; who reads them passes over kinds that are new to it.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import Field, TypeAdapter
+
+from orchestrator.core.budget import Money
+from orchestrator.core.record import Record
+
+
+class Event(Record):
+    """What all events have."""
+
+    mission_id: str
+    leg_id: str = Field(default="", description="empty: of the mission itself, or its rollback")
+    at: datetime = Field(description="when the server recorded that the workflow went on to it")
+    cursor: str = Field(default="", description="to go on after this event, whoever reads then")
+    kind: str = ""
+
+
+class MissionEvent(Event):
+    """The mission began, moved to another status, or is over."""
+
+    kind: Literal["mission"] = "mission"
+    status: str
+    goal: str = ""
+    summary: str = Field(default="", description="at its end")
+    error: str | None = None
+    over: bool = Field(default=False, description="whether the mission itself does nothing more")
+
+
+class PlannedPart(Record):
+    """One leg of a plan."""
+
+    leg_id: str
+    agent: str
+    goal: str
+
+
+class PlanEvent(Event):
+    """The mission has a plan, or another one: its legs."""
+
+    kind: Literal["plan"] = "plan"
+    legs: tuple[PlannedPart, ...]
+
+
+class LegEvent(Event):
+    """A leg began, moved to another status, or ended."""
+
+    kind: Literal["leg"] = "leg"
+    status: str
+    agent: str = ""
+    goal: str = ""
+    summary: str = ""
+    error: str | None = None
+
+
+class SelectionEvent(Event):
+    """The router forwarded tools for a step."""
+
+    kind: Literal["selection"] = "selection"
+    step: int
+    tools: tuple[str, ...]
+    band: str
+    catalog_size: int
+
+
+class CallEvent(Event):
+    """A call was sent, or was answered: then `outcome` says how it ended."""
+
+    kind: Literal["call"] = "call"
+    call_id: str
+    tool: str
+    state: Literal["sent", "answered"]
+    outcome: str = Field(default="", description="succeeded, rejected, unknown")
+    error: str | None = None
+
+
+class StepEvent(Event):
+    """A step, or one of the calls that it made at once, is done."""
+
+    kind: Literal["step"] = "step"
+    step: str = Field(description="its number; of calls that were made at once 3, 3b, 3c")
+    did: str
+    outcome: str
+    error: str | None = None
+
+
+class CardEvent(Event):
+    """A confirmation card opened, was reminded of, or closed: decided, expired or withdrawn."""
+
+    kind: Literal["card"] = "card"
+    confirmation_id: str
+    digest: str
+    state: Literal[
+        "opened",
+        "reminded",
+        "approved",
+        "amended",
+        "rejected",
+        "responded",
+        "expired",
+        "withdrawn",
+    ]
+    tool: str = ""
+    card_type: str = ""
+    title: str = ""
+    agent: str = ""
+    requester: str = ""
+    price: Money | None = None
+    round: int = 1
+    expires_at: datetime | None = None
+
+
+class DecisionEvent(Event):
+    """Somebody decided on a card; of a card that needs several approvals this is one of them."""
+
+    kind: Literal["decision"] = "decision"
+    confirmation_id: str
+    digest: str
+    decision: str = Field(description="approved, amended, rejected, responded")
+    approver: str
+    reason: str = ""
+    then: str = Field(default="", description="of a rejection: what was to follow")
+
+
+class QuestionEvent(Event):
+    """A question opened, or closed: answered, expired or withdrawn."""
+
+    kind: Literal["question"] = "question"
+    question_id: str
+    state: Literal["opened", "answered", "expired", "withdrawn"]
+    question: str = ""
+    fields: tuple[str, ...] = Field(default=(), description="names of what an answer gives")
+    personal: tuple[str, ...] = Field(
+        default=(), description="personal fields to store before answering"
+    )
+    why: str = ""
+    expires_at: datetime | None = None
+
+
+class PauseEvent(Event):
+    """A leg began, or ceased, to wait for the provider of its model."""
+
+    kind: Literal["pause"] = "pause"
+    pause_id: str
+    state: Literal["opened", "retried", "closed"]
+    model: str = ""
+    reason: str = ""
+    attempts: int = 0
+    retried_at: datetime | None = None
+
+
+class HeldUpEvent(Event):
+    """It began, or ceased, to wait for a worker that has what it needs."""
+
+    kind: Literal["held_up"] = "held_up"
+    state: Literal["opened", "closed"]
+    why: str = ""
+
+
+class ObligationEvent(Event):
+    """An obligation was written ahead, or came to stand otherwise, in a leg or in a rollback."""
+
+    kind: Literal["obligation"] = "obligation"
+    obligation_id: str
+    tool: str
+    state: str = Field(description="intended, committed, void, cancelled, parked, accepted")
+    title: str = ""
+    price: Money | None = None
+    confirmed_by: str | None = None
+    cancel_tool: str | None = None
+    note: str = Field(default="", description="why it stands where it stands")
+
+
+class RollbackEvent(Event):
+    """The rollback began, moved to another status, or has tried everything."""
+
+    kind: Literal["rollback"] = "rollback"
+    status: str = Field(description="collecting, rolling_back, parked, rolled_back")
+    reason: str = ""
+    parked: int = Field(default=0, description="obligations that wait for an operator")
+    settled: bool = Field(default=False, description="whether everything was tried")
+
+
+AnyEvent = Annotated[
+    MissionEvent
+    | PlanEvent
+    | LegEvent
+    | SelectionEvent
+    | CallEvent
+    | StepEvent
+    | CardEvent
+    | DecisionEvent
+    | QuestionEvent
+    | PauseEvent
+    | HeldUpEvent
+    | ObligationEvent
+    | RollbackEvent,
+    Field(discriminator="kind"),
+]
+"""Any event, told apart by `kind`."""
+
+EVENT: Final[TypeAdapter[AnyEvent]] = TypeAdapter(AnyEvent)
+"""Reads one event of a line of JSON."""
+
+EVENT_TYPES: Final[tuple[type[Event], ...]] = get_args(get_args(AnyEvent)[0])
+FEED_KINDS: Final = frozenset({"card", "decision", "question"})
+"""What the feed of all missions tells: what waits for people, and what came of that."""
+
+
+def kind_of(event_type: type[Event]) -> str:
+    """The kind by which an event type is told."""
+    kind: Any = event_type.model_fields["kind"].default
+    return str(kind)

@@ -1,0 +1,164 @@
+"""Missions on a schedule and missions of a file, on the real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from orchestrator.adapters.storage.store import Store
+from orchestrator.adapters.temporal.rollbacks import described
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.result_retention import keep_results
+from orchestrator.confirmation.mission_records import read_sealed, seal, verdict_of
+from orchestrator.core.errors import UsageError
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.messages.schedules import MissionSchedule, ScheduleShown
+from orchestrator.runtime.demo import DINNER
+from orchestrator.runtime.devserver import Stack
+from orchestrator.testing import eventually, run_to_end
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Cli
+
+WEATHER = "What is the weather in Oslo tomorrow?"
+
+
+async def test_a_schedule_starts_missions(client: MissionClient) -> None:
+    """Made, shown, run, found again under the same request and no other, and taken away."""
+    schedule_id, request = f"weather-{uuid4().hex[:6]}", MissionRequest(goal=WEATHER)
+    when = MissionSchedule(cron=("0 9 * * MON",), timezone="Europe/Lisbon")
+    schedules = client.schedules
+    await schedules.create(schedule_id, request, when)
+    await schedules.create(schedule_id, request, when)
+    with pytest.raises(UsageError, match="something else"):
+        await schedules.create(schedule_id, request, MissionSchedule(cron=("0 10 * * MON",)))
+    await schedules.run(schedule_id)
+
+    async def started() -> ScheduleShown | None:
+        shown = await schedules.show(schedule_id)
+        mission = client.temporal.get_workflow_handle(shown.last_mission)
+        return shown if shown.recent and await described(mission) is not None else None
+
+    shown = await eventually(started)
+    assert shown is not None
+    result = await client.get(shown.last_mission).result()
+    await schedules.pause(schedule_id, note="enough")
+    listed = {one.schedule_id for one in await schedules.list()}
+    paused = await schedules.show(schedule_id)
+    await schedules.delete(schedule_id)
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert shown.last_mission.startswith(f"{schedule_id}-20")
+    assert (shown.goal, shown.when) == (WEATHER, when)
+    assert shown.next_at is not None
+    assert shown.next_at.hour in (8, 9)  # nine in Lisbon
+    assert schedule_id in listed
+    assert (paused.paused, paused.note) == (True, "enough")
+    with pytest.raises(UsageError, match="no schedule"):
+        await schedules.show(schedule_id)
+
+
+async def test_only_schedules_of_missions_are_touched(client: MissionClient) -> None:
+    """The sweep's is none; and no schedule takes what is personal, or times that are none."""
+    request, schedules = MissionRequest(goal=WEATHER), client.schedules
+
+    assert not [one for one in await schedules.list() if "sweep" in one.schedule_id]
+    with pytest.raises(UsageError, match="no schedule"):
+        await schedules.delete("orchestrator-sweep-orchestrator")
+    with pytest.raises(UsageError, match="pii set"):
+        named = request.model_copy(update={"inputs": {"traveler_name": "Zoe Q"}})
+        await schedules.create("never", named, MissionSchedule(cron=("0 9 * * *",)))
+    for wrong in (("nine o'clock",), ("0 9 * * *", "61 9 * * *")):
+        with pytest.raises(UsageError, match="takes no such schedule"):
+            await schedules.create("never", request, MissionSchedule(cron=wrong))
+
+
+async def test_a_batch_that_was_killed_goes_on(
+    client: MissionClient, cli: Cli, tmp_path: Path
+) -> None:
+    """One mission for each line, however often the file is run: none is started twice."""
+    file, name = tmp_path / "requests.jsonl", f"w{uuid4().hex[:6]}"
+    cities = ("Oslo", "Bergen", "Oslo")
+    lines = (json.dumps({"goal": f"What is the weather in {city} tomorrow?"}) for city in cities)
+    file.write_text("\n".join(lines))
+    command = ("mission", "batch", str(file), "--name", name, "--at-once", "1", "--json")
+    killed = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "orchestrator",
+        *command,
+        env={**os.environ, **cli.environment},
+        stderr=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    assert killed.stderr is not None
+    while b"under way" not in (said := await killed.stderr.readline()):
+        assert said, "it ended by itself"
+    os.kill(killed.pid, signal.SIGKILL)
+    await killed.wait()
+    before = await started(client, name)
+    ends = (await cli(*command)).json
+
+    assert [end["status"] for end in ends] == [MissionStatus.SUCCEEDED] * len(cities)
+    assert 0 < len(before) < len(cities)
+    after = await started(client, name)
+    assert before.items() <= after.items()
+    assert set(after) == {end["mission_id"] for end in ends}
+
+
+async def test_what_a_mission_did_outlives_its_history(
+    client: MissionClient, cli: Cli, stack: Stack, person: dict[str, str]
+) -> None:
+    """Its record proves itself and names no person; the store has its result when it is gone."""
+    mission = await client.start(MissionRequest(goal=DINNER))
+    result = await run_to_end(mission)
+    written = seal(await mission.record()).model_dump_json()
+    record: Any = read_sealed(written).record
+
+    assert verdict_of(read_sealed(written), None).is_whole
+    assert {"card", "decision", "call", "obligation"} <= {one["kind"] for one in record["events"]}
+    assert {one["workflow_id"] for one in record["histories"]} >= {mission.mission_id}
+    assert record["result"]["receipts"]
+    assert not [value for value in person.values() if value in written]
+
+    temporal, queue, year = client.temporal, stack.settings.task_queue, timedelta(days=365)
+    with Store(stack.settings.state_dir) as store:
+
+        async def kept() -> bool:
+            await keep_results(temporal, queue, store.results, year, now=datetime.now(UTC))
+            return mission.mission_id in store.results.closed()
+
+        await eventually(kept)
+        again = await keep_results(temporal, queue, store.results, year, now=datetime.now(UTC))
+        piece = store.results.find(mission.mission_id)
+        assert piece is not None
+        forgotten = f"{mission.mission_id}-f"  # as one that the server has known once
+        store.results.put(replace(piece, mission_id=forgotten))
+    shown = (await cli("mission", "show", forgotten, "--json")).json
+    listed = await client.missions(limit=100_000)
+
+    assert again.kept == 0
+    assert MissionResult.model_validate(shown) == result
+    assert shown["kept_as_of"]
+    is_kept = {one.mission_id: one.is_kept for one in listed}
+    assert (is_kept[mission.mission_id], is_kept[forgotten]) == (False, True)
+
+
+async def started(client: MissionClient, name: str) -> dict[str, str]:
+    """The missions of a list, with the run that each is."""
+    query = f"WorkflowType = 'MissionWorkflow' AND WorkflowId STARTS_WITH '{name}-'"
+
+    async def found() -> dict[str, str]:
+        return {one.id: one.run_id async for one in client.temporal.list_workflows(query)}
+
+    return await eventually(found) or {}
