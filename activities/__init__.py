@@ -10,12 +10,14 @@ from activities.call_origins import MissionOrigins
 from activities.catalog_activities import CatalogActivities
 from activities.hand_over_activities import HandOverActivities
 from activities.kept_messages import KeptMessages, NothingKept
+from activities.key_activities import await_key
 from activities.overcharge_activities import OverchargeActivities
 from activities.plan_activities import PlanActivities
 from activities.planning_activities import PlanningActivities
 from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
+from activities.thinking_activities import ThinkingActivities
 from activities.tool_activities import ToolActivities
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.approval_keys import ApprovalKeys
@@ -27,7 +29,7 @@ from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.planner import Planner
+from orchestrator.planning.planner import Planner, plans_by_rules
 from orchestrator.planning.walls import Walls
 from orchestrator.routing.router import Router
 
@@ -62,20 +64,25 @@ def all_activities(
     rollback = RollbackActivities(catalogs, tools, client, grants)
     sweep = SweepActivities(client)
     origins = MissionOrigins(client)
+    preparing = PrepareActivities(
+        catalogs, tools, client, guard, authority, origins=origins, kept=kept
+    )
+    stored = CatalogActivities(catalog, catalogs, by_rules=plans_by_rules(planner, agents))
     return [
-        CatalogActivities(catalog, catalogs).pin_catalog,
+        stored.pin_catalog,
+        stored.await_state,
         planning.split_goal,
         planning.select_tools,
         planning.plan_step,
         kept.read_kept,
+        await_key,
         planning.check_model,
         planning.discover_tools,
         HandOverActivities(catalogs, routers, agents).plan_hand_over,
         plans.preview_plan,
         plans.review_plan,
-        PrepareActivities(
-            catalogs, tools, client, guard, authority, origins=origins, kept=kept
-        ).prepare_call,
+        preparing.prepare_call,
+        ThinkingActivities(planning, preparing, kept).think,
         OverchargeActivities(
             catalogs, client, authority, origins=origins, kept=kept
         ).prepare_overcharge,

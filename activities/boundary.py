@@ -3,24 +3,66 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.errors import CatalogNotFound, OrchestratorError, StateLacking
+from orchestrator.messages.lacking import MOST_WORKERS, LackingState
 
-_BEAT_S = 1.5
+_BEAT_S = 1.0
 
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Raise an OrchestratorError as an ApplicationError of its type."""
+    """Raise an OrchestratorError as an ApplicationError of its type.
+
+    What this worker lacks is looked for at another one at once; then its workflow waits in sight.
+    """
     try:
         yield
+    except StateLacking as error:
+        raise lacking_error(error, is_last=activity.in_activity() and was_tried()) from error
     except OrchestratorError as error:
         raise ApplicationError(
             str(error), type=type(error).__name__, non_retryable=not error.retryable
         ) from error
+
+
+def was_tried() -> bool:
+    """Whether the work was tried at other workers as well; a local activity has this one alone."""
+    info = activity.info()
+    return info.is_local or info.attempt >= MOST_WORKERS
+
+
+def lacking_error(
+    error: StateLacking,
+    *,
+    is_last: bool = False,
+    nothing_sent: bool = True,
+    retry_after: timedelta | None = None,
+) -> ApplicationError:
+    """The failure that tells what is lacking.
+
+    Args:
+        error: what the worker came upon.
+        is_last: whether the workflow is to be told now, and not another worker asked.
+        nothing_sent: of a call, whether no attempt of it can have reached its provider.
+        retry_after: when the next attempt is made; None: as its retries say.
+    """
+    told = LackingState(
+        lacks=type(error).__name__,
+        catalog=error.digest if isinstance(error, CatalogNotFound) else "",
+        nothing_sent=nothing_sent,
+    )
+    return ApplicationError(
+        str(error),
+        told,
+        type=type(error).__name__,
+        non_retryable=is_last,
+        next_retry_delay=retry_after,
+    )
 
 
 @asynccontextmanager
@@ -31,6 +73,9 @@ async def heartbeats(
 
     The next attempt is told the `details` of the last heartbeat that the server had.
     """
+    if activity.info().is_local:  # its workflow task tells the server of it
+        yield
+        return
 
     async def beat() -> None:
         while True:

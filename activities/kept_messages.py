@@ -15,10 +15,15 @@ from typing import Any, Final, TypeVar
 from pydantic import TypeAdapter
 from temporalio import activity
 
-from activities.boundary import translated_errors
+from activities.boundary import lacking_error
 from orchestrator.adapters.storage.observation_store import ObservationStore
 from orchestrator.core.body_ref import BodyRef
-from orchestrator.core.errors import ObservationMissing, ObservationsUnkept
+from orchestrator.core.errors import (
+    ObservationMissing,
+    ObservationsUnkept,
+    StateLacking,
+    StoreUnavailable,
+)
 from orchestrator.messages import names
 from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.step import PlanStepInput
@@ -106,6 +111,11 @@ class KeptMessages:
             return message
         return await asyncio.to_thread(self._prepared, message, kind)
 
+    async def learn(self, message: KeptMessage) -> None:
+        """Keep what a message brings that later ones of its kind name."""
+        if message.new_terms is not None:
+            await asyncio.to_thread(self._fields, message)
+
     async def shortened(self, outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
         """The outcome with a long body kept, and its place taken by a short form.
 
@@ -119,7 +129,7 @@ class KeptMessages:
         try:
             await asyncio.to_thread(self._store.get, call.mission_id, call.past)
             await asyncio.to_thread(self._store.put, call.mission_id, reference.key, text)
-        except (OSError, ObservationMissing):
+        except (OSError, StateLacking):
             return outcome
         short = trim_body(outcome.body, most=LONGEST_INLINE)
         if len(json.dumps(short)) > MOST_CHARACTERS:  # it is made of names, which are never cut
@@ -133,8 +143,10 @@ class KeptMessages:
         Raises:
             ApplicationError: it cannot; to be tried again, until a person has mended it.
         """
-        with translated_errors():
+        try:
             await asyncio.to_thread(self._check, message)
+        except StateLacking as error:
+            raise lacking_error(error) from error
 
     # -- a message --------------------------------------------------------------------------------
 
@@ -202,6 +214,8 @@ class KeptMessages:
     def _put(self, mission_id: str, key: str, piece: bytes) -> None:
         try:
             self._store.put(mission_id, key, piece)
+        except StoreUnavailable as error:
+            raise ObservationsUnkept(mission_id, error.place, error.reason) from error
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ObservationsUnkept(mission_id, "the state directory", reason) from error

@@ -6,21 +6,24 @@ there. What a worker that dies was just being answered is known to nobody.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.boundary import heartbeats
+from orchestrator.adapters.telemetry.instruments import Telemetry, model_span
 from orchestrator.core.budget import Usage
 from orchestrator.messages.usage_so_far import UsageSoFar
 from orchestrator.planning.metering import Meter, open_meter
 
 
 @asynccontextmanager
-async def metered() -> AsyncIterator[Meter]:
+async def metered(telemetry: Telemetry | None = None) -> AsyncIterator[Meter]:
     """Heartbeat while the body runs, and count what it asks models; a failure says how much."""
     earlier = _of_earlier_attempts()
-    with open_meter(earlier, lambda usage: activity.heartbeat(_told(usage))) as meter:
+    watch = None if telemetry is None else partial(model_span, telemetry)
+    with open_meter(earlier, _tell, watch) as meter:
         async with heartbeats(lambda: () if meter.usage == Usage() else (_told(meter.usage),)):
             try:
                 yield meter
@@ -28,6 +31,11 @@ async def metered() -> AsyncIterator[Meter]:
                 if meter.usage == Usage():
                     raise
                 raise _with_usage(error, meter.usage) from error
+
+
+def _tell(usage: Usage) -> None:
+    if not activity.info().is_local:
+        activity.heartbeat(_told(usage))
 
 
 def _of_earlier_attempts() -> Usage:

@@ -1,5 +1,7 @@
 """Asking whether to keep what cost more than was approved: its card, under both policies."""
 
+import asyncio
+
 from temporalio import activity
 from temporalio.client import Client
 
@@ -53,7 +55,7 @@ class OverchargeActivities:
         """
         with translated_errors():
             wanted = await self._kept.prepared(message, OverchargeInput)
-            catalog = self._catalogs.get(wanted.catalog_digest)
+            catalog = await asyncio.to_thread(self._catalogs.get, wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
             await self._origins.check(wanted, tool)
             left = await self._budgets.left(wanted) if wanted.budget is not None else None

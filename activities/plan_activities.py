@@ -1,5 +1,6 @@
 """Plans that people read: shown without a mission, and put on the card that approves one."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
@@ -81,7 +82,7 @@ class PlanActivities:
 
     async def _preview_of(self, request: MissionRequest, now: datetime) -> PlanPreview:
         # As it keeps it from its start on: a planner reads catalogs by their digests.
-        self._catalogs.put(self._catalog)
+        await asyncio.to_thread(self._catalogs.put, self._catalog)
         begin = BeginInput(
             mission_id=request.mission_id or _SHOWN_AS,
             goal=request.goal,
@@ -115,7 +116,7 @@ class PlanActivities:
                 return await self._asking(wanted)
 
     async def _asking(self, wanted: PlanReviewInput) -> PlanReview:
-        catalog = self._catalogs.get(wanted.catalog_digest)
+        catalog = await asyncio.to_thread(self._catalogs.get, wanted.catalog_digest)
         shown = await self._preview(wanted.plan, _begun(wanted), catalog)
         prepared = await self._authority.over(prepared_plan(wanted, shown), as_wanted(wanted))
         if prepared.card is None:

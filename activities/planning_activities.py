@@ -15,7 +15,11 @@ from activities.model_troubles import spent_on, translated_troubles
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.route_traces import RouteTraces
-from orchestrator.adapters.telemetry import Telemetry, count_selection, default_telemetry
+from orchestrator.adapters.telemetry.instruments import (
+    Telemetry,
+    count_selection,
+    default_telemetry,
+)
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
@@ -108,12 +112,12 @@ class PlanningActivities:
         return self._authority.begun(await self._split(mission), mission)
 
     async def _split(self, mission: BeginInput) -> MissionPlan:
-        async with metered() as meter:
+        async with metered(self._telemetry) as meter:
             with translated_errors():
                 self._authority.check_begin(mission)
                 left = left_of_limits(self._authority.limits(mission.policy), mission.used)
                 brief = mission.brief.model_copy(update={"allowance": left.of_models()})
-                catalog = self._catalogs.get(brief.catalog_digest)
+                catalog = await asyncio.to_thread(self._catalogs.get, brief.catalog_digest)
                 plan = await self._planned(brief, catalog)
                 check_plan(plan)
                 self._guard.walls.check_plan(plan, catalog)
@@ -158,7 +162,7 @@ class PlanningActivities:
         """
         with translated_errors():
             context = await self._kept.context(wanted)
-            catalog = self._catalogs.get(context.catalog_digest)
+            catalog = await asyncio.to_thread(self._catalogs.get, context.catalog_digest)
             walls = self._guard.walls.around(context.agent.wall)
             # In a thread: a catalog's first request builds its router, and an embedder is waited
             # for. One at a time: they share the interpreter, so that several at once would only
@@ -167,14 +171,15 @@ class PlanningActivities:
                 selection = await asyncio.to_thread(self._route, context, catalog, walls)
             selection = _inside(selection, catalog, walls)
             count_selection(self._telemetry, selection)
-            self._traces.record(
+            await asyncio.to_thread(
+                self._traces.record,
                 record_of(
                     selection,
                     mission_id=context.mission_id,
                     leg_id=context.leg_id,
                     step=context.step,
                     catalog_digest=context.catalog_digest,
-                )
+                ),
             )
             selection = _with_discovered(selection, context, catalog, walls)
             return await self._kept.keep(wanted, selection)
@@ -182,10 +187,10 @@ class PlanningActivities:
     @activity.defn(name=names.PLAN_STEP)
     async def plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:
         """What to do next, checked against what the planner was shown."""
-        async with metered() as meter:
+        async with metered(self._telemetry) as meter:
             with translated_errors(), translated_troubles():
                 step = await self._kept.step(wanted)
-                catalog = self._catalogs.get(step.context.catalog_digest)
+                catalog = await asyncio.to_thread(self._catalogs.get, step.context.catalog_digest)
                 walls = self._guard.walls
                 step = _shown(step, catalog, walls.around(step.context.agent.wall))
                 step = self._among_colleagues(step)
@@ -214,15 +219,16 @@ class PlanningActivities:
                 decision = planned.decision
                 if (deed := deed_of_a_look(decision, step.context, catalog)) is not None:
                     return _refused(planned, deed)
-                self._note_called(decision, step.context)
+                await self._note_called(decision, step.context)
                 standing = _standing(decision, step.context, catalog, planned.usage)
                 said = {"dropped": planned.dropped, "conversation": planned.conversation}
                 return standing.model_copy(update=said)
 
-    def _note_called(self, decision: StepDecision, context: StepContext) -> None:
+    async def _note_called(self, decision: StepDecision, context: StepContext) -> None:
         """Join what is called, the first of several, to the selection that it was chosen from."""
         for call in calls_of(decision)[:1]:
-            self._traces.called(
+            await asyncio.to_thread(
+                self._traces.called,
                 mission_id=context.mission_id,
                 leg_id=context.leg_id,
                 step=context.step,
@@ -281,7 +287,7 @@ class PlanningActivities:
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
         """Tools that fit the query, of all that the agent may touch."""
         with translated_errors():
-            catalog = self._catalogs.get(wanted.catalog_digest)
+            catalog = await asyncio.to_thread(self._catalogs.get, wanted.catalog_digest)
             walls = self._guard.walls.around(wanted.agent)
             matches = await asyncio.to_thread(self._discovered, wanted, catalog, walls)
             return DiscoverOutput(tools=tuple(match.name for match in matches))

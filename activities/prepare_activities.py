@@ -75,7 +75,7 @@ class PrepareActivities:
         """
         with translated_errors():
             wanted = await self._kept.prepared(message, PrepareInput)
-            catalog = self._catalogs.get(wanted.catalog_digest)
+            catalog = await asyncio.to_thread(self._catalogs.get, wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
             if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):
                 return PreparedCall(problems=(refusal,))

@@ -8,7 +8,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
-from activities.boundary import heartbeats, translated_errors
+from activities.boundary import heartbeats, lacking_error, translated_errors
 from activities.call_origins import check_taken_back
 from activities.legs import described_mission, read_legs
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -23,7 +23,12 @@ from orchestrator.adapters.temporal.rollbacks import (
     was_refused,
 )
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import MissionUnknown, OrchestratorError, TransportFailed
+from orchestrator.core.errors import (
+    MissionUnknown,
+    OrchestratorError,
+    StateLacking,
+    TransportFailed,
+)
 from orchestrator.messages import names
 from orchestrator.messages.leg_sizes import within_size
 from orchestrator.messages.rollback import (
@@ -133,16 +138,21 @@ class RollbackActivities:
         async with heartbeats():
             with translated_errors():
                 check_taken_back(obligation)
-                catalog = self._catalogs.get(obligation.catalog_digest)
+                catalog = await asyncio.to_thread(self._catalogs.get, obligation.catalog_digest)
                 tool = catalog.tool(obligation.tool)
             await self._note_taken_back(obligation)
             calls = compensation(catalog, tool, obligation)
+            asked = False
             try:
                 call = next(calls)
                 while True:
-                    call = calls.send(await self._answer(catalog, call, obligation))
+                    answer = await self._answer(catalog, call, obligation)
+                    asked = True
+                    call = calls.send(answer)
             except StopIteration as ended:
                 settled: Settled = ended.value
+            except StateLacking as error:
+                raise lacking_error(error, is_last=asked, nothing_sent=not asked) from error
             except OrchestratorError as error:
                 # A credential or a contract at fault: another attempt in a second ends the same.
                 return CompensationOutcome(state="parked", note=str(error))
@@ -153,15 +163,13 @@ class RollbackActivities:
     async def _note_taken_back(self, obligation: Obligation) -> None:
         """The legs are over: who sends this call after now has forgotten that, and finds the note.
 
-        A disk that takes no note keeps nothing from being cancelled, which matters more.
+        A store that takes no note keeps nothing from being cancelled, which matters more.
         """
         try:
             await asyncio.to_thread(self._grants.take_back, obligation.obligation_id)
-        except OSError as error:
+        except (OSError, StateLacking) as error:
             activity.logger.warning(
-                "%s is taken back without a note of it: %s",
-                obligation.obligation_id,
-                error.strerror,
+                "%s is taken back without a note of it: %s", obligation.obligation_id, error
             )
 
     async def _answer(
@@ -186,4 +194,5 @@ class RollbackActivities:
 
 
 def _busy(failure: CompensationFailure) -> ApplicationError:
-    return ApplicationError(failure.reason, failure, type=names.PROVIDER_BUSY)
+    # Counted where the rollback can be read: only a worker that lacks something is passed over.
+    return ApplicationError(failure.reason, failure, type=names.PROVIDER_BUSY, non_retryable=True)

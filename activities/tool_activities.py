@@ -1,7 +1,10 @@
 """Calling tools: send a call, if it is one that may be sent."""
 
 import asyncio
+import hashlib
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -10,7 +13,7 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
 from activities.authority import Authority
-from activities.boundary import heartbeats, translated_errors
+from activities.boundary import heartbeats, lacking_error, translated_errors, was_tried
 from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import check_pinned
 from activities.cancel_review import CancelReview, approved_as
@@ -36,6 +39,7 @@ from orchestrator.core.errors import (
     OrchestratorError,
     PiiMissing,
     SecretMissing,
+    StateLacking,
     TokenRefused,
     TransportFailed,
     UsageError,
@@ -49,6 +53,7 @@ from orchestrator.saga.judged import is_about, says
 from orchestrator.saga.outcome import ToolOutcome, is_not_worked_on
 
 _TAKEN_BACK: Final = "not sent: a rollback has begun to take this call back"
+_ONCE: Final = "its worker may have sent it, and it takes no key by which it is known again"
 NOTHING_SENT = (
     ArgumentsInvalid,
     DocumentInvalid,
@@ -60,6 +65,8 @@ NOTHING_SENT = (
 )
 """Errors of an attempt that ended before the wire."""
 
+_RESTART: Final = timedelta(seconds=10)
+"""After which a store is asked again that could not be had in the middle of a call."""
 _BREACHED_ATTEMPTS: Final = 3
 """How often the same key is asked for an answer that honours its contract: a gateway's page passes,
 a provider that has another idea of its answers stays with it."""
@@ -105,14 +112,16 @@ class ToolActivities:
                 execution has used its grant, and CallUnowned or LegUnowned when it is not of a leg
                 that its mission started.
         """
-        with translated_errors():
-            catalog = self._catalogs.get(call.catalog_digest)
+        with translated_errors(), held_back():
+            catalog = await asyncio.to_thread(self._catalogs.get, call.catalog_digest)
             tool = catalog.tool(call.tool)
             refusal = self._guard.refusal(call.agent, tool, at="sending")
             refusal = refusal or await self._authority.refusal_of(call, approved_as(tool, call))
             if refusal is not None:
                 return _refused(refusal, earlier_attempts=_an_earlier_may_have_arrived())
             check_grant(tool, call)
+            if _is_sent_once(tool) and _an_earlier_may_have_arrived():
+                return _refused(_ONCE, earlier_attempts=True)
             try:
                 async with heartbeats():
                     await self._origins.check(call, tool)
@@ -137,7 +146,8 @@ class ToolActivities:
                 return _refused(_TAKEN_BACK, earlier_attempts=True)
             left = _time_left(call)  # the last look: a process may be paused anywhere above
         async with heartbeats():
-            outcome = await self._sent(catalog, tool, call, left)
+            with held_back():
+                outcome = await self._sent(catalog, tool, call, left)
             if not call.past:
                 return outcome
             return await self._kept.shortened(with_looks(outcome, call), call)
@@ -158,6 +168,8 @@ class ToolActivities:
                 timeout_s=within_s,
                 mission_id=call.mission_id,
             )
+        except StateLacking:  # of personal values, before the wire
+            raise
         except NOTHING_SENT as error:
             return _not_sent(error, earlier_attempts=_an_earlier_may_have_arrived())
         except TransportFailed as error:
@@ -187,8 +199,26 @@ class ToolActivities:
         info = activity.info()
         user = f"{info.workflow_id} {info.workflow_run_id} {info.activity_id}"
         before = await asyncio.to_thread(self._grants.claim, call.grant.digest, user)
-        if before is not None and (before != user or info.attempt == 1):
+        is_used = _is_anothers(before, user)
+        if call.held_back:
+            # This run knows that it was not sent: the grant is its own still, and each time that it
+            # is sent anew is used up once, as the first is.
+            run = f"{info.workflow_id} {info.workflow_run_id} "
+            is_used = before is not None and not before.startswith(run)
+            is_used = is_used or await self._was_sent_anew(call, user)
+        if is_used:
             raise GrantUsed(call.call_id, f"the grant for {call.tool} has been used for a call")
+
+    async def _was_sent_anew(self, call: ToolCall, user: str) -> bool:
+        """Whether the sending after so many that were held back has been used."""
+        assert call.grant is not None
+        nth = hashlib.sha256(f"{call.grant.digest} {call.held_back}".encode()).hexdigest()
+        return _is_anothers(await asyncio.to_thread(self._grants.claim, nth, user), user)
+
+
+def _is_anothers(before: str | None, user: str) -> bool:
+    """Whether a grant was used by something else than an earlier attempt of this execution."""
+    return before is not None and (before != user or activity.info().attempt == 1)
 
 
 def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
@@ -270,6 +300,34 @@ def _of_this_attempt(outcome: ToolOutcome) -> ToolOutcome:
     )
 
 
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Tell of state that is lacking before the wire, and whether any attempt got further.
+
+    When none did, the call is sent later, when its workflow knows of a worker that has it all.
+    """
+    try:
+        yield
+    except StateLacking as error:
+        nothing_sent = not _an_earlier_may_have_arrived()
+        _note_arrival(may_have_arrived=False)
+        is_last = nothing_sent and was_tried()
+        after = None if nothing_sent else _share_of_an_attempt()
+        raise lacking_error(
+            error, is_last=is_last, nothing_sent=nothing_sent, retry_after=after
+        ) from error
+
+
+def _share_of_an_attempt() -> timedelta:
+    """How long the next attempt waits after one that could not be made, though it counts.
+
+    Of a call that may have been made only a few attempts tell the outcome: they outlast the restart
+    of a store, and no call takes longer for it than its attempts might.
+    """
+    most = activity.info().start_to_close_timeout or _RESTART
+    return min(most, _RESTART)
+
+
 def _an_earlier_may_have_arrived() -> bool:
     """Whether the provider may have worked on an attempt before this one.
 
@@ -299,6 +357,11 @@ def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcom
 
 def _refused(reason: str, *, earlier_attempts: bool) -> ToolOutcome:
     return ToolOutcome(kind="unknown" if earlier_attempts else "rejected", reason=reason)
+
+
+def _is_sent_once(tool: Tool) -> bool:
+    """Whether a second request would be a second effect."""
+    return tool.is_side_effect and tool.idempotency_header is None
 
 
 def _is_the_only_attempt() -> bool:

@@ -1,6 +1,11 @@
 """Holds calls to the walls of their agents, and counts those that are refused."""
 
-from orchestrator.adapters.telemetry import RefusedAt, Telemetry, count_refusal, default_telemetry
+from orchestrator.adapters.telemetry.instruments import (
+    RefusedAt,
+    Telemetry,
+    count_refusal,
+    default_telemetry,
+)
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import OutsideWall
 from orchestrator.core.wall import Wall

@@ -8,6 +8,7 @@
                         questions.py asks for what is missing
     plan_workflow       a plan that is only shown
     rollback_workflow   takes back what they left
+    scheduled_mission   starts the mission that a schedule has due, and sees its end
     sweep_workflow      starts rollbacks that nobody else did
 
 All of them reach activities through calls.py only, and show themselves through ui.py; waiting.py
@@ -18,9 +19,17 @@ from workflows.leg_workflow import LegWorkflow
 from workflows.mission_workflow import MissionWorkflow
 from workflows.plan_workflow import PlanWorkflow
 from workflows.rollback_workflow import RollbackWorkflow
+from workflows.scheduled_mission import ScheduledMissionWorkflow
 from workflows.sweep_workflow import SweepWorkflow
 
-ALL_WORKFLOWS = (MissionWorkflow, LegWorkflow, RollbackWorkflow, SweepWorkflow, PlanWorkflow)
+ALL_WORKFLOWS = (
+    MissionWorkflow,
+    LegWorkflow,
+    RollbackWorkflow,
+    SweepWorkflow,
+    PlanWorkflow,
+    ScheduledMissionWorkflow,
+)
 
 __all__ = [
     "ALL_WORKFLOWS",
@@ -28,5 +37,6 @@ __all__ = [
     "MissionWorkflow",
     "PlanWorkflow",
     "RollbackWorkflow",
+    "ScheduledMissionWorkflow",
     "SweepWorkflow",
 ]

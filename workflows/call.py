@@ -46,8 +46,12 @@ class Caller:
         """Whether the last that people were asked was to undo something, and they refused."""
         return self._asked.last_was_refused_cancel()
 
-    async def call(self, wanted: CallTool) -> None:
+    async def call(self, wanted: CallTool, prepared: PreparedCall | None = None) -> None:
         """Make one call; one that cannot or may not be made is told to the planner.
+
+        Args:
+            wanted: as its planner decided on it.
+            prepared: the same, where it was prepared already.
 
         Raises:
             LegLost: the leg has no call left, nobody confirmed this one in time, people have had
@@ -56,7 +60,7 @@ class Caller:
             LegSkipped: a person left the leg out.
         """
         await self._limits.check_call()
-        await self._carry_out(wanted, await self._prepared(wanted))
+        await self._carry_out(wanted, prepared or await self._prepared(wanted))
 
     async def call_all(self, wanted: Sequence[CallTool]) -> None:
         """Make several calls that only read, at once; each passes what a single one passes.
@@ -71,7 +75,7 @@ class Caller:
         reads: dict[int, PreparedCall] = {}
         for part, one in parts.items():
             if _asks_nobody(one) and (not reads or await self._has_call_left()):
-                self._progress.count_call()
+                self._progress.count_call(wanted[part].tool, part)
                 reads[part] = one
         await read_at_once(reads, self._progress)
         for part, one in parts.items():

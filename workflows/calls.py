@@ -15,6 +15,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import call_limits, names
     from orchestrator.messages.begin import BeginInput
     from orchestrator.messages.hand_over import HandOverInput, HandOverPlan
+    from orchestrator.messages.key_probe import KeyProbe
+    from orchestrator.messages.lacking import MOST_WORKERS
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.model_trouble import ModelCheck
@@ -44,6 +46,7 @@ with workflow.unsafe.imports_passed_through():
         PlanStepOutput,
     )
     from orchestrator.messages.telling_facts import facts_naming, facts_of_nothing
+    from orchestrator.messages.thought import ThinkInput, Thought
     from orchestrator.messages.tool_call import (
         OverchargeInput,
         PreparedCall,
@@ -55,11 +58,18 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from workflows import ui
-    from workflows.failures import first_words
-    from workflows.keeping import STORE_TROUBLE, store_trouble
+    from workflows.failures import failure_here, first_words, is_final, was_locked
+    from workflows.held_up import PATCH as HELD_UP
+    from workflows.held_up import HeldBack, here_first, lacking_in, once_there, why_of
+    from workflows.keeping import of_observations
     from workflows.progress import Progress
 
 T = TypeVar("T")
+
+
+class _Here(TypedDict, total=False):
+    start_to_close_timeout: timedelta
+    retry_policy: RetryPolicy
 
 
 class _Limits(TypedDict, total=False):
@@ -69,20 +79,32 @@ class _Limits(TypedDict, total=False):
     retry_policy: RetryPolicy
 
 
-_HEARTBEAT = timedelta(seconds=6)
+_HEARTBEAT = timedelta(seconds=3.5)
+"""Without a sign of life for so long, a worker is taken for dead, and another one takes over. It
+gives one each second."""
 _RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200),
     maximum_interval=timedelta(seconds=10),
     maximum_attempts=12,
-    # The leg says at once what it waits for.
-    non_retryable_error_types=STORE_TROUBLE,
 )
-_LOCAL: Final[_Limits] = {
+_LOCAL: Final[_Here] = {
     "start_to_close_timeout": timedelta(seconds=15),
     "retry_policy": _RETRY,
 }
 """For work inside a worker, without a provider: generous, and short enough that a dead worker is
 noticed soon."""
+_HERE: Final[_Here] = {
+    "start_to_close_timeout": timedelta(seconds=15),
+    "retry_policy": RetryPolicy(
+        initial_interval=timedelta(milliseconds=200),
+        maximum_interval=timedelta(seconds=1),
+        maximum_attempts=3,
+    ),
+}
+"""For work in a workflow task, which lasts as long: few attempts; any worker has the others."""
+_UNHEARD: Final = timedelta(milliseconds=500)
+"""How long a workflow task may think before it ends to hear what has come: about as long as the
+task that an ordinary activity's answer makes may take on a busy machine."""
 _PLANNER: Final[_Limits] = {
     "start_to_close_timeout": timedelta(seconds=120),
     "heartbeat_timeout": _HEARTBEAT,
@@ -101,6 +123,12 @@ _THINKING: Final[_Limits] = {
     ),
 }
 """For a step: a few attempts, then the leg waits where it can be seen."""
+_WHOLE_STEP: Final[_Limits] = {**_THINKING, "retry_policy": _RETRY}
+"""For a step thought through at once, where a worker could not within a workflow task."""
+_ELSEWHERE: Final = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200), maximum_attempts=MOST_WORKERS
+)
+"""For what a worker lacked something for: others are asked."""
 _SERVER_TIMEOUT = timedelta(seconds=30)
 """For questions to the Temporal server."""
 
@@ -108,27 +136,109 @@ _SERVER_TIMEOUT = timedelta(seconds=30)
 async def _run(
     activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Limits]
 ) -> T:
-    answer: T = await workflow.execute_activity(
-        activity, args=message, result_type=gives, summary=summary, **limits
+    """The answer of an activity, waited for in sight while no worker has what it needs for it."""
+    return await once_there(
+        lambda: _once(activity, *message, gives=gives, summary=summary, **limits)
     )
+
+
+async def _once(
+    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Limits]
+) -> T:
+    """The answer of an activity, or its failure, once some worker has the key of its input."""
+    while True:
+        try:
+            answer: T = await workflow.execute_activity(
+                activity, args=message, result_type=gives, summary=summary, **limits
+            )
+            return answer
+        except ActivityError as error:
+            # Of a call that an earlier attempt may have made, the outcome is unknown by now.
+            may_have_run = activity == names.INVOKE_TOOL and not is_final(error)
+            if not was_locked(error) or may_have_run:
+                raise
+        await _await_key()
+
+
+async def _await_key() -> None:
+    """Wait until some worker can read what this one writes: however long, history waits."""
+    await workflow.execute_activity(
+        names.AWAIT_KEY,
+        KeyProbe(),
+        result_type=type(None),
+        summary=ui.AWAIT_KEY,
+        start_to_close_timeout=timedelta(seconds=15),
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30)
+        ),
+    )
+
+
+async def _run_here(
+    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Limits]
+) -> T:
+    """The answer of an activity that needs no other machine: its worker runs it in the same task.
+
+    History gets its result alone, when the task is done. A worker that dies before leaves nothing
+    of it, and another one runs it again: so it must send nothing. What fails here, or takes too
+    long for a task, is any worker's within these limits.
+    """
+
+    async def here() -> T:
+        return await _here(activity, *message, gives=gives, summary=summary, **_HERE)
+
+    async def elsewhere() -> T:
+        return await _once(activity, *message, gives=gives, summary=summary, **limits)
+
+    return await once_there(here_first(here, elsewhere))
+
+
+async def _here(
+    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Here]
+) -> T:
+    """The answer of an activity in the worker that has the task, or its failure.
+
+    The SDK raises that bare, where it wraps the failure of any other activity.
+    """
+    began = workflow.now()
+    try:
+        answer: T = await workflow.execute_local_activity(
+            activity, args=message, result_type=gives, summary=summary, **limits
+        )
+    except ApplicationError as failed:
+        raise failure_here(activity, failed) from failed
+    if workflow.now() - began > _UNHEARD:
+        # A task hears of nothing while it lasts. Nobody is asked, and nothing is sent, before what
+        # came meanwhile was heard: a cancel request, whose mission may be undoing by now.
+        await workflow.sleep(timedelta(milliseconds=1), summary=ui.LISTEN)
     return answer
 
 
-async def pin_catalog() -> CatalogPin:
+async def pin_catalog(*, here: bool = False) -> CatalogPin:
     """The catalog of the worker that answers; the mission keeps it to its end."""
-    return await _run(names.PIN_CATALOG, gives=CatalogPin, summary=ui.PIN_CATALOG, **_LOCAL)
+    run = _run_here if here else _run
+    return await run(names.PIN_CATALOG, gives=CatalogPin, summary=ui.PIN_CATALOG, **_LOCAL)
 
 
-async def split_goal(mission: BeginInput) -> BegunPlan:
-    """The legs of a goal; the worker refuses a mission that its policy does not let begin."""
+async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
+    """The legs of a goal; the worker refuses a mission that its policy does not let begin.
+
+    Args:
+        mission: what is to be split.
+        here: whether that takes no model.
+    """
+    if here:
+        return await _run_here(
+            names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_SPLITTING
+        )
     return await _run(
         names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_SPLITTING
     )
 
 
 async def preview_plan(wanted: PlanInput) -> PlanPreview:
-    """What a mission would do; nothing of it is done."""
-    return await _run(
+    """What a mission would do; nothing of it is done, and somebody waits for the answer."""
+    return await _once(
         names.PREVIEW_PLAN, wanted, gives=PlanPreview, summary=ui.PREVIEW_PLAN, **_SPLITTING
     )
 
@@ -163,6 +273,32 @@ async def select_tools(context: StepContext, progress: Progress) -> Selection:
     )
     progress.kept(kept.keep_as, len(seen))
     return selection
+
+
+async def think(context: StepContext, progress: Progress) -> Thought:
+    """A whole step of a leg that rules plan: its tools, its decision, and the call prepared."""
+    keeping, state = progress.keeping, progress.state
+    assert keeping is not None
+    seen = state.observations
+    step = keeping.message(
+        context.model_copy(update={"observations": seen}),
+        of_mission=context.mission_id,
+        past=state.past,
+        keeps=True,
+    )
+    wanted = _wanted(progress, "", {}).model_copy(update={"observations": ()})
+    call = keeping.message(wanted, of_mission=context.mission_id, past=step.keep_as)
+    thought = await _from_store(
+        progress,
+        names.THINK,
+        ThinkInput(step=step, call=call),
+        gives=Thought,
+        summary=ui.summary(ui.THINK, step=context.step),
+        reads=step,
+        **_WHOLE_STEP,
+    )
+    progress.kept(step.keep_as, len(seen))
+    return thought
 
 
 async def plan_step(
@@ -242,9 +378,36 @@ async def prepare_call(
         before: how this very call was asked about a moment ago.
         changed_by_people: the arguments that a person amended.
     """
+    wanted = _wanted(
+        progress,
+        tool,
+        arguments,
+        asked=asked,
+        decided_by_people=decided_by_people,
+        reason=reason,
+        before=before,
+        changed_by_people=changed_by_people,
+    )
+    return await _prepared(
+        progress, names.PREPARE_CALL, wanted, ui.summary(ui.PREPARE_CALL, tool=tool)
+    )
+
+
+def _wanted(
+    progress: Progress,
+    tool: str,
+    arguments: JsonObject,
+    *,
+    asked: int = 1,
+    decided_by_people: bool = False,
+    reason: str = "",
+    before: AskedCall | None = None,
+    changed_by_people: tuple[str, ...] = (),
+) -> PrepareInput:
+    """All that preparing a call of a leg's step goes by."""
     leg, state = progress.leg, progress.state
     earlier = state.asked if before is None else (*state.asked, before)
-    wanted = PrepareInput(
+    return PrepareInput(
         **leg.call_of(tool).ref,
         arguments=arguments,
         agent=leg.leg.agent.wall,
@@ -270,9 +433,6 @@ async def prepare_call(
         changed_by_people=changed_by_people,
         budget=leg.budget,
         spent=leg.state.taken,
-    )
-    return await _prepared(
-        progress, names.PREPARE_CALL, wanted, ui.summary(ui.PREPARE_CALL, tool=tool)
     )
 
 
@@ -338,24 +498,35 @@ async def _from_store(
     *,
     gives: type[T],
     summary: str,
+    reads: Record | None = None,
     **limits: Unpack[_Limits],
 ) -> T:
     """The answer of an activity that reads what the leg has seen; waited for while no worker can.
 
     A disk that is not there is no failure of the leg: it waits, says why, and can be cancelled.
     """
+    is_here = progress.is_swift
+
+    async def elsewhere() -> T:
+        return await _once(activity, message, gives=gives, summary=summary, **limits)
+
+    async def here() -> T:
+        return await _here(activity, message, gives=gives, summary=summary, **_HERE)
+
     while True:
+        attempt = here_first(here, elsewhere) if is_here else elsewhere
         try:
-            answer = await _run(activity, message, gives=gives, summary=summary, **limits)
+            answer = await once_there(attempt, except_for=of_observations)
         except ActivityError as error:
-            why = store_trouble(error)
-            if why is None:
+            if not of_observations(error):
                 if progress.keeping is not None and not isinstance(error.cause, ApplicationError):
                     # No worker said so: what it was to keep may not be kept.
                     progress.keeping.forget()
                 raise
-            progress.hold_up(why)
-            await _read_kept(message)
+            progress.hold_up(why_of(error))
+            await _read_kept(reads or message)
+            # Any worker may have it by now, and this one may still not.
+            is_here = False
             progress.hold_up("")
         else:
             return answer
@@ -363,27 +534,31 @@ async def _from_store(
 
 async def _read_kept(message: Record) -> None:
     """Wait until some worker can read what a message names: however long that is, history waits."""
-    await _run(
+    await _once(
         names.READ_KEPT,
         message,
         gives=type(None),
         summary=ui.READ_KEPT,
         start_to_close_timeout=timedelta(seconds=60),
         retry_policy=RetryPolicy(
-            initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1)
+            initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=10)
         ),
     )
 
 
-async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
+async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBack:
     """Run one tool call; what cannot be cleared up within its attempts is an unknown outcome.
+
+    One that no worker could send for want of state is held back: it has not been sent.
 
     Cancelling the workflow does not cancel the call: callers shield it, for a call that was sent
     must be waited for to know what it left behind.
     """
     timeout = timedelta(seconds=call.timeout_s)
+    if call.held_back:  # as with `compensate`; one that may have been sent is not sent again
+        attempts = max(attempts, MOST_WORKERS)
     try:
-        return await _run(
+        return await _once(
             names.INVOKE_TOOL,
             call,
             gives=ToolOutcome,
@@ -398,6 +573,9 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
             ),
         )
     except ActivityError as error:
+        lacking = lacking_in(error)
+        if lacking is not None and lacking.nothing_sent and workflow.patched(HELD_UP):
+            return HeldBack(lacking, why_of(error))
         return ToolOutcome(kind="unknown", reason=first_words(error))
 
 
@@ -443,14 +621,19 @@ async def settled_rollback(mission_id: str) -> RollbackReport | None:
     return read.settled
 
 
-async def compensate(obligation: Obligation) -> CompensationOutcome:
+async def compensate(obligation: Obligation, *, lacked: bool = False) -> CompensationOutcome:
     """One attempt to take one obligation back, with the time that its contract gives.
+
+    Args:
+        obligation: what is to be taken back.
+        lacked: whether a worker lacked something for it before. The first try of an activity goes
+            to the worker that has the workflow, which may be that one; the next go to any.
 
     Raises:
         ActivityError: it came to nothing clear; `compensation_failure` says how.
     """
     cancel_tool = obligation.cancel_tool or "nothing declared"
-    return await _run(
+    return await _once(
         names.COMPENSATE,
         CompensateInput(obligation=obligation),
         gives=CompensationOutcome,
@@ -464,7 +647,7 @@ async def compensate(obligation: Obligation) -> CompensationOutcome:
         + call_limits.WIRE_MARGIN,
         heartbeat_timeout=_HEARTBEAT,
         # How often it is tried is counted where the rollback can be read and replayed.
-        retry_policy=RetryPolicy(maximum_attempts=1),
+        retry_policy=_ELSEWHERE if lacked else RetryPolicy(maximum_attempts=1),
     )
 
 

@@ -32,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
         ConfirmationError,
         DigestMismatch,
     )
-    from workflows import ui
+    from workflows import telling, ui
     from workflows.amendments import check_amendment
     from workflows.failures import refuse
     from workflows.waiting import Pending, until, wait_beside
@@ -91,6 +91,7 @@ class ConfirmationGate:
         if self._open is not None:
             self._open.ends("amended")
         self._open = _Open(card, keys)
+        telling.card_opened(card)
 
     def check(self, decision: Decision) -> None:
         """Refuse a decision that is not on the open card, or not by somebody who may decide.
@@ -165,6 +166,7 @@ class ConfirmationGate:
             shown.verdict = named
         if shown.verdict is not None:
             shown.ends("decided")
+        telling.card_decided(shown.card, named)
         return record_of(named, shown.card, at)
 
     async def wait(self, reminders: Sequence[timedelta] = ()) -> Grant | Verdict | None:
@@ -219,6 +221,7 @@ class ConfirmationGate:
     def _close(self, reason: str) -> None:
         if self._open is not None:
             self._closed[self._open.card.confirmation_id] = reason
+            telling.card_closed(self._open.card, reason.partition(":")[0])
         self._open = None
 
 

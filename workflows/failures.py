@@ -8,7 +8,9 @@ from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Usage
     from orchestrator.core.errors import OrchestratorError
+    from orchestrator.core.payload_errors import PayloadLocked, PayloadLost
     from orchestrator.messages import names
+    from orchestrator.messages.lacking import LackingState
     from orchestrator.messages.model_trouble import ModelTrouble
     from orchestrator.messages.usage_so_far import UsageSoFar
     from orchestrator.saga.outcome import CompensationFailure
@@ -17,6 +19,7 @@ LOST = (Exception, asyncio.CancelledError)
 """All that can end the work of a workflow, a cancel request included. Not BaseException, for
 GeneratorExit only says that a worker evicts the workflow: nothing may be rolled back for that."""
 _LONGEST = 300
+_UNREAD = (PayloadLocked.__name__, PayloadLost.__name__)
 
 
 class LegLost(Exception):
@@ -35,6 +38,33 @@ def first_words(error: BaseException) -> str:
     if isinstance(cause, ApplicationError):
         return cause.message
     return str(cause) or type(cause).__name__
+
+
+def was_locked(error: ActivityError) -> bool:
+    """Whether the last worker that took it could not read its input: that attempt did nothing.
+
+    Where no attempt before did anything either, the failure is final.
+    """
+    cause = error.cause
+    return isinstance(cause, ApplicationError) and cause.type in _UNREAD
+
+
+def failure_here(activity: str, failed: ApplicationError) -> ActivityError:
+    """The failure of a local activity, as any other activity's is told; raise it from `failed`."""
+    return ActivityError(
+        failed.message,
+        scheduled_event_id=0,
+        started_event_id=0,
+        identity="",
+        activity_type=activity,
+        activity_id="",
+        retry_state=None,
+    )
+
+
+def is_final(error: ActivityError) -> bool:
+    """Whether the activity said that no attempt after this one was to be made."""
+    return isinstance(error.cause, ApplicationError) and error.cause.non_retryable
 
 
 def usage_of(error: ActivityError) -> Usage | None:
@@ -70,6 +100,9 @@ def compensation_failure(error: ActivityError) -> CompensationFailure:
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return CompensationFailure(reason=first_words(error), counts=False)
+    if (lacking := LackingState.found_in(cause.details)) is not None:
+        sent = not lacking.nothing_sent
+        return CompensationFailure(reason=cause.message, counts=False, arrived=sent, held_up=True)
     if cause.type == names.PROVIDER_BUSY:
         if cause.details:
             return CompensationFailure.model_validate(cause.details[0])

@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
 
 PATCH = "kept-observations"
 """Runs that began without it carry all in each message: none of their commands changes."""
-STORE_TROUBLE: Final = (ObservationMissing.__name__, ObservationsUnkept.__name__)
+_OF_OBSERVATIONS: Final = (ObservationMissing.__name__, ObservationsUnkept.__name__)
 """Types of errors that are no failure of a leg, whatever its work is: it waits."""
 _MOST_CHANGED: Final = 2_000
 """Characters of what differs from the message that was sent whole, before one is sent anew."""
@@ -79,12 +79,10 @@ def new_key(past: str, seen: Sequence[JsonObject]) -> str:
     return f"{workflow.uuid4()}@{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
 
-def store_trouble(error: ActivityError) -> str | None:
-    """Why no worker could read or keep what the leg has seen; None for any other failure."""
+def of_observations(error: ActivityError) -> bool:
+    """Whether no worker could read or keep what the leg has seen."""
     cause = error.cause
-    if isinstance(cause, ApplicationError) and cause.type in STORE_TROUBLE:
-        return cause.message
-    return None
+    return isinstance(cause, ApplicationError) and cause.type in _OF_OBSERVATIONS
 
 
 def _bare(seen: dict[str, Any]) -> dict[str, Any]:

@@ -24,9 +24,12 @@ with workflow.unsafe.imports_passed_through():
         ReserveOutput,
         SpendingHold,
     )
+    from orchestrator.messages.leg_progress import LegProgress
     from orchestrator.messages.model_trouble import ModelPause, ResumeInput
     from orchestrator.messages.shared_limits import ShareOutput
     from orchestrator.messages.step import PlanStepOutput
+    from orchestrator.messages.thought import Thought
+    from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import (
         FINISH,
         AskUser,
@@ -56,6 +59,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.progress import Progress
     from workflows.questions import Questions
     from workflows.reservations import Reservations
+    from workflows.swift import SWIFT
     from workflows.thinking import Thinking
 
 
@@ -122,7 +126,9 @@ class LegWorkflow:
     # -- the loop ---------------------------------------------------------------------------------
 
     async def _reach_goal(self) -> None:
-        if workflow.patched(KEPT):
+        if self._progress.leg.leg.is_planned_by_rules and workflow.patched(SWIFT):
+            self._progress.is_swift = True
+        if self._progress.is_swift or workflow.patched(KEPT):
             self._progress.keeping = Keeping()
         self._progress.show(LegStatus.RUNNING)
         while self._progress.state.status is LegStatus.RUNNING:
@@ -134,10 +140,15 @@ class LegWorkflow:
 
     async def _take_step(self) -> None:
         self._progress.begin_step()
-        context = step_context(self._progress.leg)
-        selection = await calls.select_tools(context, self._progress)
-        self._progress.forward(selection)
-        planned = await self._thinking.next_step(selection)
+        prepared = None
+        if self._progress.is_swift:
+            thought = await self._thought()
+            planned, prepared = thought.planned, thought.prepared
+        else:
+            context = step_context(self._progress.leg)
+            selection = await calls.select_tools(context, self._progress)
+            self._progress.forward(selection)
+            planned = await self._thinking.next_step(selection)
         if planned.unusable is not None:
             await self._thinking.spend(planned.unusable)
             return
@@ -145,16 +156,23 @@ class LegWorkflow:
         if planned.decided:
             await self._settle(planned)
             return
-        await self._carry_out(planned)
+        await self._carry_out(planned, prepared)
         self._drop(planned.dropped)
 
-    async def _carry_out(self, planned: PlanStepOutput) -> None:
+    async def _thought(self) -> Thought:
+        """The step, thought through at once."""
+        thought = await self._thinking.whole_step()
+        self._progress.forward(thought.selection)
+        self._progress.count_usage(thought.planned.usage)
+        return thought
+
+    async def _carry_out(self, planned: PlanStepOutput, prepared: PreparedCall | None) -> None:
         match planned.decision:
             case CallTool() as wanted if planned.refusal is not None:
                 self._progress.observe(wanted, outcome="refused", error=planned.refusal)
                 self._progress.record(f"call {wanted.tool}", "refused", planned.refusal)
             case CallTool() as wanted:
-                await self._caller.call(wanted)
+                await self._caller.call(wanted, prepared)
             case CallTools(calls=several):
                 await self._caller.call_all(several)
             case DiscoverTools(query=query):
@@ -305,4 +323,14 @@ class LegWorkflow:
             card=self._approvals.gate.card,
             question=self._questions.question,
             pause=self._pauses.pause,
+            held_up=self._progress.state.held_up,
         )
+
+    def hold_up(self, why: str) -> None:
+        """Show why it waits for what workers keep of its mission; empty: it no longer does."""
+        self._progress.hold_up(why)
+
+    @workflow.query(name=names.PROGRESS_QUERY)
+    def progress(self) -> LegProgress:
+        """Where it is, step by step: what watchers make events of."""
+        return self._progress.as_watched()

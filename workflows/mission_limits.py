@@ -9,6 +9,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.budget import Usage
     from orchestrator.core.limit_shares import LimitShares
     from orchestrator.core.limits import Limits, Used
     from orchestrator.messages import names
@@ -40,6 +41,11 @@ class MissionLimits:
         return self._shares.before
 
     @property
+    def total(self) -> Used:
+        """What planning and legs have used, as far as legs have told."""
+        return self._shares.total
+
+    @property
     def is_shared(self) -> bool:
         """Whether its legs have to ask."""
         return self._shares.is_limited
@@ -48,6 +54,10 @@ class MissionLimits:
         """Take the limits that it was planned with, and add what that used."""
         self._shares.limits = limits
         self._shares.before = self._shares.before.plus(used)
+
+    def count(self, usage: Usage | None) -> None:
+        """Add what planning took that came to no plan."""
+        self._shares.before = self._shares.before.plus(Used(usage=usage or Usage()))
 
     def settle(self, result: LegResult) -> None:
         """Take what a leg that is over has used."""

@@ -18,6 +18,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows import markdown_page as md
 
 
+_LONGEST = 200
+
+
 @dataclass(frozen=True)
 class MissionPage:
     """What a mission's page and its search attributes are made of."""
@@ -39,6 +42,15 @@ class MissionPage:
     @property
     def waits(self) -> list[tuple[str, LegWait]]:
         """What it or its legs wait for, with the ids of the legs, in their order."""
+        if self.result.held_up:
+            return [
+                (
+                    "",
+                    LegWait(
+                        waits_for=WaitKind.STORE, title=f"held up: {self.result.held_up}"[:_LONGEST]
+                    ),
+                )
+            ]
         if self.result.status in _ASKS and (wait := wait_of(self.result.plan_waits)) is not None:
             return [("", wait)]
         if self.result.status is not MissionStatus.RUNNING:
@@ -49,9 +61,14 @@ class MissionPage:
     @property
     def waits_for(self) -> list[WaitKind]:
         """What or whom it waits for, each once."""
-        if self.result.status is MissionStatus.ROLLING_BACK:
+        if self.result.status is MissionStatus.ROLLING_BACK and not self.result.held_up:
             return [WaitKind.PROVIDER]
         return sorted({wait.waits_for for _, wait in self.waits})
+
+    @property
+    def searched_by(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        """All that it is found by and that changes."""
+        return (self.searched_as, tuple(self.waits_for), tuple(self.tools))
 
     def markdown(self) -> str:
         """All of it, for the Temporal UI."""
@@ -72,7 +89,7 @@ def _markdown(page: MissionPage) -> str:
         *([f"**Said otherwise** {md.text(mission.goal_became)}"] if mission.goal_became else []),
         f"**Asked for by** {md.text(mission.requester) if mission.requester else 'nobody named'}",
         f"**Money** {md.spent(_spend(page), page.budget)}",
-        *([f"**Models** {mission.usage}"] if mission.usage.requests else []),
+        *([f"**Models** {mission.usage}{_but_legs(page)}"] if mission.usage.requests else []),
     ]
     if mission.plan_made_by.model:
         lines.append(f"**Plan** {md.text(mission.plan_made_by.told)}")
@@ -124,6 +141,11 @@ def _spend(page: MissionPage) -> Spend:
     return Spend.total([page.result.spend, *under_way])
 
 
+def _but_legs(page: MissionPage) -> str:
+    """That legs under way tell what their models take once they are over."""
+    return ", without the legs under way" if _under_way(page) else ""
+
+
 def _under_way(page: MissionPage) -> list[LegResult]:
     return [leg for leg in page.result.legs if leg.leg_id in page.news]
 
@@ -138,13 +160,21 @@ def _about_plan(own: LegWaiting) -> list[str]:
 def _waits(page: MissionPage) -> list[str]:
     lines = [line for leg_id, wait in page.waits for line in _wait_lines(page, leg_id, wait)]
     kinds = {wait.waits_for for _, wait in page.waits}
-    whom = "its model" if kinds == {WaitKind.MODEL} else "a person"
+    whom = _WHOM.get(next(iter(kinds)), "a person") if len(kinds) == 1 else "a person"
     return ["", f"### Waits for {whom}", "", *lines] if lines else []
+
+
+_WHOM: Mapping[WaitKind, str] = {
+    WaitKind.MODEL: "its model",
+    WaitKind.STORE: "what its workers keep",
+}
 
 
 def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
     mission_id = page.result.mission_id
     asks = names.leg_workflow_id(mission_id, leg_id) if leg_id else mission_id
+    if wait.waits_for is WaitKind.STORE:
+        return [f"{md.text(leg_id or 'it')} is {md.text(wait.title)}; it goes on by itself", ""]
     if wait.waits_for is WaitKind.MODEL:
         return _model_lines(asks, leg_id, wait)
     is_card = wait.waits_for is WaitKind.CONFIRMATION

@@ -49,6 +49,8 @@ class MissionView:
     ledger: Ledger | None
     started_at: datetime
     finished_at: datetime | None
+    held_up: str = ""
+    """Why it waits for what workers keep of it."""
 
     def result(self) -> MissionResult:
         """The result document as it stands; final once the mission is over."""
@@ -80,6 +82,7 @@ class MissionView:
             plan_waits=self.plan_waits,
             plan_answers=self.answers,
             plan_decisions=self.decisions,
+            held_up=self.held_up,
         )
         return as_sent(told) if self.finished_at is not None else told
 

@@ -53,10 +53,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.shared_limits import ShareInput
     from orchestrator.messages.unserved import unserved_of
-    from orchestrator.planning.models import LegPlan, MissionPlan
+    from orchestrator.planning.models import CHAINING, LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
-    from workflows import calls, ui
-    from workflows.failures import LOST, first_words, refuse
+    from workflows import calls, telling, ui
+    from workflows.failures import LOST, first_words, refuse, usage_of
     from workflows.finds import SharedFinds
     from workflows.goal_cases import facts_for, not_called_for
     from workflows.hand_overs import HandOvers, failed_result
@@ -70,6 +70,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.plan_talk import PlanTalk
     from workflows.reservations import BudgetReservations
     from workflows.spending_holds import SpendingHolds
+    from workflows.swift import SWIFT
     from workflows.waiting import finish_despite_cancel, until
 
 
@@ -110,6 +111,9 @@ class MissionWorkflow:
         self._rollback = OwnRollback(self._mission_id, mission.request.requester)
         self._talk = PlanTalk(mission.request, show=self._show, draw=self._draw)
         self._finished = False
+        self._is_swift = False
+        self._shown: object = None
+        self._held_up = ""
 
     @workflow.run
     async def run(self, _mission: MissionInput) -> MissionResult:
@@ -133,8 +137,11 @@ class MissionWorkflow:
     # -- the story --------------------------------------------------------------------------------
 
     async def _pursue(self) -> None:
+        self._is_swift = workflow.patched(SWIFT)
+        if self._is_swift:
+            self._shown = self._page().searched_by  # as it was started
         self._show(MissionStatus.PLANNING)
-        self._catalog = await calls.pin_catalog()
+        self._catalog = await calls.pin_catalog(here=self._is_swift)
         await self._begin(await self._plan_of(self._request.goal))
         try:
             await self._run_legs()
@@ -146,6 +153,7 @@ class MissionWorkflow:
         """Let a plan begin, as people have it."""
         if self._talk.is_asked_about(plan) and workflow.patched(PLAN_PATCH):
             await self._talk.settle(plan, self._catalog, self._plan_of)
+        telling.mission_planned(self._plan.legs)
         self._show(MissionStatus.RUNNING)
 
     async def _planned_anew(self, error: ChildWorkflowError) -> BegunPlan:
@@ -164,6 +172,8 @@ class MissionWorkflow:
         before = self._plan
         self._replanned.append(replanning_after(lost, legs, workflow.now()))
         self._show(MissionStatus.PLANNING)
+        for leg in legs:
+            self._limits.settle(leg)
         plan = await self._other_plan(before)
         if plan is None:
             self._plan = before
@@ -171,7 +181,6 @@ class MissionWorkflow:
             raise error
         for leg in legs:
             self._results[leg.leg_id] = leg
-            self._limits.settle(leg)
             self._reservations.settle(leg.leg_id, leg.taken)
         return plan
 
@@ -185,26 +194,34 @@ class MissionWorkflow:
 
     async def _plan_of(self, goal: str) -> BegunPlan:
         """The plan of a goal, which is the mission's from then on."""
-        plan = await calls.split_goal(
-            BeginInput(
-                mission_id=self._mission_id,
-                goal=goal,
-                inputs=self._request.inputs,
-                now=self._talk.said_at,
-                catalog_digest=self._catalog.digest,
-                policy=self._request.policy,
-                requester=self._request.requester,
-                planner=self._request.planner,
-                model=self._request.model,
-                used=self._limits.before_legs,
-                failed_before=tuple(one.told for one in self._replanned),
-            )
+        wanted = BeginInput(
+            mission_id=self._mission_id,
+            goal=goal,
+            inputs=self._request.inputs,
+            now=self._talk.said_at,
+            catalog_digest=self._catalog.digest,
+            policy=self._request.policy,
+            requester=self._request.requester,
+            planner=self._request.planner,
+            model=self._request.model,
+            used=self._limits.total,
+            failed_before=tuple(one.told for one in self._replanned),
         )
+        try:
+            plan = await calls.split_goal(wanted, here=self._splits_here())
+        except ActivityError as error:
+            self._limits.count(usage_of(error))
+            raise
         if self._replanned:
             plan = renamed(plan, f"r{len(self._replanned)}-")
         self._limits.plan(plan.limits, Used(usage=plan.usage))
         self._plan = plan
         return plan
+
+    def _splits_here(self) -> bool:
+        """Whether the goal is split without a model."""
+        asks = self._request.model is not None or self._request.planner not in (None, CHAINING)
+        return self._is_swift and self._catalog.by_rules and not asks
 
     async def _run_legs(self) -> None:
         """Each leg as soon as those it depends on have succeeded; the first loss stops them all.
@@ -404,6 +421,7 @@ class MissionWorkflow:
             )
         )
         result = self.result()
+        telling.mission_ended(self._status)
         if self._cancelled:
             raise asyncio.CancelledError
         if self._error is not None:
@@ -509,8 +527,8 @@ class MissionWorkflow:
         """A leg began or ceased to wait for a person: shown, and nothing else follows from it."""
         if not self._news.take(news, running=self._under_way()):
             return
-        if workflow.patched(PATCH):
-            ui.show_mission(self._page())
+        if self._is_swift or workflow.patched(PATCH):
+            self._show(self._status)
         else:
             ui.draw_mission(self._page())
 
@@ -596,12 +614,23 @@ class MissionWorkflow:
             ledger=self._ledger,
             started_at=workflow.info().start_time,
             finished_at=workflow.now() if self._finished else None,
+            held_up="" if self._finished else self._held_up,
         ).result()
+
+    def hold_up(self, why: str) -> None:
+        """Show why it waits for what workers keep of it; empty: it no longer does."""
+        self._held_up = why
+        self._show(self._status)
 
     def _show(self, status: MissionStatus) -> None:
         """Move to this status, and show it."""
         self._status = status
-        ui.show_mission(self._page())
+        page = self._page()
+        if self._is_swift and page.searched_by == self._shown:
+            ui.draw_mission(page)
+            return
+        self._shown = page.searched_by
+        ui.show_mission(page)
 
     def _draw(self) -> None:
         ui.draw_mission(self._page())

@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegStatus
     from orchestrator.messages.model_trouble import ModelPause, ModelTrouble, ResumeInput
-    from workflows import calls, ui
+    from workflows import calls, telling, ui
     from workflows.failures import LegLost, refuse
     from workflows.progress import Progress
     from workflows.waiting import Pending, wait_beside
@@ -55,6 +55,7 @@ class ModelPauses:
             LegLost: the policy's deadline has passed, or a person gave up.
         """
         self._pause = pause = self._following(trouble, before)
+        telling.waits("model", pause.pause_id)
         self._progress.show(LegStatus.AWAITING_MODEL)
         self._check_given_up()
         moment = pause.retried_at or pause.deadline

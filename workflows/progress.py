@@ -12,9 +12,12 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Usage
     from orchestrator.core.limits import LimitReached
     from orchestrator.core.record import JsonObject
+    from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
+    from orchestrator.messages.leg_progress import CallMade, LegProgress, SelectedTools
     from orchestrator.messages.leg_sizes import with_called
     from orchestrator.messages.model_trouble import ModelChange, ModelState
+    from orchestrator.messages.news import LegWait, wait_of
     from orchestrator.messages.shared_limits import LegShare
     from orchestrator.messages.step import StepRecord
     from orchestrator.planning.models import (
@@ -28,7 +31,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.served import LookedUp
-    from workflows import ui
+    from workflows import telling, ui
+    from workflows.held_up import PATCH as HELD_UP
     from workflows.keeping import Keeping
     from workflows.leg_news import Teller
     from workflows.leg_view import facts_of, looked_up_in
@@ -44,6 +48,8 @@ _MOST_STEPS: Final = 100
 _MOST_FACTS: Final = 50
 """That a leg hands on: they travel with the messages of those that depend on it."""
 _MOST_TOLD: Final = 20
+_MOST_AT_ONCE: Final = 50
+"""Calls that are shown of the steps before."""
 _LARGEST: Final = 500_000
 """Characters of what came of a leg that may take on another consequence. The server takes four
 times that in one message, and its mission's result tells of each twice."""
@@ -62,11 +68,17 @@ class Progress:
         self._leg = leg
         self._waits_for = waits_for
         self._selection: Selection | None = None
+        self._selected: SelectedTools | None = None
+        self._calls: dict[str, CallMade] = {}
+        """Those of this step and the one before that were sent: only shown."""
         self._usage: Usage | None = None
         """What planning the step took, until its first record tells it."""
-        self._teller = Teller()
+        self._teller = Teller(waits_for)
+        self._shown: tuple[LegStatus, LegWait | None] | None = None
         self.keeping: Keeping | None = None
         """What workers keep of it; None: every message carries all of it."""
+        self.is_swift = False
+        """Whether its steps are thought through within its own workflow tasks."""
 
     @property
     def leg(self) -> LegInput:
@@ -84,6 +96,7 @@ class Progress:
         """Count one more step; what follows belongs to it."""
         self._update(step=self.state.step + 1, part=0)
         self._usage = None
+        self._calls = dict([*self._calls.items()][-_MOST_AT_ONCE:])
 
     def begin_part(self, part: int) -> None:
         """Go to one of the calls that the step makes at once; what follows belongs to it."""
@@ -92,6 +105,12 @@ class Progress:
     def forward(self, selection: Selection) -> None:
         """Note the tools that this step may use, and later ones too where they stay shown."""
         self._selection = selection
+        self._selected = SelectedTools(
+            step=self.state.step,
+            tools=selection.tools,
+            band=selection.band,
+            catalog_size=selection.catalog_size,
+        )
         if self.leg.leg.agent.tool_list == "growing":
             shown = dict.fromkeys([*self.state.forwarded, *selection.tools])
             self._update(forwarded=tuple(shown)[-_MOST_FORWARDED:])
@@ -116,6 +135,9 @@ class Progress:
         most = self.leg.leg.agent.max_repeats
         repeats, told = self.state.repeats.after(observation, most=most)
         observation = observation.model_copy(update={"repeated": told})
+        if (sent := self._calls.get(self.leg.call_id)) is not None:
+            came = {"outcome": outcome, "error": observation.error}
+            self._calls[sent.call_id] = sent.model_copy(update=came)
         self._update(observations=(*self.state.observations, observation), repeats=repeats)
 
     def retract(self, why: str, **seen: object) -> None:
@@ -156,8 +178,13 @@ class Progress:
         self._update(told=(*self.state.told, sentence)[-_MOST_TOLD:])
 
     def hold_up(self, why: str) -> None:
-        """Show that it waits for what it has seen, or no longer does."""
+        """Show that it waits for what workers keep of its mission, or no longer does."""
         self._update(held_up=why)
+        if self.is_swift:
+            self.show(self.state.status)
+            return
+        if workflow.patched(HELD_UP):
+            ui.show_leg_status(self.state.status, self._waits_for())
         self.draw()
 
     def record(
@@ -178,6 +205,7 @@ class Progress:
             usage=self._usage,
         )
         self._usage = None
+        telling.step_done(self._leg, record)
         self._add(record)
         self.show(self.state.status)
 
@@ -197,9 +225,12 @@ class Progress:
         """Keep a newer ledger, and what it says is spent."""
         self._update(ledger=ledger, spend=ledger.spent)
 
-    def count_call(self) -> None:
-        """Count a call that is about to be sent."""
+    def count_call(self, tool: str, part: int | None = None) -> None:
+        """Count a call that is about to be sent, of this part of the step or of another."""
         self._update(tool_calls=self.state.tool_calls + 1)
+        part = self.state.part if part is None else part
+        call_id = names.call_id(self.leg.mission_id, self.leg.leg.leg_id, self.state.step, part)
+        self._calls[call_id] = CallMade(call_id=call_id, tool=tool)
 
     def begin(self, at: datetime) -> None:
         """Note when it began, in its first run."""
@@ -310,6 +341,24 @@ class Progress:
             "rest belongs into another mission"
         )
 
+    def as_watched(self) -> LegProgress:
+        """What those see of it who watch."""
+        state = self.state
+        return LegProgress(
+            agent=self.leg.leg.agent.name,
+            goal=self.leg.leg.goal,
+            status=state.status,
+            selection=self._selected,
+            calls=tuple(self._calls.values()),
+            steps=state.steps,
+            steps_before=state.steps_before,
+            decisions=state.decisions,
+            ledger=state.ledger,
+            waiting=self._waits_for(),
+            summary=state.summary,
+            error=state.error,
+        )
+
     # -- what is shown of it ----------------------------------------------------------------------
 
     def end(
@@ -323,14 +372,22 @@ class Progress:
         unheld: tuple[str, ...] = (),
     ) -> None:
         """Keep how it ended."""
-        told = {"unproved": unproved, "unheld": unheld}
+        told = {"unproved": unproved, "unheld": unheld, "held_up": ""}
         self._update(summary=summary, error=error, table=table, **told)
+        telling.leg_ended(self._leg, status)
         self.show(status)
 
     def show(self, status: LegStatus) -> None:
         """Move to this status, and show it."""
-        if status is not self.state.status or not self.state.steps:
-            ui.show_leg_status(status, self._waits_for())
+        waiting = self._waits_for()
+        shown = (status, wait_of(waiting))
+        is_new = status is not self.state.status or not self.state.steps
+        if self.is_swift:
+            # Its mission has started it with the attributes of one that works.
+            is_new = shown != (self._shown or (LegStatus.RUNNING, None))
+        if is_new:
+            ui.show_leg_status(status, waiting)
+        self._shown = shown
         self._update(status=status)
         self.draw()
 
@@ -338,7 +395,10 @@ class Progress:
         """Show what has changed, of a card for instance, and tell the mission what it waits for."""
         waiting = self._waits_for()
         ui.draw_leg(self._leg, waiting)
-        self._teller.tell(self._leg, waiting)
+        if self.is_swift:
+            self._teller.tell_later(self._leg, waiting)
+        else:
+            self._teller.tell(self._leg, waiting)
 
     def _update(self, **changes: object) -> None:
         state = self.state.model_copy(update=changes)

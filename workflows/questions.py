@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import AnswerInput, LegStatus, Question
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import AskUser
-    from workflows import ui
+    from workflows import telling, ui
     from workflows.failures import LegLost, refuse
     from workflows.progress import Progress
     from workflows.waiting import Pending, wait_beside
@@ -98,6 +98,7 @@ class Questions:
     async def _until_answered(self, asked: _Asked) -> None:
         self._asked, question = asked, asked.question
         assert question.expires_at is not None
+        telling.waits("answer", question.question_id)
         self._progress.show(LegStatus.AWAITING_ANSWER)
         if not await self._is_answered(asked, question.expires_at):
             self._progress.record("ask the user", "expired")

@@ -5,14 +5,16 @@ accepted by its contract or an operator. What can't be taken back is parked, and
 open and findable until an operator has resolved it. It reads no router and obeys no budget.
 """
 
+import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.errors import ObligationNotParked
+    from orchestrator.core.errors import CatalogNotFound, ObligationNotParked
     from orchestrator.messages import names
+    from orchestrator.messages.lacking import LackingState
     from orchestrator.messages.rollback import (
         ResolveInput,
         RollbackInput,
@@ -22,12 +24,16 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
     from orchestrator.saga.outcome import CompensationFailure
     from orchestrator.saga.retry_policy import CompensationRetries
-    from workflows import calls, ui
+    from workflows import calls, telling, ui
     from workflows.failures import compensation_failure, refuse
+    from workflows.held_up import PATCH as HELD_UP
+    from workflows.held_up import until_there
     from workflows.lineage import check_rollback
     from workflows.rollback_page import NextTry, RollbackPage
     from workflows.waiting import finish_despite_cancel, until
 
+_LONGEST_LOOK = timedelta(hours=1)
+"""Between two rounds of taking up what was put by that came to nothing."""
 PARKED_AT_ONCE = "parked-is-shown-at-once"
 """The change since which the status follows each obligation, while others are still tried."""
 
@@ -48,6 +54,9 @@ class RollbackWorkflow:
         self._shown: RollbackPage | None = None
         self._shows_parked_at_once = False
         self._next_try: NextTry | None = None
+        self._lacked = timedelta(0)
+        self._looking: dict[str, asyncio.Task[None]] = {}
+        self._looks = 0
 
     @workflow.run
     async def run(self, rollback: RollbackInput) -> RollbackReport:
@@ -67,9 +76,13 @@ class RollbackWorkflow:
     async def _roll_back(self) -> RollbackReport:
         await self._collect()
         for obligation in self._report.ledger.compensation_order():
-            if obligation.state is not ObligationState.PARKED:  # that waits for its operator
-                await self._compensate(obligation.obligation_id)
+            if obligation.held_up:  # a rollback that was broken off had put it by
+                self._write(obligation.taken_up(at=workflow.now()))
+            elif obligation.state is ObligationState.PARKED:  # that waits for its operator
+                continue
+            await self._compensate(obligation.obligation_id)
         self._report = self._report.model_copy(update={"settled": True})
+        telling.rollback_settled(self._report.ledger.obligations, parked=len(self._report.parked))
         await self._tell_mission()
         if self._parked_some:
             await self._serve_operators()
@@ -86,6 +99,7 @@ class RollbackWorkflow:
         found = Ledger.merged(leg.ledger for leg in collected.legs)
         ledger = found.written(*collected.taken_over.obligations).ordered_back(self._input.order)
         self._report = self._report.model_copy(update={"ledger": ledger, "notes": collected.notes})
+        telling.rollback_began(ledger.obligations)
         self._parked_some = bool(self._report.parked)
         if self._shows_parked_at_once:
             self._show(RollbackStatus.ROLLING_BACK)
@@ -109,18 +123,45 @@ class RollbackWorkflow:
         self._show(RollbackStatus.ROLLING_BACK)
         obligation = self._report.ledger.obligation(obligation_id)
         await self._wait_until_settled(obligation)
-        retries = CompensationRetries(max_attempts=obligation.cancel_max_attempts)
+        most = obligation.cancel_max_attempts
+        retries = CompensationRetries(max_attempts=most, lacked=self._lacked)
+        failure: CompensationFailure | None = None
         while not retries.exhausted:
             if retries.pause:
                 await self._pause(obligation, retries.pause)
-            failure = await self._try(self._report.ledger.obligation(obligation_id))
+            due = self._report.ledger.obligation(obligation_id)
+            failure = await self._try(due, lacked=retries.lacked > timedelta(0))
             if failure is None:
+                telling.obligation_tried(self._report.ledger.obligation(obligation_id))
                 return
             retries = retries.after(failure)
+            self._lacked = retries.lacked
         failed = self._report.ledger.obligation(obligation_id)
+        if failure is not None and failure.held_up:
+            self._write(failed.put_by(at=workflow.now(), note=retries.exhausted))
+            self._look_for_a_worker(failed)
+            return
         self._write(failed.given_up(at=workflow.now(), note=retries.exhausted))
+        telling.obligation_tried(self._report.ledger.obligation(obligation_id))
 
-    async def _try(self, obligation: Obligation) -> CompensationFailure | None:
+    def _look_for_a_worker(self, obligation: Obligation) -> None:
+        """Take it up by itself once some worker can; an operator may be faster."""
+        if obligation.obligation_id not in self._looking:
+            task = asyncio.create_task(self._take_up(obligation))
+            self._looking[obligation.obligation_id] = task
+
+    async def _take_up(self, obligation: Obligation) -> None:
+        needed = LackingState(lacks=CatalogNotFound.__name__, catalog=obligation.catalog_digest)
+        self._looks += 1
+        await until_there(needed, rounds=self._looks - 1, longest=_LONGEST_LOOK)
+        self._looking.pop(obligation.obligation_id)
+        found = self._report.ledger.obligation(obligation.obligation_id)
+        if found.held_up:
+            self._lacked = timedelta(0)
+            self._write(found.taken_up(at=workflow.now()))
+            self._retries.append(found.obligation_id)
+
+    async def _try(self, obligation: Obligation, *, lacked: bool) -> CompensationFailure | None:
         """One attempt, written down; why it settled nothing, or None when it did.
 
         That a cancel may have left is noted before it does, for a rollback that takes over from
@@ -128,9 +169,11 @@ class RollbackWorkflow:
         """
         self._write(obligation.model_copy(update={"cancel_sent": True}))
         try:
-            outcome = await calls.compensate(obligation)
+            outcome = await calls.compensate(obligation, lacked=lacked)
         except ActivityError as error:
             failure = compensation_failure(error)
+            if failure.held_up and not workflow.patched(HELD_UP):
+                failure = failure.model_copy(update={"held_up": False})
             self._write(obligation.compensation_failed(failure))
             return failure
         self._write(obligation.compensated(outcome, at=workflow.now()))

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from temporalio import workflow
+from temporalio.exceptions import is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.pii import as_written
@@ -18,6 +19,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.outcome import ToolOutcome
     from workflows import calls
+    from workflows.failures import LOST
+    from workflows.held_up import HeldBack, wait_for
     from workflows.progress import Progress
     from workflows.reservations import needs_reservation
     from workflows.waiting import finish_despite_cancel
@@ -33,19 +36,55 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
     assert allowed.call is not None
     call = allowed.call
     attempts = progress.leg.policy.call_attempts if allowed.repeatable else 1
-    deadline = workflow.now() + longest_call(timedelta(seconds=call.timeout_s), attempts)
-    if allowed.side_effect:
-        call = call.model_copy(update={"deadline": deadline})
     if needs_reservation(progress.leg, allowed):
         call = call.model_copy(update={"reserved": allowed.reserves})
     call = _by_reference(call, progress)
-    progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
-    progress.count_call()
-    outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
+    call = _due(call, allowed, attempts, progress)
+    progress.count_call(call.tool)
+    outcome, cancelled = await _sent(call, allowed, attempts, progress)
     _settle(allowed, outcome, progress)
     if cancelled:
         raise asyncio.CancelledError
     return outcome
+
+
+def _due(call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progress) -> ToolCall:
+    """The call with the moment after which it is not sent any more; the ledger has it by then."""
+    deadline = workflow.now() + longest_call(timedelta(seconds=call.timeout_s), attempts)
+    progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
+    return call.model_copy(update={"deadline": deadline}) if allowed.side_effect else call
+
+
+async def _sent(
+    call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progress
+) -> tuple[ToolOutcome, bool]:
+    """What the call came to, and whether a cancel request came meanwhile.
+
+    One that was held back is sent later, once a worker has what it needs: it was not sent yet, so
+    that it may have another deadline. While it waits, a cancel ends it.
+    """
+    rounds = 0
+    while True:
+        work = calls.invoke_tool(call, attempts=attempts)
+        answer, cancelled = await finish_despite_cancel(work)
+        if isinstance(answer, ToolOutcome):
+            return answer, cancelled
+        if cancelled or not await _is_there(answer, rounds):
+            return _settled(answer), True
+        rounds += 1
+        again = call.model_copy(update={"held_back": rounds})
+        call = _due(again, allowed, attempts, progress)
+
+
+async def _is_there(held: HeldBack, rounds: int) -> bool:
+    """Wait until some worker has what a call needs; False: a cancel came first."""
+    try:
+        await wait_for(held.lacking, held.why, rounds=rounds)
+    except LOST as error:
+        if is_cancelled_exception(error):
+            return False
+        raise
+    return True
 
 
 async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) -> None:
@@ -58,8 +97,7 @@ async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) ->
     """
     attempts = progress.leg.policy.call_attempts
     sent = [_by_reference(_call_of(read), progress) for read in reads.values()]
-    asked = [calls.invoke_tool(call, attempts=attempts) for call in sent]
-    outcomes, cancelled = await finish_despite_cancel(_all(asked))
+    outcomes, cancelled = await _all_read(sent, attempts)
     for (part, read), outcome in zip(reads.items(), outcomes, strict=True):
         progress.begin_part(part)
         _settle(read, outcome, progress)
@@ -70,8 +108,38 @@ async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) ->
         raise asyncio.CancelledError
 
 
-async def _all(calls_made: Sequence[Awaitable[ToolOutcome]]) -> list[ToolOutcome]:
+async def _all_read(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutcome], bool]:
+    """What calls that leave nothing came to, and whether a cancel request came meanwhile."""
+    answers, cancelled = await _asked(sent, attempts)
+    rounds = 0
+    while held := {n: one for n, one in enumerate(answers) if isinstance(one, HeldBack)}:
+        if cancelled or not await _is_there(next(iter(held.values())), rounds):
+            cancelled = True
+            break
+        rounds += 1
+        later, cancelled = await _asked([sent[n] for n in held], attempts)
+        for n, answer in zip(held, later, strict=True):
+            answers[n] = answer
+    return [_settled(answer) for answer in answers], cancelled
+
+
+async def _asked(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutcome | HeldBack], bool]:
+    return await finish_despite_cancel(
+        _all([calls.invoke_tool(call, attempts=attempts) for call in sent])
+    )
+
+
+async def _all(
+    calls_made: Sequence[Awaitable[ToolOutcome | HeldBack]],
+) -> list[ToolOutcome | HeldBack]:
     return await asyncio.gather(*calls_made)
+
+
+def _settled(answer: ToolOutcome | HeldBack) -> ToolOutcome:
+    """An answer, or that there will be none."""
+    if isinstance(answer, ToolOutcome):
+        return answer
+    return ToolOutcome(kind="rejected", reason=f"not sent: {answer.why}")
 
 
 def _call_of(allowed: PreparedCall) -> ToolCall:

@@ -15,6 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.model_trouble import ModelTrouble
     from orchestrator.messages.question_field import open_choice
     from orchestrator.messages.step import PlanStepOutput
+    from orchestrator.messages.thought import Thought
     from orchestrator.planning.models import ANSWER, AskUser, CallTool, StepContext
     from orchestrator.routing.selection import Selection
     from workflows import calls
@@ -59,6 +60,29 @@ class Thinking:
         """
         try:
             return await self._planned(selection)
+        finally:
+            self._pauses.close()
+
+    async def whole_step(self) -> Thought:
+        """A step that rules plan, thought through at once; trouble is waited out as a model's is.
+
+        Raises:
+            LegLost: it went on until the policy's deadline, or a person gave up.
+            ActivityError: the planner ended the leg by its error.
+        """
+        try:
+            while True:
+                context = step_context(self._progress.leg)
+                try:
+                    thought = await calls.think(context, self._progress)
+                except ActivityError as error:
+                    trouble = trouble_of(error)
+                    if trouble is None:
+                        raise
+                    await self._pauses.wait(trouble)
+                else:
+                    self._pauses.over()
+                    return thought
         finally:
             self._pauses.close()
 
@@ -146,7 +170,9 @@ class Thinking:
         return self._progress.leg.leg.agent.model or "" if changed is None else changed
 
     def _following(self, without: set[str]) -> str | None:
-        """The next model of the profile, its own first; None when none is left."""
-        agent, over = self._progress.leg.leg.agent, self._progress.state.model.passed_over
-        listed = (agent.model or "", *agent.fallback)
-        return next((one for one in listed if one not in without and one not in over), None)
+        """The next model: a person's choice, then the profile's; None when none is left."""
+        agent, state = self._progress.leg.leg.agent, self._progress.state.model
+        chosen = [change.model for change in state.changes if change.by][-1:]
+        listed = (*chosen, agent.model or "", *agent.fallback)
+        without = without.union(state.passed_over)
+        return next((one for one in listed if one not in without), None)

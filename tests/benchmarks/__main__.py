@@ -30,15 +30,19 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--markdown", action="store_true", help="print tables for the docs")
-    parser.add_argument("--part", choices=[*PARTS, "all"], help="which goals; all injections")
+    parser.add_argument(
+        "--part",
+        choices=[*PARTS, "all", "times"],
+        help="which goals; all injections; times of missions",
+    )
     parser.add_argument("--only", help="a category or the beginning of a goal's id; a suite")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(known):
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
     chosen = {name: getattr(arguments, name) for name in ("part", "only")}
     options = {name: value for name, value in chosen.items() if value is not None}
-    if options and arguments.names not in (["goals"], ["injection"]):
-        parser.error("--part and --only are for goals alone, or for injection alone")
+    if options and arguments.names not in (["goals"], ["injection"], ["missions"]):
+        parser.error("--part and --only are for goals, injection or missions alone")
     if options.get("part") == "all" and arguments.names != ["injection"]:
         parser.error("--part all is for injection alone")
     figures = dict(_measured(arguments.names or known, options))

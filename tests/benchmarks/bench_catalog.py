@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 import yaml
 
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
 from orchestrator.catalog.source import read_sources
@@ -57,9 +57,9 @@ def _measured(shape: str, document: dict[str, Any], folder: Path) -> list[Figure
     catalog, compile_s = _timed(lambda: Catalog.from_documents(documents))
     _, digest_s = _timed(lambda: catalog.digest)
     findings, lint_s = _timed(lambda: lint(documents))
-    store = CatalogStore(folder / "store")
+    store = Store(folder / "store").catalogs
     _, put_s = _timed(lambda: store.put(catalog))
-    _, get_s = _timed(lambda: CatalogStore(folder / "store").get(catalog.digest))
+    _, get_s = _timed(lambda: Store(folder / "store").catalogs.get(catalog.digest))
     _, yaml_s = _timed(lambda: read_sources([as_yaml]).documents)
     peak_mb, kept_mb = _memory(documents)
     note = f"{_SEEDS[shape]}: {len(catalog):,} operations, {size:.1f} MB"

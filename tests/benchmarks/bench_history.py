@@ -22,7 +22,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistory
 
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.observation_store import FOLDER_NAME, FileObservations
+from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages import names
@@ -155,7 +155,7 @@ async def _planner(steps: int, folder: Path, by_model: bool) -> AsyncIterator[Re
         return call("archive_read_page", page=asked.number)
 
     async with ModelServer(script) as server:
-        kept = FileObservations(folder / FOLDER_NAME)
+        kept = Store(folder).observations
         model = LlmPlanner(default_model=_MODEL, models=server.model, pieces=kept)
         yield ModelReader(steps, model)
 

@@ -68,5 +68,5 @@ def _figures(mission: Mapping[str, Any], planner: str) -> Iterator[Figure]:
         used = sum(leg["usage"][name] for leg in legs)
         yield Figure(name=name.replace("_", " "), value=used, unit="", row=row)
     cost = sum(float(leg["usage"]["cost_usd"]) for leg in legs)
-    yield Figure(name="cost", value=cost, unit="USD", row=row)
+    yield Figure(name="cost, US cents", value=100 * cost, unit="", row=row)
     yield Figure(name="time", value=mission["seconds"], unit="s", row=row)

@@ -7,6 +7,7 @@ from temporalio.client import WorkflowHandle, WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
+from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from workflows import ALL_WORKFLOWS
 
 
@@ -18,7 +19,11 @@ async def replays_at_every_task(*handles: WorkflowHandle[Any, Any]) -> int:
         for cut in cuts:
             yield cut
 
-    replayer = Replayer(workflows=ALL_WORKFLOWS, data_converter=pydantic_data_converter)
+    replayer = Replayer(
+        workflows=ALL_WORKFLOWS,
+        data_converter=pydantic_data_converter,
+        workflow_runner=TaskOrderedRunner(),
+    )
     await replayer.replay_workflows(each())
     return len(cuts)
 

@@ -407,3 +407,17 @@ async def test_a_person_says_what_follows_answers_of_no_use(
     await mission.answer(question, {"then": then})
 
     assert (await mission.end()).status is status
+
+
+async def test_a_model_that_a_person_chose_is_asked_again_after_a_round_that_failed(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """One bad moment of it is no reason to go back to the models that it took the place of."""
+    chosen = ModelUnavailable("ollama:qwen3", "503, it is overloaded or down")
+    mind = Mind(REFUSED, *[chosen] * 4, *[REFUSED] * 2)
+    mission = await _booked(stage, world, mind)
+    await _pause(mission)
+    await _resume(mission, action="change_model", model="ollama:qwen3", by="ada")
+    await mission.end()
+
+    assert mind.asked[-1] == "ollama:qwen3"

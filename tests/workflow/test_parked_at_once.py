@@ -11,6 +11,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.core.errors import ObligationNotParked
 from orchestrator.messages import names
 from orchestrator.messages.rollback import RollbackReport, RollbackStatus
@@ -42,7 +43,11 @@ async def shows(mission: Mission, wanted: RollbackStatus) -> None:
 async def replays(mission: Mission) -> None:
     """The same commands again, from what the server has written down."""
     history = await mission.rollback_handle.fetch_history()
-    replayer = Replayer(workflows=ALL_WORKFLOWS, data_converter=pydantic_data_converter)
+    replayer = Replayer(
+        workflows=ALL_WORKFLOWS,
+        data_converter=pydantic_data_converter,
+        workflow_runner=TaskOrderedRunner(),
+    )
     await replayer.replay_workflow(history)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.core.budget import Usage
 from orchestrator.core.errors import NothingFits
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
@@ -88,6 +89,32 @@ async def test_what_cannot_be_planned_again_fails_as_it_did(stage: Stage, lost: 
     result = await (await stage.start(policy=ONCE)).end()
 
     assert result.error == "no train goes there"
+
+
+async def test_another_plan_is_made_of_what_is_left(stage: Stage, lost: FakeWorld) -> None:
+    """What the first plan and its legs took counts already while the second one is made."""
+    asked = Usage(requests=1, input_tokens=900)
+    lost.plan_anew(FIRST.model_copy(update={"usage": asked}), OTHER)
+    lost.usage = asked
+
+    await (await stage.start(policy=ONCE)).end()
+
+    first, second = (brief.used.usage.requests for brief in _briefs(lost))
+    assert first == 0
+    assert second >= 2
+
+
+async def test_what_a_plan_took_that_came_to_nothing_is_counted(
+    stage: Stage, lost: FakeWorld
+) -> None:
+    """It was paid for, whatever came of it."""
+    lost.usage = Usage(requests=3, input_tokens=2_000)
+    lost.plan_anew(FIRST, NothingFits("go to Lisbon"))
+
+    result = await (await stage.start(policy=ONCE)).end()
+
+    steps = sum(len(leg.steps) for leg in result.legs)
+    assert result.usage.requests == 3 * (steps + 1)
 
 
 @pytest.mark.parametrize("leg", ["train", "visa"])

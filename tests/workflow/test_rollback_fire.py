@@ -18,6 +18,7 @@ from temporalio.worker import Replayer
 
 from activities.boundary import heartbeats
 from orchestrator.adapters.temporal.rollbacks import start_rollback
+from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.core.compensation_limits import LONGEST_DEFERRAL
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
@@ -294,5 +295,9 @@ async def test_operators_are_served_in_the_order_in_which_they_ask(
 
     assert [o.tool for o in world.compensated()][2:] == order
     assert await mission.rollback_status() is WorkflowExecutionStatus.COMPLETED
-    replayer = Replayer(workflows=ALL_WORKFLOWS, data_converter=pydantic_data_converter)
+    replayer = Replayer(
+        workflows=ALL_WORKFLOWS,
+        data_converter=pydantic_data_converter,
+        workflow_runner=TaskOrderedRunner(),
+    )
     await replayer.replay_workflow(history)

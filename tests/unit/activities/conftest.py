@@ -22,6 +22,7 @@ from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing import MemoryGrants
+from orchestrator.testing.memory import MemoryCatalogs
 
 
 def _operation(name: str, properties: list[str], **more: object) -> JsonObject:
@@ -239,4 +240,4 @@ def compensate(store: CatalogStore, grants: MemoryGrants) -> Compensate:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[CatalogStore]:
     """An empty store of catalogs."""
-    yield CatalogStore(tmp_path / "catalogs")
+    yield MemoryCatalogs()

@@ -18,7 +18,6 @@ from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Approval, Approve, Grant
 from orchestrator.confirmation.policy import ApproverRule, ConfirmationPolicy, StandingApproval
@@ -30,6 +29,7 @@ from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, TrustedOrigins
+from orchestrator.testing.memory import MemoryTraces
 
 Shop = Callable[..., Catalog]
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
@@ -199,7 +199,7 @@ async def test_the_worker_plans_no_mission_whose_policy_is_wider_than_its_own(
         Router,
         ChainingPlanner(Router),
         (),
-        RouteTraces(tmp_path / "t"),
+        MemoryTraces(),
         authority=Authority(),
     )
     free = ConfirmationPolicy(standing=(StandingApproval(name="all", tools=("*",)),))

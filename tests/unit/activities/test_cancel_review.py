@@ -111,11 +111,13 @@ class Desk:
         assert isinstance(prepared, PreparedCall)
         return prepared
 
-    async def send(self, call: ToolCall, *, attempt: int = 1, activity_id: str = "1") -> str:
+    async def send(
+        self, call: ToolCall, *, attempt: int = 1, activity_id: str = "1", run_id: str = "run"
+    ) -> str:
         """What came of it: the kind of its outcome, or of the error."""
         environment = ActivityEnvironment()
         environment.info = dataclasses.replace(
-            environment.info, attempt=attempt, activity_id=activity_id
+            environment.info, attempt=attempt, activity_id=activity_id, workflow_run_id=run_id
         )
         activities = ToolActivities(
             self.store,
@@ -272,6 +274,15 @@ async def test_anything_else_is_asked_about(
     assert await desk.send(approved(prepared), attempt=2) == "succeeded"
     assert await desk.send(approved(prepared), activity_id="2") == "GrantUsed"
     assert desk.client.called.count("cancel_order") == 2
+
+    # What its run knows was not sent may be sent by that run, each time once.
+    again = approved(prepared).model_copy(update={"held_back": 1})
+    assert await desk.send(again, activity_id="3", run_id="another") == "GrantUsed"
+    assert await desk.send(again, activity_id="3") == "succeeded"
+    assert await desk.send(again, activity_id="3", attempt=2) == "succeeded"
+    assert await desk.send(again, activity_id="3") == "GrantUsed"
+    assert await desk.send(again, activity_id="4") == "GrantUsed"
+    assert desk.client.called.count("cancel_order") == 4
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from temporalio.exceptions import ApplicationError
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import SecretMissing, TransportFailed
+from orchestrator.messages import names
 from orchestrator.saga.ledger import Obligation, ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import fake_obligation
@@ -89,7 +90,7 @@ async def test_an_unclear_cancel_is_tried_again(
     with pytest.raises(ApplicationError) as raised:
         await compensate(client, ordered(shop(), ObligationState.COMMITTED))
 
-    assert not raised.value.non_retryable
+    assert raised.value.type == names.PROVIDER_BUSY
 
 
 async def test_a_missing_credential_parks(

@@ -10,10 +10,10 @@ from temporalio.testing import ActivityEnvironment
 
 from activities import hand_over_activities
 from activities.hand_over_activities import HandOverActivities
-from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.messages.hand_over import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.routing.router import Router
+from orchestrator.testing.memory import MemoryCatalogs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ async def test_reading_its_orders_holds_up_nobody_else(
 
     monkeypatch.setattr(hand_over_activities, "query_or_none", asks_for_it)
     monkeypatch.setattr("temporalio.activity.client", _Client)
-    catalogs = CatalogStore(tmp_path / "catalogs")
+    catalogs = MemoryCatalogs()
     catalogs.put(shipped)
     wanted = HandOverInput(
         mission_id="m",

@@ -10,8 +10,6 @@ from temporalio.testing import ActivityEnvironment
 from activities.authority import Authority
 from activities.plan_activities import PlanActivities
 from activities.planning_activities import PlanningActivities
-from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -20,6 +18,7 @@ from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.testing.memory import MemoryCatalogs, MemoryTraces
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
@@ -32,8 +31,8 @@ async def shown(
     workers: MissionPolicy | None = None,
 ) -> PlanPreview:
     """What a worker with these agents and this policy shows for a goal."""
-    catalogs, authority = CatalogStore(folder / "catalogs"), Authority(workers or MissionPolicy())
-    traces = RouteTraces(folder / "traces.db")
+    catalogs, authority = MemoryCatalogs(), Authority(workers or MissionPolicy())
+    traces = MemoryTraces()
     planning = PlanningActivities(
         catalogs, Router, ChainingPlanner(Router), agents, traces, authority=authority
     )

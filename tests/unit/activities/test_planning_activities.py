@@ -1,6 +1,7 @@
 """Planning activities: what a planner decides is checked, metered, and searched in one index."""
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,18 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.planning_activities import PlanningActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.step import DiscoverInput, PlanStepInput
-from orchestrator.planning.models import AgentProfile, Finish, StepContext, StepDecision
+from orchestrator.planning.models import AgentProfile, CallTool, Finish, StepContext, StepDecision
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.routing.learning.trace import RouteRecord
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
+from orchestrator.testing.memory import MemoryCatalogs, MemoryTraces
 
 USAGE = Usage(requests=1, input_tokens=100, output_tokens=7)
 
@@ -38,7 +40,7 @@ class Metered(ChainingPlanner):
 @pytest.fixture
 def store(shipped: Catalog, tmp_path: Path) -> CatalogStore:
     """The example documents, kept."""
-    store = CatalogStore(tmp_path)
+    store = MemoryCatalogs()
     store.put(shipped)
     return store
 
@@ -59,8 +61,34 @@ def _step(catalog: Catalog) -> PlanStepInput:
     )
 
 
+class SlowTraces(MemoryTraces):
+    """Notes where it was called, as a store does that a database is behind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: list[threading.Thread] = []
+
+    def record(self, record: RouteRecord) -> None:
+        self.threads.append(threading.current_thread())
+
+    def called(self, *, mission_id: str, leg_id: str, step: int, tool: str) -> None:
+        self.threads.append(threading.current_thread())
+
+
+async def test_a_store_that_hangs_stops_no_heartbeat(shipped: Catalog, store: CatalogStore) -> None:
+    """Traces are written beside the event loop, like all else that is kept."""
+    traces, step = SlowTraces(), _step(shipped)
+    planner = Careless(CallTool(tool="hotel_search_rooms", arguments={"city": "Lisbon"}))
+    thought = PlanningActivities(store, Router, planner, (), traces)
+    await ActivityEnvironment().run(thought.select_tools, step.context)
+    await ActivityEnvironment().run(thought.plan_step, step)
+
+    assert len(traces.threads) == 2
+    assert threading.current_thread() not in traces.threads
+
+
 def _thought(store: CatalogStore, planner: Planner, folder: Path) -> PlanningActivities:
-    traces = RouteTraces(folder / "traces.db")
+    traces = MemoryTraces()
     return PlanningActivities(store, Router, planner, (), traces)
 
 

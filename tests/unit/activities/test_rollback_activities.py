@@ -58,7 +58,7 @@ async def test_a_probe_without_a_clear_answer_is_asked_again(
     with pytest.raises(ApplicationError) as raised:
         await compensate(client, unclear(shop()))
 
-    assert not raised.value.non_retryable
+    assert raised.value.type == names.PROVIDER_BUSY
     assert client.called == ["find_order"]
 
 

@@ -15,15 +15,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from temporalio.testing import ActivityEnvironment
 
 from activities.planning_activities import PlanningActivities
-from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.route_traces import RouteTraces, read_records
-from orchestrator.adapters.telemetry import Telemetry
+from orchestrator.adapters.storage.route_traces import RouteTraces
+from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.step import PlanStepInput
 from orchestrator.planning.models import AgentProfile, CallTool, StepContext
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
+from orchestrator.testing.memory import MemoryCatalogs, MemoryTraces
 
 
 def context(catalog: Catalog) -> StepContext:
@@ -46,7 +46,7 @@ def activities(
     catalog: Catalog, folder: Path, traces: RouteTraces, *, broken: bool = False
 ) -> PlanningActivities:
     """The activities over a store of one catalog; broken: its router cannot be made."""
-    store = CatalogStore(folder / "catalogs")
+    store = MemoryCatalogs()
     store.put(catalog)
 
     def routers(catalog: Catalog) -> Router:
@@ -59,45 +59,43 @@ def activities(
 
 async def test_a_step_is_recorded_with_what_it_calls(shipped: Catalog, tmp_path: Path) -> None:
     """The selection when it is made, the tool when the planner has chosen it, and no word said."""
-    traces = RouteTraces(tmp_path / "traces.db")
+    traces = MemoryTraces()
     thought = activities(shipped, tmp_path, traces)
     environment = ActivityEnvironment()
 
     selection = await environment.run(thought.select_tools, context(shipped))
     step = PlanStepInput(context=context(shipped), selection=selection)
     answer = await environment.run(thought.plan_step, step)
-    traces.close()
 
     assert isinstance(answer.decision, CallTool)
-    (kept,) = read_records(tmp_path / "traces.db")
+    (kept,) = traces.records()
     assert kept.tools == selection.tools
     assert kept.called == ((answer.decision.tool,),)
     assert kept.covered_by(kept.tools)
-    stored = (tmp_path / "traces.db").read_bytes().lower()
-    assert b"ouagadougou" not in stored
-    assert b"flibbertigibbet" not in stored
+    stored = kept.model_dump_json().lower()
+    assert "ouagadougou" not in stored
+    assert "flibbertigibbet" not in stored
 
 
 async def test_a_catalog_that_cannot_be_indexed_is_forwarded_whole(
     shipped: Catalog, tmp_path: Path
 ) -> None:
     """The mission goes on; the trace says why, without the error's words."""
-    traces = RouteTraces(tmp_path / "traces.db")
+    traces = MemoryTraces()
     thought = activities(shipped, tmp_path, traces, broken=True)
 
     selection = await ActivityEnvironment().run(thought.select_tools, context(shipped))
-    traces.close()
 
     assert selection.band == "fail_open"
     assert selection.tools == tuple(shipped.tools)
-    (kept,) = read_records(tmp_path / "traces.db")
+    (kept,) = traces.records()
     assert kept.band == "fail_open"
     assert kept.reason == "RecursionError while indexing the catalog"
 
 
 async def test_steps_are_routed_one_at_a_time(shipped: Catalog, tmp_path: Path) -> None:
     """Several at once would share one interpreter, and each take the time of all."""
-    traces = RouteTraces(tmp_path / "traces.db")
+    traces = MemoryTraces()
     thought = activities(shipped, tmp_path, traces)
     at_once: list[int] = []
     inside = 0
@@ -116,7 +114,6 @@ async def test_steps_are_routed_one_at_a_time(shipped: Catalog, tmp_path: Path) 
     environment = ActivityEnvironment()
     steps = [environment.run(thought.select_tools, context(shipped)) for _ in range(8)]
     await asyncio.gather(*steps)
-    traces.close()
 
     assert at_once == [1] * 8
 
@@ -133,19 +130,18 @@ async def test_a_router_that_fails_open_says_so_everywhere(
     reader, spans = InMemoryMetricReader(), InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
-    traces = RouteTraces(tmp_path / "traces.db")
+    traces = MemoryTraces()
     thought = activities(shipped, tmp_path, traces)
     meter = MeterProvider([reader]).get_meter("test")
     thought._telemetry = Telemetry.on(provider.get_tracer("test"), meter)
 
     with provider.get_tracer("test").start_as_current_span("step"):
         selection = await ActivityEnvironment().run(thought.select_tools, context(shipped))
-    traces.close()
 
     reason = "RecursionError in the router"
     assert (selection.band, selection.reason) == ("fail_open", reason)
     assert selection.tools == tuple(shipped.tools)
-    (kept,) = read_records(tmp_path / "traces.db")
+    (kept,) = traces.records()
     assert (kept.band, kept.reason, kept.shadows) == ("fail_open", reason, {})
     (span,) = spans.get_finished_spans()
     attributes = dict(span.attributes or {})

@@ -12,8 +12,6 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.planning_activities import PlanningActivities
-from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.plan_preview import BegunPlan
@@ -22,6 +20,7 @@ from orchestrator.planning.llm.splitting import ModelSplitter
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
+from orchestrator.testing.memory import MemoryCatalogs, MemoryTraces
 
 GOAL = "Find flights from Berlin to Lisbon on 3 December 2026"
 OPEN = "Make our ninth anniversary unforgettable"
@@ -46,7 +45,7 @@ class Splits:
 
     def __init__(self, catalog: Catalog, router: Router, folder: Path) -> None:
         self.catalog, self.router = catalog, router
-        self.store = CatalogStore(folder)
+        self.store = MemoryCatalogs()
         self.store.put(catalog)
         self.folder = folder
 
@@ -62,7 +61,7 @@ class Splits:
             default_model="a:model",
             splitter=lambda: splitter,
         )
-        traces = RouteTraces(self.folder / "traces.db")
+        traces = MemoryTraces()
         thought = PlanningActivities(self.store, lambda c: self.router, planner, (), traces)
         environment = ActivityEnvironment()
         environment.info = dataclasses.replace(environment.info, attempt=attempt)

@@ -17,7 +17,13 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import GrantBook
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
-from orchestrator.core.errors import MissionSilent, NotReserved, PiiMissing, TransportFailed
+from orchestrator.core.errors import (
+    MissionSilent,
+    NotReserved,
+    PiiMissing,
+    StoreUnavailable,
+    TransportFailed,
+)
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission_policy import MissionPolicy, widenings
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
@@ -316,6 +322,27 @@ async def test_a_refusal_settles_when_nothing_before_it_was_worked_on(
         return
     with pytest.raises(ApplicationError):
         await sending
+
+
+@pytest.mark.parametrize(
+    ("attempt", "noted", "is_slow"), [(1, (), False), (2, (1,), False), (2, (), True)]
+)
+async def test_attempts_outlast_a_store_that_is_away(
+    store: CatalogStore,
+    shop: Shop,
+    scripted: Any,
+    attempt: int,
+    noted: tuple[int, ...],
+    is_slow: bool,
+) -> None:
+    """Of a call that may have been made few are left: the next waits. Others look elsewhere now."""
+    client = scripted({"order_book": [StoreUnavailable("the store", "it restarts")]})
+    call = await approved(store, client, shop())
+
+    with pytest.raises(ApplicationError) as lacking:
+        await invoke(store, client, call, attempt=attempt, noted=noted)
+
+    assert (lacking.value.next_retry_delay is not None) is is_slow
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.route_traces import RouteTraces, read_records
-from orchestrator.adapters.telemetry import Telemetry
+from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant, call_digest
 from orchestrator.core.wall import Wall
@@ -37,6 +36,7 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, TrustedOrigins, fake_leg, fake_selection
+from orchestrator.testing.memory import MemoryTraces
 
 OFFICE = AgentProfile(name="office", domains=("messages",))
 FORGED = AgentProfile(name="office")
@@ -89,14 +89,19 @@ Thought = Callable[..., PlanningActivities]
 
 
 @pytest.fixture
-def thought(store: CatalogStore, shipped: Catalog, tmp_path: Path) -> Thought:
+def traces() -> MemoryTraces:
+    """What was selected."""
+    return MemoryTraces()
+
+
+@pytest.fixture
+def thought(store: CatalogStore, shipped: Catalog, traces: MemoryTraces) -> Thought:
     """Makes the activities over the example documents."""
     store.put(shipped)
 
     def make(
         *profiles: AgentProfile, planner: Any = None, routers: Callable[[Catalog], Router] = Router
     ) -> PlanningActivities:
-        traces = RouteTraces(tmp_path / "traces.db")
         return PlanningActivities(store, routers, planner or Stubborn(), profiles, traces)
 
     return make
@@ -115,7 +120,7 @@ def _domains(catalog: Catalog, names: tuple[str, ...]) -> set[str]:
 async def test_nothing_outside_is_selected(
     shipped: Catalog,
     thought: Thought,
-    tmp_path: Path,
+    traces: MemoryTraces,
     agent: AgentProfile,
     profiles: tuple[AgentProfile, ...],
     routers: Callable[[Catalog], Router],
@@ -129,7 +134,7 @@ async def test_nothing_outside_is_selected(
 
     assert _domains(shipped, selection.tools) == {"messages"}
     assert "message_unsend" in selection.tools
-    (kept,) = read_records(tmp_path / "traces.db")
+    (kept,) = traces.records()
     assert OUTSIDE not in kept.model_dump_json()
 
 
@@ -318,7 +323,7 @@ async def test_a_worker_holds_every_activity_to_its_profiles(
         agents=(AgentProfile(name="reader", tools=("find_order",)),),
         tools=client.as_client,
         grants=MemoryGrants(),
-        traces=RouteTraces(tmp_path / "traces.db"),
+        traces=MemoryTraces(),
         client=cast(Client, None),
     )
     named = {one.__name__: one for one in registered}

@@ -1,0 +1,1 @@
+"""The demo trip on this product and on what a user would write instead, side by side."""

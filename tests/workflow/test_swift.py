@@ -1,0 +1,167 @@
+"""Legs that rules plan: what they think stands in their own tasks, and nothing is lost by it."""
+
+import asyncio
+from collections import Counter
+
+from temporalio.api.enums.v1 import EventType
+
+from orchestrator.messages import names
+from orchestrator.messages.leg import LegResult
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.model_trouble import ModelPause
+from orchestrator.planning.models import RULES, CallTool, LegPlan, StepContext
+from orchestrator.testing import FakeWorld, fake_leg
+from tests.workflow.conftest import Mission, Stage
+from tests.workflow.replays import replays_at_every_task
+
+_TASK = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+_TIMER = EventType.EVENT_TYPE_TIMER_STARTED
+_FIRED = EventType.EVENT_TYPE_TIMER_FIRED
+_SIGNAL = EventType.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED
+
+
+def _by_rules(leg_id: str) -> LegPlan:
+    return fake_leg(leg_id).model_copy(update={"planned_by": RULES})
+
+
+async def _events(mission: Mission, leg_id: str) -> list[str]:
+    """The activities of a leg by name, and its other events by type."""
+    history = await mission.leg_handle(leg_id).fetch_history()
+    return [
+        event.activity_task_scheduled_event_attributes.activity_type.name
+        or event.marker_recorded_event_attributes.marker_name
+        or EventType.Name(event.event_type)
+        for event in history.events
+    ]
+
+
+async def test_a_step_is_recorded_once(stage: Stage, world: FakeWorld) -> None:
+    """Only what goes to a provider is an activity of its own; every task of it replays."""
+    world.plan(_by_rules("ticket"))
+    world.decide(
+        "ticket",
+        CallTool(tool="find_flights"),
+        CallTool(tool="buy_ticket", arguments={"seat": "12A"}),
+    )
+    mission = await stage.start()
+    await mission.approve(await mission.card("ticket"))
+    result = await mission.end()
+    found = Counter(await _events(mission, "ticket"))
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert found["core_local_activity"] == 3
+    assert found[names.INVOKE_TOOL] == 2
+    assert not {names.THINK, names.SELECT_TOOLS, names.PLAN_STEP, names.PREPARE_CALL} & set(found)
+    assert found[EventType.Name(_TASK)] <= 6  # four, and one more while a slow machine thinks
+    assert await replays_at_every_task(mission.leg_handle("ticket")) >= 4
+
+
+async def test_a_wait_that_is_soon_over_is_told_to_nobody(stage: Stage, world: FakeWorld) -> None:
+    """The mission hears of one that lasts, and of its end."""
+    world.plan(_by_rules("ticket"))
+    world.decide("ticket", CallTool(tool="buy_ticket", arguments={"seat": "12A"}))
+    soon, late = await stage.start(), await stage.start()
+    await soon.approve(await soon.card("ticket"))
+    card = await late.card("ticket")
+    await stage.env.sleep(60)
+    await late.approve(card)
+    await soon.end()
+    await late.end()
+
+    assert EventType.Name(_SIGNAL) not in await _events(soon, "ticket")
+    assert Counter(await _events(late, "ticket"))[EventType.Name(_SIGNAL)] == 2
+
+
+async def test_it_waits_for_a_store_that_lacks_what_it_has_seen(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Any worker may have it: it is read by an ordinary activity, and the leg goes on."""
+    world.plan(_by_rules("flight"))
+    world.decide("flight", CallTool(tool="book_flight"), CallTool(tool="find_flights"))
+    held = world.hold(names.INVOKE_TOOL, "book_flight")
+    mission = await stage.start()
+    await held.reached()
+    world.observations.lost = True
+    held.release()
+
+    async def waits() -> LegResult | None:
+        leg = await mission.leg("flight")
+        return leg if leg.held_up else None
+
+    assert "memory" in (await mission.eventually(waits)).held_up
+    world.observations.lost = False
+    assert (await mission.end()).status is MissionStatus.SUCCEEDED
+    assert len(world.sent("book_flight")) == 1
+    assert names.THINK in await _events(mission, "flight")
+
+
+async def test_what_fails_in_its_task_is_tried_by_any_worker(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """A few times where the leg is, then by an ordinary activity with attempts of its own."""
+    failures = iter(range(5))
+
+    def book(_: StepContext) -> CallTool:
+        if next(failures, None) is not None:
+            raise RuntimeError("no room in memory")
+        return CallTool(tool="book_flight")
+
+    world.plan(_by_rules("flight"))
+    world.decide("flight", book)
+    mission = await stage.start()
+    result = await mission.end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert names.THINK in await _events(mission, "flight")
+    assert len(world.sent("book_flight")) == 1
+
+
+async def test_what_no_worker_can_think_undoes_nothing(stage: Stage, world: FakeWorld) -> None:
+    """An exception that nobody foresaw: the leg pauses in sight, and goes on once it is mended."""
+    broken = True
+
+    def note(_: StepContext) -> CallTool:
+        if broken:
+            raise RuntimeError("no room in memory")
+        return CallTool(tool="post_note")
+
+    world.plan(_by_rules("flight"))
+    world.decide("flight", CallTool(tool="book_flight"), note)
+    mission = await stage.start()
+
+    async def paused() -> ModelPause | None:
+        await stage.env.sleep(15)  # an ordinary activity waits by the server's clock
+        return (await mission.waiting("flight")).pause
+
+    assert "no room in memory" in (await mission.eventually(paused)).reason
+    broken = False
+    result = await mission.end()
+
+    assert result.status is MissionStatus.SUCCEEDED, result.error
+    assert not world.compensated()
+    assert len(world.sent("book_flight")) == 1
+    assert await replays_at_every_task(mission.leg_handle("flight"))
+
+
+async def test_a_task_that_thought_for_long_listens_before_it_asks(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """A cancel request that came meanwhile is heard by the next task: its mission may be undoing.
+
+    (The server of these tests takes back a task that was overtaken; a real one keeps it.)
+    """
+    world.plan(_by_rules("ticket"))
+    world.decide("ticket", CallTool(tool="buy_ticket", arguments={"seat": "12A"}))
+    held = world.hold(names.PREPARE_CALL, "buy_ticket")
+    slow = await stage.start()
+    await held.reached()
+    await asyncio.sleep(0.6)  # what takes less is no longer than any other task
+    held.release()
+    await slow.approve(await slow.card("ticket"))
+    await slow.end()
+    events = await _events(slow, "ticket")
+    began = events.index("core_local_activity")
+    asked = events.index(EventType.Name(_TIMER), events.index(EventType.Name(_FIRED)))
+
+    assert began < events.index(EventType.Name(_FIRED)) < asked
+    assert await replays_at_every_task(slow.leg_handle("ticket"))

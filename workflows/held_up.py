@@ -1,0 +1,152 @@
+"""Waiting for what a mission keeps outside its history, where it can be seen, and going on.
+
+A catalog that a worker lacks, or a store that is away, is nobody's failure: nothing is undone for
+it. The work is scheduled again once some worker has what it needs, however long that takes.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Protocol, TypeVar, runtime_checkable
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.messages import names
+    from orchestrator.messages.lacking import LackingState
+    from workflows import ui
+    from workflows.failures import is_final
+
+T = TypeVar("T")
+
+PATCH: Final = "held-up"
+"""Runs that failed for want of a catalog before there was a wait are replayed as they failed."""
+_UNTIL_THERE: Final = RetryPolicy(
+    initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=10)
+)
+"""Of a look that takes as long as it takes: no history grows by its attempts."""
+
+
+@runtime_checkable
+class ShowsWaits(Protocol):
+    """A workflow that shows what it is held up by."""
+
+    def hold_up(self, why: str) -> None:
+        """Show why it waits for what is kept outside its history; empty: it no longer does."""
+        ...
+
+
+@dataclass(frozen=True)
+class HeldBack:
+    """A call that no worker could send: nothing of it has reached its provider."""
+
+    lacking: LackingState
+    why: str
+
+
+def lacking_in(error: ActivityError) -> LackingState | None:
+    """What no worker could have, if that is why an activity failed."""
+    cause = error.cause
+    return LackingState.found_in(cause.details) if isinstance(cause, ApplicationError) else None
+
+
+async def once_there(
+    attempt: Callable[[], Awaitable[T]],
+    *,
+    except_for: Callable[[ActivityError], bool] = lambda error: False,
+) -> T:
+    """What an attempt gives, made again for as long as some of the mission's state is lacking.
+
+    Args:
+        attempt: schedules the work.
+        except_for: which failures are waited for elsewhere.
+
+    Raises:
+        ActivityError: it failed for any other reason.
+    """
+    rounds = 0
+    while True:
+        try:
+            answer = await attempt()
+        except ActivityError as error:
+            lacking = lacking_in(error)
+            if lacking is None or except_for(error) or not workflow.patched(PATCH):
+                raise
+            await wait_for(lacking, why_of(error), rounds=rounds)
+            rounds += 1
+        else:
+            return answer
+
+
+def here_first(
+    here: Callable[[], Awaitable[T]], elsewhere: Callable[[], Awaitable[T]]
+) -> Callable[[], Awaitable[T]]:
+    """An attempt in this worker; whatever fails there is any worker's from then on.
+
+    What is lacking is waited for first, and what no worker may try again is not tried.
+    """
+    was_here = False
+
+    async def attempt() -> T:
+        nonlocal was_here
+        if was_here:
+            return await elsewhere()
+        was_here = True
+        try:
+            return await here()
+        except ActivityError as error:
+            if is_cancelled_exception(error) or is_final(error) or lacking_in(error) is not None:
+                raise
+        return await elsewhere()
+
+    return attempt
+
+
+async def wait_for(lacking: LackingState, why: str, *, rounds: int) -> None:
+    """Wait in sight until a worker has it.
+
+    Args:
+        lacking: what it is.
+        why: it waits, in a sentence.
+        rounds: of waiting for it that came to nothing, right before this one.
+    """
+    _show(why)
+    await until_there(lacking, rounds=rounds)
+    _show("")
+
+
+async def until_there(
+    lacking: LackingState, *, rounds: int, longest: timedelta = timedelta(minutes=1)
+) -> None:
+    """Wait until some worker has it; no history grows by how long that takes.
+
+    Args:
+        lacking: what it is.
+        rounds: of waiting for it that came to nothing, right before this one.
+        longest: before it is looked for again, after such rounds.
+    """
+    if rounds:
+        pause = min(timedelta(seconds=2 ** min(rounds, 12)), longest)
+        await workflow.sleep(pause, summary=ui.UNTIL_STATE)
+    await workflow.execute_activity(
+        names.AWAIT_STATE,
+        lacking,
+        result_type=type(None),
+        summary=ui.AWAIT_STATE,
+        start_to_close_timeout=timedelta(seconds=60),
+        retry_policy=_UNTIL_THERE,
+    )
+
+
+def why_of(error: ActivityError) -> str:
+    """Why an activity failed for want of state, in the words of the worker that noticed."""
+    assert isinstance(error.cause, ApplicationError)
+    return error.cause.message
+
+
+def _show(why: str) -> None:
+    shown = workflow.instance()
+    if isinstance(shown, ShowsWaits):
+        shown.hold_up(why)
