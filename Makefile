@@ -31,7 +31,7 @@ FIND_PYTHON = python=; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-points screenshots bench clients injection interop structure lint types lock clean
+.PHONY: help demo dev test chaos chaos-store chaos-points screenshots bench clients injection missions interop structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -58,6 +58,11 @@ chaos: $(STAMP) ## the kit's own test, then runs of some minutes; CHAOS_SEEDS an
 		$(PY) -m orchestrator chaos run --seed $$seed --missions $(CHAOS_MISSIONS); \
 	done
 
+chaos-store: $(STAMP) ## the same runs over workers with folders of their own, one PostgreSQL, which is killed as well
+	@set -e; for seed in $(CHAOS_SEEDS); do \
+		$(PY) -m orchestrator chaos run --store postgresql --workers 2 --seed $$seed --missions $(CHAOS_MISSIONS); \
+	done
+
 chaos-points: $(STAMP) ## one mission hit at every point there is, which takes as long as all of chaos
 	$(PY) -m orchestrator chaos run --every-point
 
@@ -81,6 +86,16 @@ clients: $(STAMP) ## the proxy with LangChain and LiteLLM, its page in Debian's 
 	CLIENTS_PYTHON="$(CURDIR)/$(CLIENTS_VENV)/bin/python" $(PY) -m pytest -m clients $(PYTEST_ARGS)
 
 # AgentDojo brings the libraries of many providers of models, which nothing here needs.
+MISSIONS_VENV := build/missions-venv
+MISSIONS_LOCK := tests/benchmarks/missions/requirements.lock
+
+missions: $(STAMP) ## the demo trip beside Temporal alone, DBOS and LangGraph; MISSIONS_ARGS="--part times"
+	@$(FIND_PYTHON); "$$python" -m venv --clear $(MISSIONS_VENV)
+	$(MISSIONS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--only-binary :all: --require-hashes --requirement $(MISSIONS_LOCK)
+	MISSIONS_PYTHON="$(CURDIR)/$(MISSIONS_VENV)/bin/python" \
+		$(PY) -m tests.benchmarks missions $(MISSIONS_ARGS)
+
 INJECTION_VENV := build/injection-venv
 INJECTION_LOCK := tests/benchmarks/injection/requirements.lock
 INJECTION_ARGS ?=
@@ -127,6 +142,17 @@ lock: ## rewrite requirements.lock from pyproject.toml; UPGRADE=--upgrade takes 
 	$(LOCK_VENV)/bin/python -m uv --no-config pip compile --group pyproject.toml:injection \
 		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
 		--custom-compile-command "make lock" --quiet --output-file $(INJECTION_LOCK)
+	$(LOCK_VENV)/bin/python -m uv --no-config pip compile pyproject.toml --extra llm \
+		--constraint requirements.lock \
+		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
+		--custom-compile-command "make lock" --quiet --output-file deploy/image/runtime.lock
+	$(LOCK_VENV)/bin/python -m uv --no-config pip compile --group pyproject.toml:build \
+		--constraint requirements.lock \
+		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
+		--custom-compile-command "make lock" --quiet --output-file deploy/image/build.lock
+	$(LOCK_VENV)/bin/python -m uv --no-config pip compile --group pyproject.toml:missions \
+		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
+		--custom-compile-command "make lock" --quiet --output-file $(MISSIONS_LOCK)
 	@rm -rf build
 
 clean: ## remove what the other targets made

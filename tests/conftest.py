@@ -8,7 +8,7 @@ import asyncio
 import ipaddress
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
+from orchestrator.adapters.storage.store import Store
 from orchestrator.runtime.registration import INDEXED
+from orchestrator.testing.postgres import PostgresServer
 from orchestrator.testing.temporal_server import running_temporal
 
 _TESTS: Final = Path(__file__).parent
@@ -116,6 +118,33 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(_FOREIGN_VARIABLES) or name.endswith(_OF_PROVIDERS):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A real PostgreSQL, started once for each process that runs tests which need it."""
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def store_template(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A database with the tables of a store, to be copied: sooner done than made."""
+    url = postgres.create_database()
+    with Store(tmp_path_factory.mktemp("template"), url=url):
+        return url.rpartition("/")[2]
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer, store_template: str) -> str:
+    """An empty store on PostgreSQL, of this test alone."""
+    return postgres.create_database(store_template)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest) -> str | None:
+    """Where a store is: a file of its state directory, as by default, and a server."""
+    return None if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture(scope="session")

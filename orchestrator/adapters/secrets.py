@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from orchestrator.core.errors import SecretMissing
 
-_PREFIX = "ORCHESTRATOR_SECRET_"
+VARIABLE_PREFIX = "ORCHESTRATOR_SECRET_"
 
 
 class SecretRef(NamedTuple):
@@ -42,7 +42,7 @@ def secret_for_scheme(document: str, scheme: str) -> SecretRef:
 
 def variable_of(name: str) -> str:
     """The environment variable that a secret is read from."""
-    return _PREFIX + re.sub(r"[^A-Z0-9]", "_", name.upper())
+    return VARIABLE_PREFIX + re.sub(r"[^A-Z0-9]", "_", name.upper())
 
 
 class EnvironmentSecrets:

@@ -131,6 +131,8 @@ def money_of(value: JsonValue, holder: JsonObject | None = None) -> Money | None
         rest = [name for name in value if not names_currency(name)]
         if len(rest) == len(value) or not all(n == "value" or names_price(n) for n in rest):
             return None
+        if len(rest) > 1 and any(_only(_read(value[name], "EUR", 0)) is None for name in rest):
+            return None  # what one of them says would be told by none
     return _only(_read(value, currency_of(holder or {}), _MOST_LEVELS))
 
 

@@ -78,9 +78,16 @@ def resolve_parked(obligation_id: str, decision: str, note: str = "") -> str:
     return f"{_line('rollback', 'resolve', obligation_id, decision)}{noted}"
 
 
-def start_worker(task_queue: str) -> str:
-    """Start a worker of a task queue, which its own settings may not name."""
-    return f"ORCHESTRATOR_TASK_QUEUE={shlex.quote(task_queue)} {_line('worker')}"
+def start_worker(task_queue: str, build: str = "") -> str:
+    """Start a worker of a task queue, and of a build, which its own settings may not name."""
+    of_build = f"ORCHESTRATOR_BUILD_ID={shlex.quote(build)} " if build else ""
+    return f"{of_build}ORCHESTRATOR_TASK_QUEUE={shlex.quote(task_queue)} {_line('worker')}"
+
+
+def set_current(deployment: str, build: str) -> str:
+    """Have new missions go to a build, with Temporal's own command line."""
+    named = f"--deployment-name {shlex.quote(deployment)} --build-id {shlex.quote(build)}"
+    return f"temporal worker deployment set-current-version {named} --yes"
 
 
 def _line(*words: str) -> str:

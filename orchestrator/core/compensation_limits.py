@@ -18,3 +18,8 @@ LONGEST_DEFERRAL_PAUSE: Final = timedelta(minutes=1)
 """Between deferred attempts, unless the provider itself asks to wait longer."""
 LONGEST_DEFERRAL: Final = timedelta(minutes=15)
 """How long a provider may defer one compensation, in all: others wait behind it."""
+LONGEST_LACK: Final = timedelta(minutes=5)
+"""How long a rollback looks for a worker that has what it needs, in all, before it parks; it
+goes on looking, and takes up by itself what it parked for that."""
+LONGEST_LACK_PAUSE: Final = timedelta(seconds=15)
+"""Between two such looks."""

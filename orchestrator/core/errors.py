@@ -225,28 +225,6 @@ class DocumentInvalid(SpecError, Worded):
         return f"{self.document} at {self.pointer or '/'}: {self.reason}{mended}"
 
 
-class CatalogNotFound(SpecError, Worded):
-    """No catalog with that digest is stored where this worker looks."""
-
-    template = (
-        "no catalog {digest:.12} is stored here; point the worker at the state directory "
-        "of the worker that started the mission"
-    )
-    retryable = True
-    digest: str
-
-
-class CatalogDamaged(CatalogNotFound):
-    """The file of a stored catalog was cut off or changed."""
-
-    template = (
-        "the catalog {digest:.12} in {path} is damaged: {reason}; bring the file back, or "
-        "start a worker on the documents that it was made from, which writes it anew"
-    )
-    path: str
-    reason: str
-
-
 class ToolNotFound(SpecError, Worded):
     """The catalog has no such tool."""
 
@@ -529,18 +507,49 @@ class ServerUnreachable(ServiceUnavailable, Worded):
 
 
 class NoWorker(ServiceUnavailable, Worded):
-    """Nobody polls the task queue, so a mission would wait for ever."""
+    """Nobody polls the task queue who would take what waits there, for ever."""
 
-    template = "no worker polls the task queue {task_queue!r}; start one with: "
     task_queue: str
+    _: KW_ONLY
+    build: str = ""
+    """The build of the workers that it is about; '' where they tell none."""
+    waits_in: str = ""
+    """The deployment that this build is there in and is not current of."""
 
     def __str__(self) -> str:
-        return super().__str__() + self.start_worker
+        return f"{self.absence}; {self.remedy}"
 
     @property
-    def start_worker(self) -> str:
+    def absence(self) -> str:
+        """Who is missing."""
+        if self.waits_in:
+            return (
+                f"workers of build {self.build!r} poll the task queue {self.task_queue!r}, and it "
+                f"is not current of the deployment {self.waits_in!r}"
+            )
+        if self.build:
+            return f"no worker of build {self.build!r} polls the task queue {self.task_queue!r}"
+        return f"no worker polls the task queue {self.task_queue!r}"
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return f"{'make it so' if self.waits_in else 'start one'} with: {self.command}"
+
+    @property
+    def awaited(self) -> str:
+        """What is waited for."""
+        if self.waits_in:
+            return f"build {self.build!r} to be current of the deployment {self.waits_in!r}"
+        of_build = f"build {self.build!r} of " if self.build else ""
+        return f"a worker of {of_build}the task queue {self.task_queue!r}"
+
+    @property
+    def command(self) -> str:
         """The command that helps."""
-        return command_lines.start_worker(self.task_queue)
+        if self.waits_in:
+            return command_lines.set_current(self.waits_in, self.build)
+        return command_lines.start_worker(self.task_queue, self.build)
 
 
 class NoAnswer(NoWorker):
@@ -551,10 +560,12 @@ class NoAnswer(NoWorker):
     """What was sent, where it may still be taken once somebody answers."""
 
     def __str__(self) -> str:
+        of_build = f"build {self.build!r} of " if self.build else ""
         said = (
-            f"no worker of the task queue {self.task_queue!r} answered within {self.within_s:g} s: "
+            f"no worker of {of_build}the task queue {self.task_queue!r} answered within "
+            f"{self.within_s:g} s: "
             "all of them are busy, or the last one has just died (start one with: "
-            f"{self.start_worker})"
+            f"{self.command})"
         )
         if not self.sent:
             return said
@@ -568,8 +579,8 @@ class NothingSent(NoWorker):
 
     def __str__(self) -> str:
         return (
-            f"nothing was decided about {self.about}: no worker polls the task queue "
-            f"{self.task_queue!r}; start one with: {self.start_worker}, then decide again"
+            f"nothing was decided about {self.about}: {self.absence}; {self.remedy}, "
+            "then decide again"
         )
 
 
@@ -591,7 +602,7 @@ class MissionQueued(NoWorker):
     def __str__(self) -> str:
         return (
             f"{self.mission_id} is queued: no worker of the task queue {self.task_queue!r} has "
-            f"taken it up yet; it starts when one does ({self.start_worker}), and the same "
+            f"taken it up yet; it starts when one does ({self.command}), and the same "
             "request again tells its plan"
         )
 
@@ -640,6 +651,17 @@ class LegsRunning(ServiceUnavailable, Worded):
     leg_id: str
 
 
+class EventsUnreadable(Worded):
+    """A history that this release's code cannot replay, so that its events cannot be told."""
+
+    template = (
+        "the events of {workflow_id} cannot be read by this release ({reason}); read them with the "
+        "release that its workers run, and go on after the same cursor"
+    )
+    workflow_id: str
+    reason: str
+
+
 class QueryFailed(ServiceUnavailable, Worded):
     """A workflow that cannot be read: its worker failed to replay it."""
 
@@ -682,25 +704,83 @@ class RunReplayed(QueryFailed):
     """A worker sent a query back while it replays the run: asked again, it answers."""
 
 
-class ObservationMissing(ServiceUnavailable, Worded):
+class StateLacking(ServiceUnavailable):
+    """What a mission keeps outside its history cannot be had here and now; nothing is lost for it.
+
+    Whatever needs it waits where it can be seen, and goes on by itself, on any worker that has it.
+    """
+
+
+class CatalogNotFound(SpecError, StateLacking, Worded):
+    """No catalog with that digest is stored where this worker looks."""
+
+    template = (
+        "no catalog {digest:.12} is stored where this worker looks; give all workers of a task "
+        "queue one store (ORCHESTRATOR_STORE), or the state folder of the worker that kept it "
+        "(ORCHESTRATOR_STATE_DIR)"
+    )
+    retryable = True
+    digest: str
+
+
+class CatalogDamaged(CatalogNotFound):
+    """What is stored of a catalog was cut off or changed."""
+
+    template = (
+        "the catalog {digest:.12} in {path} is damaged: {reason}; bring it back, or start a worker "
+        "on the documents that it was made from, which writes it anew"
+    )
+    path: str
+    reason: str
+
+
+class ObservationMissing(StateLacking, Worded):
     """What a leg has seen is not where this worker looks: the leg waits for one that has it."""
 
     template = (
-        "what mission {mission_id} has seen is not in {place}; give this worker the state "
-        "directory of the worker that kept it (ORCHESTRATOR_STATE_DIR), or stop it and start one "
-        "that has it"
+        "what mission {mission_id} has seen is not in {place}; give this worker the store of the "
+        "worker that kept it (ORCHESTRATOR_STORE, or ORCHESTRATOR_STATE_DIR), or stop it and start "
+        "one that has it"
     )
     mission_id: str
     place: str
 
 
-class ObservationsUnkept(ServiceUnavailable, Worded):
+class ObservationsUnkept(StateLacking, Worded):
     """What a leg has seen cannot be kept now: the leg waits until it can."""
 
     template = "what mission {mission_id} has seen cannot be kept in {place}: {reason}"
     mission_id: str
     place: str
     reason: str
+
+
+class StoreUnavailable(StateLacking, Worded):
+    """The store does not answer, or takes nothing; `reason` holds no password."""
+
+    template = "the store {place} cannot be used now: {reason}"
+    place: str
+    reason: str
+
+
+class StoreRefused(UsageError, StateLacking, Worded):
+    """What ORCHESTRATOR_STORE says is no store, or one that does not let us in."""
+
+    template = "ORCHESTRATOR_STORE: {place}: {reason}; it should be postgresql://USER:PASSWORD@HOST/DATABASE"
+    place: str
+    reason: str
+
+
+class StoreNewer(UsageError, StateLacking, Worded):
+    """A newer release has changed the tables of the store so that this one cannot use them."""
+
+    template = (
+        "the store {place} is of a newer release (schema {found}, this one knows {known}); install "
+        "that release here, or restore the store as it was before"
+    )
+    place: str
+    found: str
+    known: str
 
 
 class NotReserved(Worded):

@@ -93,6 +93,10 @@ class ClauseReading:
         return not self.is_negated and self.action in SIDE_EFFECT_ACTIONS
 
 
+_OWN_THING: Final = re.compile(r"\s*(?:my|our|your|his|her|their|its)\s", re.IGNORECASE)
+_NAMES_A_THING: Final = re.compile(r"\s*(?:an?|the|my|our|your|his|her|their|its)\s", re.IGNORECASE)
+
+
 def tells_what_to_do(text: str, *, verbs: frozenset[str] = frozenset()) -> bool:
     """Whether a part of a request has a verb of its own: "let Ana know", "keep it".
 
@@ -101,6 +105,8 @@ def tells_what_to_do(text: str, *, verbs: frozenset[str] = frozenset()) -> bool:
     if begins_request(text, verbs=verbs, firm=True) or _ON_A_PRONOUN.match(text):
         return True
     reading = read_clause(text, verbs=verbs)
+    if _NAMES_A_THING.match(text) and not is_verb(reading.verb):
+        return False  # "my hotel reservation": the noun of a deed, and no deed
     return bool(reading.verb) and reading.action is not Action.UNKNOWN
 
 
@@ -228,6 +234,8 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
         return "", Action.SEARCH, bare
     if first in MODALS:
         return first, Action.READ, _after(bare, first)
+    if _OWN_THING.match(bare):
+        return "", Action.SEARCH, bare  # "my hotel bookings" are there already
     for word in words:
         if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:
             return word, action_of_stem(stem(word)), bare

@@ -77,6 +77,10 @@ _TERM = re.compile(r"\w+")
 _ARTICLE = re.compile(r"\s+(?:a|an|the|my|our|me|all)\b")
 # "and paint my house": what is done to something of one's own is done, even by an unknown verb.
 _POSSESSIVE = re.compile(r"\s+(?:my|our)\s+\w")
+_TO_IT: Final = re.compile(
+    r"\s+(?:(?:on|upon|with|about|to|after|for|up)\s+)?(?:it|them)\b", re.IGNORECASE
+)
+"""The same of what was spoken of before: "and act on it"."""
 _FOLLOWS_A_VERB: Final = re.compile(
     r"""\s+(?:(?:a|an|the|my|our|your|his|her|its|their|this|that|these|those|some|any|all|every|each
         |me|us|him|them|it|everyone|everybody|someone|both|to|for|on|in|at|with|about|up|what|how
@@ -200,7 +204,8 @@ def _begins_request(rest: str, verbs: Collection[str], *, firm: bool) -> bool:
         return sure or bool(_FOLLOWS_A_VERB.match(led, word.end()))
     if verb in STOP_WORDS or not word.group().islower():
         return firm and verb not in STOP_WORDS and bool(_ARTICLE.match(led, word.end()))
-    return bool((_ARTICLE if firm else _POSSESSIVE).match(led, word.end()))
+    done_to = (_ARTICLE if firm else _POSSESSIVE, _TO_IT)
+    return any(pattern.match(led, word.end()) for pattern in done_to)
 
 
 def _goes_on_saying(text: str, start: int, comma: re.Match[str]) -> bool:

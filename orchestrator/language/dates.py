@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import chain
-from typing import Final
-
-from dateparser.date import DateDataParser
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.language.date_words import COUNT, MONTH, MONTHS, SHORT_WEEKDAY, WEEKDAY, WEEKDAYS
 from orchestrator.language.related_dates import DatePhrase, related_phrases
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import lowered
+
+if TYPE_CHECKING:
+    from dateparser.date import DateDataParser
 
 _LISTS: Final = WordLists("dates")
 _RELATIVE_DAYS: Final = {phrase: int(days) for phrase, days in _LISTS.table("relative").items()}
@@ -239,7 +240,9 @@ def _library_day(phrase: str, base: date) -> date | None:
 
 
 @lru_cache(maxsize=8)
-def _parser(base: date) -> DateDataParser:
+def _parser(base: date) -> "DateDataParser":
+    from dateparser.date import DateDataParser  # with all that it imports: once a date is read
+
     noon = datetime(base.year, base.month, base.day, 12)
     settings = {"RELATIVE_BASE": noon, "PREFER_DATES_FROM": "future"}
     return DateDataParser(languages=["en"], settings=settings)

@@ -73,6 +73,8 @@ CHAINING: Final = "chaining"
 """The planner by rules."""
 LLM: Final = "llm"
 """The planner over a model."""
+RULES: Final = "rules"
+"""What a leg says of who decides its steps, where the planner by rules does."""
 OwnPlanner = Literal["chaining", "llm"]
 ANYBODY: Final = "*"
 """Among those to whom an agent hands parts over: every other agent."""
@@ -237,6 +239,11 @@ class LegPlan(Record):
         description="who decides its steps: a model, the rules or a planner of one's own; empty: "
         "the planner of its worker does not say",
     )
+
+    @property
+    def is_planned_by_rules(self) -> bool:
+        """Whether no model and nothing of a user's own decides its steps: it takes no second."""
+        return self.planned_by == RULES and not self.agent.model
 
     @property
     def consequences(self) -> tuple[str, ...]:

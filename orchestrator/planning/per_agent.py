@@ -1,6 +1,7 @@
 """Each leg goes to the planner its agent names: over a model, by rules, or the user's own."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -8,6 +9,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
     LanguageUnread,
+    ModelRefused,
+    ModelUnavailable,
     NothingFits,
     PlanError,
     RequestUnread,
@@ -18,6 +21,7 @@ from orchestrator.language.subclauses import read_goal
 from orchestrator.planning.models import (
     CHAINING,
     LLM,
+    RULES,
     AgentProfile,
     GoalBrief,
     LegPlan,
@@ -124,7 +128,7 @@ class PerAgentPlanner:
         for leg in plan.legs:
             self._check(leg.agent)
         legs = tuple(
-            leg.model_copy(update={"planned_by": who_decides(leg.agent, self._default) or "rules"})
+            leg.model_copy(update={"planned_by": who_decides(leg.agent, self._default) or RULES})
             for leg in plan.legs
         )
         return plan.model_copy(update={"legs": legs})
@@ -132,17 +136,17 @@ class PerAgentPlanner:
     async def _split(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
-        model = self._splitting_model(brief, agents)
-        if self._splitter is None or model is None:
+        models = self._splitting_models(brief, agents)
+        if self._splitter is None or not models:
             return await self._without_model(brief, catalog, agents)
-        splitter, made = self._splitter(), PlanOrigin(model=model, fallback=brief.model_away)
+        splitter, made = self._splitter(), PlanOrigin(model=models[0], fallback=brief.model_away)
         if read_goal(brief.goal).governed:
             # A plan of rules looks first whether what something depends on is so.
             by_rules = await self._by_rules_or_none(brief, catalog, agents)
             if by_rules is not None and splitter.holds(by_rules, brief, catalog):
                 return by_rules
         if not brief.model_away:
-            tried = await splitter.split(brief, catalog, agents, model)
+            tried = await _first_answer(splitter, brief, catalog, agents, models)
             if tried.plan is not None:
                 return tried.plan
             made = tried.origin
@@ -174,15 +178,23 @@ class PerAgentPlanner:
             return _one_leg(brief, agent)
         return plan.model_copy(update={"made_by": PlanOrigin(planner="rules")})
 
-    def _splitting_model(self, brief: GoalBrief, agents: Sequence[AgentProfile]) -> str | None:
-        """The model that splits a goal, where a model decides the steps of every leg; else None.
+    def _splitting_models(
+        self, brief: GoalBrief, agents: Sequence[AgentProfile]
+    ) -> tuple[str, ...]:
+        """The models that may split a goal, in the order in which they are asked.
 
-        Where some legs go by rules, their goals have to be in the user's own words.
+        There are none unless a model decides the steps of every leg: where some legs go by rules,
+        their goals have to be in the user's own words.
         """
         able = [chosen(agent, brief) for agent in agents or (AgentProfile(name=_GENERALIST),)]
         if not all(asks_model(agent, self._default) for agent in able):
-            return None
-        return brief.model or self._default or able[0].model
+            return ()
+        first = brief.model or self._default or able[0].model
+        return tuple(dict.fromkeys(one for one in (first, *able[0].fallback) if one))
+
+    def splits_by_rules(self, agents: Sequence[AgentProfile]) -> bool:
+        """Whether no agent has a model, so that none is asked to split a goal either."""
+        return not any(asks_model(agent, self._default) for agent in agents) and not self._default
 
     def _whole_goal_to(
         self, agents: Sequence[AgentProfile], brief: GoalBrief
@@ -263,3 +275,22 @@ def _one_leg(brief: GoalBrief, agent: AgentProfile) -> MissionPlan:
     """The whole goal for one agent."""
     leg = LegPlan(leg_id="1-whole", goal=brief.goal, agent=agent)
     return MissionPlan(legs=(leg,), made_by=PlanOrigin(planner="one leg"))
+
+
+async def _first_answer(
+    splitter: Splitter,
+    brief: GoalBrief,
+    catalog: Catalog,
+    agents: Sequence[AgentProfile],
+    models: Sequence[str],
+) -> Tried:
+    """What came of the first of these models that answers at all.
+
+    Raises:
+        ModelUnavailable, ModelRefused: of the last one, where none does.
+    """
+    *others, last = models
+    for model in others:
+        with suppress(ModelUnavailable, ModelRefused):
+            return await splitter.split(brief, catalog, agents, model)
+    return await splitter.split(brief, catalog, agents, last)

@@ -144,6 +144,20 @@ class ModelChooser(Protocol):
         ...
 
 
+@runtime_checkable
+class GoalSplitter(Protocol):
+    """A planner that knows beforehand whether it will ask a model for a plan."""
+
+    def splits_by_rules(self, agents: Sequence[AgentProfile]) -> bool:
+        """Whether it asks none, where a mission names none."""
+        ...
+
+
+def plans_by_rules(planner: Planner, agents: Sequence[AgentProfile]) -> bool:
+    """Whether a planner is known to split goals without a model, which takes it no second."""
+    return isinstance(planner, GoalSplitter) and planner.splits_by_rules(agents)
+
+
 def check_plan(plan: MissionPlan) -> None:
     """Refuse a plan that cannot be run; a plan that is refused ends the mission before it began.
 

@@ -26,7 +26,6 @@ class ExchangeRecorder:
     def close(self) -> None:
         """Wait for what is being written."""
         self._writer.shutdown()
-        self._traces.close()
 
 
 def record_of_exchange(exchange: Exchange) -> RouteRecord | None:

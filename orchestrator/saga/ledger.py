@@ -196,6 +196,10 @@ class Obligation(Record):
     )
     note: str = ""
     """Why it stands where it stands, for the operator."""
+    held_up: bool = Field(
+        default=False,
+        description="parked for want of what workers keep: tried again by itself once it is there",
+    )
     resolutions: tuple[ResolutionRecord, ...] = Field(
         default=(), description="what operators decided on it, each time it was parked, in order"
     )
@@ -208,7 +212,8 @@ class Obligation(Record):
         """
         if state not in _NEXT[self.state]:
             raise IllegalTransition(f"{self.obligation_id}: {self.state} cannot become {state}")
-        return self.model_copy(update={"state": state, "settled_at": at, "note": note})
+        changes = {"state": state, "settled_at": at, "note": note, "held_up": False}
+        return self.model_copy(update=changes)
 
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "Obligation":
         """This obligation after its call came to `outcome`; unknown leaves it intended."""
@@ -297,6 +302,15 @@ class Obligation(Record):
         return parked.moved(
             ObligationState.ACCEPTED, at=at, note=f"{note}; its contract says to continue"
         )
+
+    def put_by(self, *, at: datetime, note: str) -> "Obligation":
+        """This obligation parked as no worker could take it back, whatever its contract lets go."""
+        parked = self.moved(ObligationState.PARKED, at=at, note=note)
+        return parked.model_copy(update={"held_up": True})
+
+    def taken_up(self, *, at: datetime) -> "Obligation":
+        """This obligation, which was put by, now that a worker can take it back."""
+        return self.moved(self._after("retry"), at=at, note="a worker has what it needs")
 
     def compensated(self, outcome: "CompensationOutcome", *, at: datetime) -> "Obligation":
         """This obligation after a compensation that was answered clearly."""

@@ -71,6 +71,10 @@ class CompensationFailure(Record):
     )
     final: bool = Field(default=False, description="no further attempt can end otherwise")
     retry_after_s: float | None = Field(default=None, description="as the provider asked")
+    held_up: bool = Field(
+        default=False,
+        description="no worker had what it needs; its provider has no part in it",
+    )
 
 
 class TransportFault(StrEnum):

@@ -2,7 +2,8 @@
 
 Attempts that the provider may have worked on count, and their number is the contract's; they are
 spread so that an outage of minutes does not use them up. What a provider deferred, and what
-never reached it, does not count: it is waited for, up to a limit.
+never reached it, does not count: it is waited for, up to a limit. So is a worker that has what an
+attempt needs, up to one of its own.
 """
 
 from datetime import timedelta
@@ -14,6 +15,8 @@ from orchestrator.core.compensation_limits import (
     FIRST_PAUSE,
     LONGEST_DEFERRAL,
     LONGEST_DEFERRAL_PAUSE,
+    LONGEST_LACK,
+    LONGEST_LACK_PAUSE,
     LONGEST_PAUSE,
     SPREAD,
 )
@@ -31,6 +34,10 @@ class CompensationRetries(Record):
     attempts: int = 0
     deferred: int = 0
     waited: timedelta = Field(default=timedelta(0), description="in pauses after deferred attempts")
+    looks: int = Field(default=0, description="for a worker that has what an attempt needs")
+    lacked: timedelta = Field(
+        default=timedelta(0), description="in pauses after those, for all of a rollback"
+    )
     pause: timedelta = Field(default=timedelta(0), description="before the next attempt")
     exhausted: str = Field(
         default="", description="why there is no next attempt; empty while there is"
@@ -40,9 +47,20 @@ class CompensationRetries(Record):
         """With one more failure."""
         if failure.final:
             return self.model_copy(update={"exhausted": failure.reason})
+        if failure.held_up:
+            return self._held_up(failure)
         if failure.counts:
             return self._counted(failure)
         return self._waited(failure)
+
+    def _held_up(self, failure: CompensationFailure) -> "CompensationRetries":
+        """One that no worker could make: its provider was not asked, and has no part in it."""
+        pause = min(FIRST_PAUSE * (1 << min(self.looks, _DOUBLINGS)), LONGEST_LACK_PAUSE)
+        lacked = self.lacked + pause
+        if lacked > LONGEST_LACK:
+            reason = f"no worker can take it back, and one that can does so later: {failure.reason}"
+            return self.model_copy(update={"exhausted": reason})
+        return self.model_copy(update={"looks": self.looks + 1, "lacked": lacked, "pause": pause})
 
     def _counted(self, failure: CompensationFailure) -> "CompensationRetries":
         attempts = self.attempts + 1

@@ -5,12 +5,12 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.storage.store import Store
 from orchestrator.cli import main
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
@@ -24,6 +24,7 @@ from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end
 from orchestrator.testing.commands import Ran, run_apart
+from tests.otlp_receiver import OtlpReceiver
 
 PERSON = {
     "traveler_id": "TRV-90417-QX",
@@ -60,16 +61,25 @@ def secrets() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
+def collector() -> Iterator[OtlpReceiver]:
+    """What the telemetry of the stack's worker arrives at."""
+    with OtlpReceiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="session")
+async def stack(
+    tmp_path_factory: pytest.TempPathFactory, collector: OtlpReceiver
+) -> AsyncIterator[Stack]:
     """The installation, on free ports and in a folder of its own."""
     installation = Stack(
         tmp_path_factory.mktemp("stack"),
         (bundled_specs(),),
         Ports.free(),
         # With every core at work, some routings take more than 50 ms, and forward all tools.
-        variables={"ORCHESTRATOR_ROUTING_TIMEOUT_MS": "5000"},
+        variables={"ORCHESTRATOR_ROUTING_TIMEOUT_MS": "5000", **collector.variables},
     )
-    vault = FilePiiVault(installation.settings.state_dir / "pii")
+    vault = Store(installation.settings.state_dir).vault
     for name, value in PERSON.items():
         vault.put(name, value)
     with pytest.MonkeyPatch.context() as patch:

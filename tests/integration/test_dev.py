@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.storage.store import Store
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
@@ -103,7 +103,7 @@ async def dev(tmp_path_factory: pytest.TempPathFactory, real: RealHost) -> Async
     folder = tmp_path_factory.mktemp("dev")
     originals = tmp_path_factory.mktemp("documents")
     _documents(originals, real)
-    FilePiiVault(folder / "pii").put("contact_phone", "+4930555019283")
+    Store(folder).vault.put("contact_phone", "+4930555019283")
     ports = Ports.free()
     process = await asyncio.create_subprocess_exec(
         *(*ourselves(), "dev", f"--folder={folder}"),

@@ -16,8 +16,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.grant_book import FileGrantBook
+from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
@@ -62,7 +61,7 @@ async def worker(
     sandbox: RunningSandbox, catalog: Catalog, tmp_path: Path
 ) -> AsyncIterator[Worker]:
     """Makes the activities of one more worker on the same state directory."""
-    store = CatalogStore(tmp_path / "catalogs")
+    store = Store(tmp_path).catalogs
     store.put(catalog)
     async with ToolClient(
         secrets=MemorySecrets(),
@@ -70,7 +69,7 @@ async def worker(
         server_variables={"port": sandbox.base_url.rpartition(":")[2]},
         allowed_private_hosts=["127.0.0.1"],
     ) as tools:
-        grants = FileGrantBook(tmp_path / "grants")
+        grants = Store(tmp_path).grants
         yield lambda: (
             PrepareActivities(store, tools, cast(Client, None), origins=TrustedOrigins()),
             ToolActivities(store, tools, grants, cast(Client, None), origins=TrustedOrigins()),

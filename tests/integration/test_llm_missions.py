@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from orchestrator.adapters.storage.observation_store import FOLDER_NAME, FileObservations
+from orchestrator.adapters.storage.store import Store
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
@@ -82,7 +82,7 @@ def mind() -> Mind:
 @pytest.fixture
 async def modelled(stack: Stack, mind: Mind) -> AsyncIterator[MissionClient]:
     """A client of a task queue whose worker plans with the fake model."""
-    pieces = FileObservations(stack.settings.state_dir / FOLDER_NAME)
+    pieces = Store(stack.settings.state_dir).observations
     model = LlmPlanner(
         default_model="a:model", models=lambda name: FunctionModel(mind), pieces=pieces
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.storage.store import Store
 from orchestrator.runtime.devserver import Stack
 from orchestrator.testing.commands import Ran
 
@@ -32,7 +32,7 @@ def test_what_is_too_large_is_one_sentence(
 ) -> None:
     """With its size and the limit, and exit code 2; the vault is as it was."""
     command, told = TOO_LARGE[case]
-    vault = FilePiiVault(stack.settings.state_dir / "pii")
+    vault = Store(stack.settings.state_dir).vault
     before = {field: vault.get(field) for field in vault.fields()}
 
     ran = here(*command)

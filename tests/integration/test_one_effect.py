@@ -20,7 +20,7 @@ from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
 from orchestrator.core.record import JsonObject
@@ -130,7 +130,7 @@ async def _unless_unclear(attempt: Awaitable[T]) -> T | None:
     try:
         return await attempt
     except ApplicationError as error:
-        assert not error.non_retryable
+        assert not error.non_retryable or error.type == names.PROVIDER_BUSY
         return None
 
 
@@ -138,7 +138,7 @@ async def _unless_unclear(attempt: Awaitable[T]) -> T | None:
 async def event(tmp_path: Path) -> AsyncIterator[Event]:
     """A calendar served on a real socket, and what calls it."""
     document = bundled_specs() / "calendar.yaml"
-    store, catalog = CatalogStore(tmp_path), Catalog.load(document)
+    store, catalog = Store(tmp_path).catalogs, Catalog.load(document)
     store.put(catalog)
     async with (
         running_sandbox(load_documents([document])) as sandbox,

@@ -7,7 +7,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.client.vault import open_vault
+from orchestrator.client.stores import open_vault
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import CatalogPin

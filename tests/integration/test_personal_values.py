@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.storage.store import Store
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.personal_retention import purge_mission, remove_expired
-from orchestrator.client.vault import open_vault
+from orchestrator.client.stores import open_vault
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import AmendmentInvalid, MissionIdTaken, UsageError
 from orchestrator.messages.leg import Question
@@ -147,7 +147,8 @@ async def test_retention_spares_what_is_open(client: MissionClient, tmp_path: Pa
     waiting = await client.start(MissionRequest(goal=FLIGHT))
     await the_card(waiting)
     await run_to_end(over)
-    vault = FilePiiVault(tmp_path)
+    store = Store(tmp_path)
+    vault, seen = store.vault, store.observations
     for mission_id in (over.mission_id, waiting.mission_id, "never-started"):
         vault.bring(mission_id, {"traveler_id": mission_id}, claim="r")
     vault.put("phone", "+4930")
@@ -157,8 +158,10 @@ async def test_retention_spares_what_is_open(client: MissionClient, tmp_path: Pa
     early = await remove_expired(client.temporal, vault, month, now=now)
     late = await remove_expired(client.temporal, vault, month, now=now + month * 2)
     with pytest.raises(UsageError, match="still runs"):
-        await purge_mission(client.temporal, vault, waiting.mission_id)
-    forced = await purge_mission(client.temporal, vault, waiting.mission_id, force=True)
+        await purge_mission(client.temporal, vault, waiting.mission_id, observations=seen)
+    forced = await purge_mission(
+        client.temporal, vault, waiting.mission_id, observations=seen, force=True
+    )
     await waiting.cancel()
 
     assert (early.missions, early.superseded) == ((), 0)

@@ -19,6 +19,7 @@ from orchestrator.runtime.demo import DINNER, TRIP
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end
+from tests.otlp_receiver import OtlpReceiver
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
@@ -62,6 +63,7 @@ async def test_personal_values_and_secrets_are_at_the_providers_and_nowhere_else
     sandbox: Witness,
     person: dict[str, str],
     secrets: dict[str, str],
+    collector: OtlpReceiver,
 ) -> None:
     """No card, result, history, store or log of missions that succeed and fail holds one."""
     brought: JsonObject = {"traveler_id": "BROUGHT-77021-QX"}
@@ -87,6 +89,11 @@ async def test_personal_values_and_secrets_are_at_the_providers_and_nowhere_else
         for result in (*good, lost)
         for workflow_id, events in (await histories(client, result.mission_id)).items()
     }
+    happened = [
+        event.model_dump_json()
+        for result in (*good, lost)
+        async for event in client.get(result.mission_id).events()
+    ]
     files = left_behind(stack)
 
     assert [r.status for r in (*good, lost)] == [
@@ -102,12 +109,16 @@ async def test_personal_values_and_secrets_are_at_the_providers_and_nowhere_else
     assert any(b"pii:traveler_name" in events for events in kept.values())
     assert any(b"pii:traveler_name" in content for content in files.values())
     assert stack.log("worker") in files
-    for text in (*shown, *(r.model_dump_json() for r in (*good, lost))):
+    for text in (*shown, *happened, *(r.model_dump_json() for r in (*good, lost))):
         assert leaks(planted, text.encode()) == []
     for workflow_id, events in kept.items():
         assert leaks(planted, events) == [], workflow_id
     for path, content in files.items():
         assert leaks(planted, content) == [], path
+    told = b"".join(collector.bodies)
+    assert b"flight_book_offer" in told
+    # Of a goal, only what its mission's id begins with.
+    assert leaks([*planted, *TRIP.split(", ")], told) == []
 
 
 async def test_a_value_that_a_person_types_is_read_back_masked(

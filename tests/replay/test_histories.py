@@ -9,6 +9,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
+from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from workflows import ALL_WORKFLOWS
 
 HISTORIES = Path(__file__).parent / "histories"
@@ -30,7 +31,11 @@ def read(path: Path) -> WorkflowHistory:
 
 async def replay(history: WorkflowHistory) -> Exception | None:
     """What today's code does otherwise, if anything."""
-    replayer = Replayer(workflows=ALL_WORKFLOWS, data_converter=pydantic_data_converter)
+    replayer = Replayer(
+        workflows=ALL_WORKFLOWS,
+        data_converter=pydantic_data_converter,
+        workflow_runner=TaskOrderedRunner(),
+    )
     result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
     return result.replay_failure
 

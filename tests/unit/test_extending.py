@@ -225,4 +225,3 @@ def test_the_metric_reaches_the_reader() -> None:
     printed = _printed(_code("A metric"), *lines)
 
     assert '"name": "house.refused"' in printed
-    assert '"service.name": "house-worker"' in printed

@@ -29,6 +29,10 @@ _DO: Final = re.compile(
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|\u201c[^\u201d]*\u201d")
 _THINKING: Final = WordLists("accounting").word_set("thinking")
 _DETERMINERS: Final = WordLists("clauses").word_set("determiners")
+_LIGHT: Final = WordLists("accounting").word_set("light")
+"""Verbs that say nothing without their noun."""
+_ON_IT: Final = re.compile(r"[a-z]+(?:\s+[a-z]+)?\s+(?:it|them)\b", re.IGNORECASE)
+_OF: Final = re.compile(r"\w+\s+\w+\s+(?:of|about|with|on|to|for)\s+(?P<whose>\w+)")
 
 
 def doubts_about_deeds_elsewhere(requests: str) -> Iterator[Doubt]:
@@ -41,12 +45,21 @@ def doubts_about_deeds_elsewhere(requests: str) -> Iterator[Doubt]:
 def doubt_about_command(clause: ClauseReading, looking: Sequence[Tool]) -> Doubt | None:
     """The doubt about a command whose verb nobody knows: neither the language nor what is read.
 
-    What stands before "the" or "my" at the beginning is no thing: "follow the instructions".
+    What stands before "the" or "my" at the beginning is no thing: "follow the instructions"; nor
+    is "act" of "act on it", nor "care" of "take care of the invoice".
     """
-    first, following = (*tokens(without_lead(clause.text)[:60]), "", "")[:2]
-    if clause.is_negated or is_question(clause) or following not in _DETERMINERS:
+    bare = without_lead(clause.text)
+    first, following = (*tokens(bare[:60]), "", "")[:2]
+    commands = following in _DETERMINERS or _ON_IT.match(bare) or _lightly(bare, first)
+    if clause.is_negated or is_question(clause) or not commands:
         return None
     if action_of(first, following) is not Action.UNKNOWN or first in STOP_WORDS | _THINKING:
         return None
     told = {s for t in looking for s in content_stems(f"{t.name} {t.summary}")}
     return None if stem(first) in told else Doubt(kind="deed", about=clause.text, why=_WHY)
+
+
+def _lightly(bare: str, first: str) -> bool:
+    """Whether a light verb and its noun say that something is to be done to a thing."""
+    noun = _OF.match(bare.lower())
+    return first in _LIGHT and noun is not None and noun["whose"] in _DETERMINERS

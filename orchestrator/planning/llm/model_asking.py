@@ -16,7 +16,7 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, ModelUnavailable
 from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.planning.llm.provider_troubles import UNREAD, trouble_with
-from orchestrator.planning.metering import count
+from orchestrator.planning.metering import count, watched
 
 DEFAULT_TIMEOUT_S = 90.0
 
@@ -66,8 +66,28 @@ async def ask(
         ModelUnavailable: the model did not answer; a later attempt may meet it.
         ModelRefused: the provider does not serve the request.
     """
+    with watched(name) as seen:
+        answer = await _answered(model, messages, parameters, name=name, settings=settings)
+        seen.usage = usage = usage_of(answer)
+    count(usage)
+    return answer, usage
+
+
+async def _answered(
+    model: Model,
+    messages: Sequence[ModelMessage],
+    parameters: ModelRequestParameters,
+    *,
+    name: str,
+    settings: ModelSettings,
+) -> ModelResponse:
+    """The answer to one request.
+
+    Raises:
+        AnswerUnusable, ModelUnavailable, ModelRefused: as `ask`.
+    """
     try:
-        answer = await model_request(
+        return await model_request(
             model,
             messages,
             model_settings=settings,
@@ -84,9 +104,6 @@ async def ask(
         raise ModelRefused(name, " ".join(str(error).split())) from error
     except Exception as error:  # whatever the provider's own library stumbles over
         raise ModelUnavailable(name, f"{UNREAD} ({type(error).__name__})") from error
-    usage = usage_of(answer)
-    count(usage)
-    return answer, usage
 
 
 def usage_of(answer: ModelResponse) -> Usage:

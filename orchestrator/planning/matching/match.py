@@ -15,7 +15,12 @@ from orchestrator.planning.matching.composed import doubts_of_texts
 from orchestrator.planning.matching.held_against import CallEvidence
 from orchestrator.planning.matching.left_out import doubts_of_filters, doubts_of_nothing
 from orchestrator.planning.matching.offered import offered, readable_thing, thing_called
-from orchestrator.planning.matching.said_for_call import SaidThing, listed, said_for
+from orchestrator.planning.matching.said_for_call import (
+    SaidThing,
+    are_alternatives,
+    listed,
+    said_for,
+)
 from orchestrator.planning.matching.taken import Link, TakenCall
 from orchestrator.planning.matching.value_forms import plain_words
 from orchestrator.planning.models import Doubt
@@ -48,11 +53,12 @@ def unmatched_in(things: Sequence[SaidThing], evidence: CallEvidence) -> list[Sa
     missing: list[SaidThing] = []
     for members in listed(things):
         lacking = [t for t in members if not evidence.bears(t.said, t.clause)]
-        named = [t for t in lacking if t.said.kind != "quality"]
+        either = are_alternatives(members)
+        needed = [t for t in lacking if t.said.kind != "quality" or not either]
         if len(lacking) == len(members):
             missing += lacking
         elif due < len(members):
-            missing += named
+            missing += needed
     return missing
 
 

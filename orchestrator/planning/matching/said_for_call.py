@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from orchestrator.language.anaphora import reference_in
@@ -11,7 +12,7 @@ from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
 from orchestrator.language.slots import find_slots
-from orchestrator.language.words import content_stems
+from orchestrator.language.words import content_stems, tokens
 from orchestrator.planning.accounting.things_said import Said, things_said
 from orchestrator.planning.matching.taken import TakenCall
 from orchestrator.planning.matching.value_forms import folded
@@ -25,7 +26,8 @@ NAMING: Final = frozenset[MentionKind](
 )
 """Kinds that a name may be read as: who says another one may mean any of them."""
 _JOINT: Final = re.compile(
-    r"\s*(?:,\s*(?:(?:and|or)\s+)?|(?:and|or|as\s+well\s+as|&)\s+)\s*", re.IGNORECASE
+    r"\s*(?:,\s*(?:(?:and|or)\s+)?|(?:and|or|as\s+well\s+as|&)\s+)\s*(?:(?<=or\s)(?:an?|the)\s+)?",
+    re.IGNORECASE,
 )
 """What stands between two members of one list."""
 _ENDS: Final = re.compile(r"[,;.!?&\n]|\b(?:and|or|but|then|plus|as\s+well)\b", re.IGNORECASE)
@@ -176,6 +178,12 @@ def listed(things: Sequence[SaidThing]) -> list[list[SaidThing]]:
         else:
             groups.append([thing])
     return groups
+
+
+def are_alternatives(members: Sequence[SaidThing]) -> bool:
+    """Whether one of them is enough: "vegan or vegetarian"."""
+    between = (one.clause[one.said.end : two.said.position] for one, two in pairwise(members))
+    return any("or" in tokens(text) for text in between)
 
 
 def _is_next_member(one: SaidThing, two: SaidThing) -> bool:

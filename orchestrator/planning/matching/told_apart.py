@@ -13,25 +13,34 @@ from typing import Final
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.inflection import singular
 from orchestrator.language.quantifiers import place_in
 from orchestrator.language.slots import read_slots
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import STOP_WORDS, content_stems, name_stems, stem, tokens
+from orchestrator.language.words import (
+    STOP_WORDS,
+    content_stems,
+    name_stems,
+    name_words,
+    stem,
+    tokens,
+)
 from orchestrator.planning.accounting.stating import sentence_of, states
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.matching.taken import Link, TakenCall, filters_of
-from orchestrator.planning.matching.value_forms import scalars
+from orchestrator.planning.matching.value_forms import NamedValue, plain_words, scalars
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.tool_words import own_words, vocabulary
 
 _OPENING: Final = frozenset(map(stem, lexicon.CONNECTING | lexicon.START | lexicon.END))
 """Stems of words that say nothing but what follows."""
+_CONNECTING: Final = frozenset(map(stem, lexicon.CONNECTING))
 _LEADS: Final = re.compile(r"\b[a-z]+ing$", re.IGNORECASE)
 
 
 def tells_another(said: Said, text: str, call: TakenCall) -> bool:
     """Whether what was said is known to tell things apart, and what is taken lacks it."""
-    dull, own = dull_stems(call), _borne(call)
+    dull, own = dull_stems(call), _borne(call) | _named(said, call)
     wanted = [stem for stem in said.stems if stem not in dull and stem not in own]
     if any(_is_choice(stem, call) or _is_of_others(stem, call) for stem in wanted):
         return True
@@ -43,15 +52,19 @@ def tells_another(said: Said, text: str, call: TakenCall) -> bool:
 
 
 def _introduced(stems: Collection[str], said: Said, text: str) -> frozenset[str]:
-    """Stems of the words that only introduce a value: "till 3 May", "leaving after six"."""
+    """Stems of the words that only introduce a value: "till 3 May", "leaving after six".
+
+    What a thing begins or ends with is itself asked for where no value follows: "late checkout".
+    """
     if not stems:
         return frozenset()
     slots = read_slots(text, now=None)
     leads = _LEADS.search(said.text)
-    following = (text[said.end : slot.position] for slot in slots if slot.position >= said.end)
-    is_led = leads is not None and STOP_WORDS.issuperset(tokens(next(following, "?x")))
+    following = [text[said.end : slot.position] for slot in slots if slot.position >= said.end]
+    is_led = STOP_WORDS.issuperset(tokens(next(iter(following), "?x")))
     led = content_stems(leads.group()) if leads is not None and is_led else ()
-    return _OPENING.union(led, *(content_stems(slot.hint) for slot in slots))
+    opening = _OPENING if is_led or said.kind != "quality" else _CONNECTING
+    return opening.union(led, *(content_stems(slot.hint) for slot in slots))
 
 
 def _is_remarked(said: Said, text: str) -> bool:
@@ -91,23 +104,44 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(content_stems(text))
 
 
-def stems_of(item: JsonObject) -> frozenset[str]:
-    """Stems of the words in the texts of a thing, and of the names of what it says yes to."""
+def stems_of(item: JsonObject, *, named: bool = True) -> frozenset[str]:
+    """Stems of the words in the texts of a thing, and of the names of what it says yes to.
+
+    Args:
+        item: the thing.
+        named: whether what it is called is one of its texts.
+    """
     found: set[str] = set()
     for held in scalars(item):
         if held.value is True:
             found.update(name_stems(held.name.rpartition(".")[2]))
-        elif isinstance(held.value, str):
+        elif isinstance(held.value, str) and (named or not _is_name(held)):
             found |= _stems(held.value)
     return frozenset(found)
 
 
+def _is_name(held: NamedValue) -> bool:
+    return bool(lexicon.TITLE & set(name_words(held.name)[-1:]))
+
+
 def _borne(call: TakenCall) -> frozenset[str]:
-    """Stems of all that the call says and stands on."""
+    """Stems of all that the call says and stands on, but for what things are called."""
     texts = [_stems(str(held.value)) for held in call.sent]
     yes = [frozenset(name_stems(h.name)) for h in call.sent if h.value is True]
-    found = [stems_of({**link.item, **filters_of(link), **link.around}) for link in call.links]
+    found = [stems_of(_all_of(link), named=False) for link in call.links]
     return frozenset().union(*texts, *yes, *found)
+
+
+def _named(said: Said, call: TakenCall) -> frozenset[str]:
+    """Stems of the words of a name that were said as they are: Park Lodge has no parking."""
+    words = {*map(singular, plain_words(said.text))}
+    names = (str(h.value) for link in call.links for h in scalars(_all_of(link)) if _is_name(h))
+    alike = (word for name in names for word in plain_words(name) if singular(word) in words)
+    return frozenset[str]().union(*map(_stems, alike))
+
+
+def _all_of(link: Link) -> JsonObject:
+    return {**link.item, **filters_of(link), **link.around}
 
 
 def dull_stems(call: TakenCall) -> frozenset[str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 from orchestrator.core.errors import EmbedderUnavailable
 from orchestrator.language.clause_reading import ClauseReading, joined, read_clause
@@ -51,8 +52,12 @@ class ScoredRequest:
         return len({word for clause in self.clauses for word in clause.stems})
 
 
+_LATELY: Final = 64
+"""Texts that are kept as they were read: those of a few goals."""
+
+
 class RequestScorer:
-    """Reads requests and scores the cards of one catalog for them; immutable."""
+    """Reads requests and scores the cards of one catalog for them; what it tells never changes."""
 
     def __init__(
         self,
@@ -74,6 +79,7 @@ class RequestScorer:
         self._scorer = scorer
         self._fits = fits
         self._similarity = similarity
+        self._lately: dict[tuple[str, RouteContext, datetime | None], ScoredRequest] = {}
 
     def score(
         self,
@@ -84,9 +90,23 @@ class RequestScorer:
     ) -> ScoredRequest:
         """The text as it is written; where nothing fits that, as it may have been meant.
 
+        What was read lately is not read again: planning a goal asks of each clause several times.
+
         Raises:
             OutOfTime: at the end of the first stage that is past the deadline.
         """
+        key = (text, context, now)
+        known = self._lately.pop(key, None)
+        scored = known or self._read(text, context, now, deadline)
+        if scored.embedder in ("", USED):  # one that was away may be back the next time
+            self._lately[key] = scored
+        for oldest in list(self._lately)[:-_LATELY]:
+            self._lately.pop(oldest, None)
+        return scored
+
+    def _read(
+        self, text: str, context: RouteContext, now: datetime | None, deadline: Deadline
+    ) -> ScoredRequest:
         written = self._score(self._parser.parse(text, context, now), context, deadline)
         if written.strength >= self._fits or self._parser.corrected(text) == text:
             return written

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.responses import JSONResponse, Response
 
-from orchestrator.adapters.telemetry import Telemetry
+from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.core.errors import ArgumentsInvalid, PiiMissing
 from orchestrator.testing import MemoryPii
 
@@ -169,6 +169,7 @@ async def test_nothing_private_is_logged_or_traced(
         "gen_ai.tool.call.id": "m1.leg.1",
         "http.response.status_code": 500,
         "error.type": "500",
+        "orchestrator.outcome": "unknown",
     }
     measured = str(reader.get_metrics_data())
     assert "http.client.request.duration" in measured

@@ -22,8 +22,8 @@ from temporalio.worker import Worker
 
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.telemetry import Telemetry
+from orchestrator.adapters.storage.store import Store
+from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
@@ -127,7 +127,7 @@ async def test_planners_and_traces_see_handles_while_the_provider_gets_values(
     """Step contexts, spans, metrics, logs, histories and the result hold nothing of a person."""
     provider.answer = Parrot(provider)
     planted = [*PERSON.values(), *SECRETS.values(), *DERIVED]
-    store = CatalogStore(tmp_path)
+    store = Store(tmp_path).catalogs
     store.put(shop)
     vault = MemoryPii(PERSON)
     wire = ToolClient(

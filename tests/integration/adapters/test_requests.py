@@ -7,7 +7,11 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl
 
 import pytest
+from opentelemetry import baggage
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
 
+from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.core.errors import ArgumentsInvalid, EgressRefused, SecretMissing
 from orchestrator.testing import MemorySecrets
 
@@ -94,6 +98,27 @@ async def test_every_call_carries_its_id_and_says_what_it_reads(call: Any, provi
     assert headers["x-request-id"] == "m1.leg.1"
     assert headers["accept"].startswith("application/json")
     assert "idempotency-key" not in headers
+
+
+async def test_a_call_that_is_traced_carries_the_w3c_context_and_no_baggage(
+    call_at: Any, provider: Any
+) -> None:
+    """By the standard's own header: version, trace, span, and whether it is kept."""
+    held = baggage.set_baggage("person", "Ada")
+    tracer = TracerProvider().get_tracer("t")
+    telemetry = Telemetry.on(tracer, MeterProvider().get_meter("t"))
+    with tracer.start_as_current_span("leg", context=held) as span:
+        for sends_trace in (True, False):
+            call = call_at(provider.port, telemetry=telemetry, sends_trace=sends_trace)
+            await call("item_get", {"item_id": "1"})
+    traced, untraced = (seen.headers for seen in provider.seen)
+
+    version, trace_id, span_id, flags = traced["traceparent"].split("-")
+    assert (version, int(flags, 16) & 1) == ("00", 1)
+    assert trace_id == f"{span.get_span_context().trace_id:032x}"
+    assert span_id != f"{span.get_span_context().span_id:016x}"
+    assert "traceparent" not in untraced
+    assert "baggage" not in traced
 
 
 async def test_the_key_goes_where_the_tool_declares_it(call: Any, provider: Any) -> None:

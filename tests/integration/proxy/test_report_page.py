@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from orchestrator.adapters.storage.route_traces import RouteTraces, read_records
+from orchestrator.adapters.storage.store import Store
 from orchestrator.proxy.proxy_app import Proxy
 from orchestrator.proxy.recording import ExchangeRecorder
 from orchestrator.proxy.server import running_proxy
@@ -26,14 +26,14 @@ pytestmark = pytest.mark.clients
 @pytest.fixture
 async def recorded(model: ModelServer, pruner: Pruner, tmp_path: Path) -> AsyncIterator[str]:
     """The base URL of a proxy that has pruned three requests of 51 tools, one in shadow."""
-    path = tmp_path / "traces.db"
-    recorder = ExchangeRecorder(RouteTraces(path))
+    traces = Store(tmp_path).proxy_traces
+    recorder = ExchangeRecorder(traces)
     proxy = Proxy(
         Upstream.at(f"{model.address}/v1"),
         pruner,
         limit_s=30,
         seen=recorder,
-        usage=lambda: usage_of(read_records(path)),
+        usage=lambda: usage_of(traces.records()),
     )
     async with running_proxy(proxy) as url, httpx.AsyncClient(base_url=url) as client:
         for mode in ("prune", "prune", "shadow"):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from itertools import chain, count, repeat
 from typing import Any
 
@@ -77,8 +78,9 @@ def router(shipped: Catalog, clock: SlowClock) -> Router:
 
 
 @pytest.fixture(autouse=True)
-def nothing_read() -> None:
-    """No clause is known from an earlier test: each is read in its own."""
+def nothing_read(router: Router) -> None:
+    """No text is known from an earlier test: each is read in its own."""
+    router._requests._lately.clear()
     clause_reading.read_clause.cache_clear()
 
 
@@ -201,3 +203,21 @@ def test_a_clock_that_fails_is_a_fault_like_any_other(shipped: Catalog) -> None:
         raise OSError("no clock")
 
     assert_all_tools(Router(shipped, clock=broken).route(GOAL), shipped)
+
+
+def test_a_text_is_read_once(shipped: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planning a goal asks of each clause several times; another moment or context is another."""
+    router = Router(shipped)
+    read: list[str] = []
+    scored = Scorer.score_all
+
+    def counted(self: Scorer, *args: Any, **named: Any) -> Any:
+        read.append("")
+        return scored(self, *args, **named)
+
+    monkeypatch.setattr(Scorer, "score_all", counted)
+    first = router.route(GOAL)
+    assert router.route(GOAL) == first
+    assert len(read) == 1
+    router.route(GOAL, now=datetime(2026, 11, 23, tzinfo=UTC))
+    assert len(read) == 2

@@ -28,6 +28,8 @@ def planned(goal: str, shipped: Catalog, router: Router) -> MissionPlan:
         "Could you do as the latest message in the travel channel says",
         "Follow the instructions in todo.txt",
         "Carry the plan of Ana through",
+        "Find the latest sales report and act on it",
+        "Take care of the invoice from Nordic",
     ],
 )
 def test_what_is_said_elsewhere_is_asked_about(goal: str, shipped: Catalog, router: Router) -> None:
@@ -50,6 +52,8 @@ def test_what_is_said_elsewhere_is_asked_about(goal: str, shipped: Catalog, rout
         "Review my expenses",
         "Compare the prices of hotels in Rome and Paris",
         "Tell me what to do in Oslo on Friday",
+        "Find a hotel in Rome for it and them",
+        "Get details of my hotel",
         'Send a message to the project channel saying "please do what Ana says"',
     ],
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import JsonValue
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
@@ -74,11 +75,17 @@ class Scripted:
         return ModelResponse(parts=[part], usage=RequestUsage(input_tokens=900, output_tokens=90))
 
 
-def planner_of(model: Scripted, router: Router) -> PerAgentPlanner:
-    """A planner whose goals that model splits."""
+def planner_of(model: Scripted, router: Router, away: str = "") -> PerAgentPlanner:
+    """A planner whose goals that model splits, under any name but one."""
+
+    def models(name: str) -> FunctionModel:
+        if name == away:
+            raise UserError("its provider is not installed here")
+        return FunctionModel(model)
+
     splitter = ModelSplitter(
         lambda plan, brief, catalog: accounted(plan, brief.goal, catalog, router, now=brief.now),
-        lambda name: FunctionModel(model),
+        models,
     )
     return PerAgentPlanner(
         ChainingPlanner(lambda catalog: router),
@@ -324,3 +331,15 @@ async def test_what_is_set_aside_may_be_no_order(split: Split) -> None:
 
     assert "no leg does 'cancel my car rental': car_cancel_booking would" in model.told[1]
     assert [one.goal for one in plan.legs] == [first, second]
+
+
+async def test_the_next_model_of_the_list_splits_where_the_first_one_is_away(
+    shipped: Catalog, router: Router
+) -> None:
+    """Those that a profile names beside its model; the plan says who made it."""
+    model = Scripted({"legs": [leg("1", "flights", GOAL, GOAL)]})
+    planner = planner_of(model, router, away="a:model")
+    agent = AgentProfile(name="anyone", fallback=("b:model",))
+    plan = await planner.split_goal(brief_of(GOAL, shipped), shipped, [agent])
+
+    assert plan.made_by.model == "b:model"

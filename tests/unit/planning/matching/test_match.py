@@ -529,3 +529,20 @@ def test_whom_only_the_text_names_is_not_told(take: Take) -> None:
     sent: JsonObject = {"channel_id": "c-1", "text": "Ana, I am late"}
 
     assert asked_about(take(TELL, sent, "tell Ana that I am late")) == ["Ana"]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Book a room in Rome with a pool and parking", ["pool", "parking"]),
+        ("Book a room in Rome with a pool and a garden", ["pool"]),
+        ("Book a room in Rome with a pool or a garden", []),
+        ("Book a room in Rome with late checkout", ["late checkout"]),
+        ("Book a room in Rome, the Park Lodge", []),
+    ],
+)
+def test_each_wish_is_held_against_what_is_taken(take: Take, said: str, asked: list[str]) -> None:
+    """A name that sounds like it is no proof, and one of two wishes is not both."""
+    lodge = {**room(1, "Rome", has_garden=True), "name": "Park Lodge"}
+
+    assert asked_about(rooms(take, said, lodge)) == asked

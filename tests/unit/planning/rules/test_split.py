@@ -200,3 +200,21 @@ def test_legs_are_made_of_what_is_meant(plan_of: Any) -> None:
 
     (leg,) = plan.legs
     assert leg.goal == "Book a flight from Berlin to Lisbon, on 2026-12-03"
+
+
+@pytest.mark.parametrize(
+    ("goal", "requests"),
+    [
+        (
+            "Cancel my car and my hotel bookings",
+            ["Cancel my car", "cancel my hotel bookings"],
+        ),
+        (
+            "Cancel my flight, my hotel reservation and my table",
+            ["Cancel my flight", "cancel my hotel reservation", "cancel my table"],
+        ),
+    ],
+)
+def test_the_noun_of_a_deed_is_no_deed(goal: str, requests: list[str], plan_of: Any) -> None:
+    """What is booked already is not booked once more, because it is called a booking."""
+    assert [leg.goal for leg in plan_of(goal).legs] == requests
