@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 
 class _Here(TypedDict, total=False):
-    start_to_close_timeout: timedelta
+    schedule_to_close_timeout: timedelta
     retry_policy: RetryPolicy
 
 
@@ -94,14 +94,15 @@ _LOCAL: Final[_Here] = {
 """For work inside a worker, without a provider: generous, and short enough that a dead worker is
 noticed soon."""
 _HERE: Final[_Here] = {
-    "start_to_close_timeout": timedelta(seconds=15),
+    "schedule_to_close_timeout": timedelta(seconds=5),
     "retry_policy": RetryPolicy(
         initial_interval=timedelta(milliseconds=200),
         maximum_interval=timedelta(seconds=1),
         maximum_attempts=3,
     ),
 }
-"""For work in a workflow task, which lasts as long: few attempts; any worker has the others."""
+"""For work in a workflow task, which lasts as long and hears nothing: few attempts, and what is slow
+on a busy machine is done by an ordinary activity, so that the leg can be asked meanwhile."""
 _UNHEARD: Final = timedelta(milliseconds=500)
 """How long a workflow task may think before it ends to hear what has come: about as long as the
 task that an ordinary activity's answer makes may take on a busy machine."""

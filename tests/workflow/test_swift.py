@@ -116,6 +116,25 @@ async def test_what_fails_in_its_task_is_tried_by_any_worker(
     assert len(world.sent("book_flight")) == 1
 
 
+async def test_a_leg_that_thinks_for_long_can_be_asked_meanwhile(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Its own task is deaf while it lasts, so the rest is thought by an ordinary activity."""
+    world.plan(_by_rules("flight"))
+    world.decide("flight", CallTool(tool="book_flight"))
+    held = world.hold(names.PREPARE_CALL, "book_flight")
+    mission = await stage.start()
+    await held.reached()
+    asked = await mission.waiting("flight")
+    held.release()
+    result = await mission.end()
+
+    assert asked.card is None
+    assert result.status is MissionStatus.SUCCEEDED, result.error
+    assert names.THINK in await _events(mission, "flight")
+    assert len(world.sent("book_flight")) == 1
+
+
 async def test_what_no_worker_can_think_undoes_nothing(stage: Stage, world: FakeWorld) -> None:
     """An exception that nobody foresaw: the leg pauses in sight, and goes on once it is mended."""
     broken = True
