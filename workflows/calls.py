@@ -5,7 +5,7 @@ from typing import Final, TypedDict, TypeVar, Unpack
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall, in_vain, last_asked
@@ -101,8 +101,8 @@ _HERE: Final[_Here] = {
         maximum_attempts=3,
     ),
 }
-"""For work in a workflow task, which lasts as long and hears nothing: few attempts, and what is slow
-on a busy machine is done by an ordinary activity, so that the leg can be asked meanwhile."""
+"""For work in a workflow task, which lasts as long and hears nothing: few attempts; what is slow on
+a busy machine is done by an ordinary activity, so that the leg can be asked meanwhile."""
 _UNHEARD: Final = timedelta(milliseconds=500)
 """How long a workflow task may think before it ends to hear what has come: about as long as the
 task that an ordinary activity's answer makes may take on a busy machine."""
@@ -199,14 +199,15 @@ async def _here(
 ) -> T:
     """The answer of an activity in the worker that has the task, or its failure.
 
-    The SDK raises that bare, where it wraps the failure of any other activity.
+    The SDK raises that bare, where it wraps the failure of any other activity. One that took too
+    long it wraps, and raises bare when the history is replayed.
     """
     began = workflow.now()
     try:
         answer: T = await workflow.execute_local_activity(
             activity, args=message, result_type=gives, summary=summary, **limits
         )
-    except ApplicationError as failed:
+    except (ApplicationError, TimeoutError) as failed:
         raise failure_here(activity, failed) from failed
     if workflow.now() - began > _UNHEARD:
         # A task hears of nothing while it lasts. Nobody is asked, and nothing is sent, before what

@@ -3,7 +3,7 @@
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Usage
@@ -49,7 +49,7 @@ def was_locked(error: ActivityError) -> bool:
     return isinstance(cause, ApplicationError) and cause.type in _UNREAD
 
 
-def failure_here(activity: str, failed: ApplicationError) -> ActivityError:
+def failure_here(activity: str, failed: FailureError) -> ActivityError:
     """The failure of a local activity, as any other activity's is told; raise it from `failed`."""
     return ActivityError(
         failed.message,

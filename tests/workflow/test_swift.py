@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 
 from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowExecutionStatus
 
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegResult
@@ -133,6 +134,24 @@ async def test_a_leg_that_thinks_for_long_can_be_asked_meanwhile(
     assert result.status is MissionStatus.SUCCEEDED, result.error
     assert names.THINK in await _events(mission, "flight")
     assert len(world.sent("book_flight")) == 1
+    assert await replays_at_every_task(mission.leg_handle("flight"))
+
+
+async def test_a_leg_that_is_cancelled_while_it_thinks_replays(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The request is heard once the slow thought is somebody else's."""
+    world.plan(_by_rules("flight"))
+    world.decide("flight", CallTool(tool="book_flight"))
+    held = world.hold(names.PREPARE_CALL, "book_flight")
+    mission = await stage.start()
+    await held.reached()
+    await mission.handle.cancel()
+    await mission.failure()
+
+    assert await mission.status() is WorkflowExecutionStatus.CANCELED
+    assert not world.sent("book_flight")
+    assert await replays_at_every_task(mission.leg_handle("flight"))
 
 
 async def test_what_no_worker_can_think_undoes_nothing(stage: Stage, world: FakeWorld) -> None:
