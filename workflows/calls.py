@@ -59,8 +59,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from workflows import ui
     from workflows.failures import failure_here, first_words, is_final, was_locked
+    from workflows.held_up import ASKED_LATER, HeldBack, here_first, lacking_in, once_there, why_of
     from workflows.held_up import PATCH as HELD_UP
-    from workflows.held_up import HeldBack, here_first, lacking_in, once_there, why_of
     from workflows.keeping import of_observations
     from workflows.progress import Progress
 
@@ -551,7 +551,8 @@ async def _read_kept(message: Record) -> None:
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBack:
     """Run one tool call; what cannot be cleared up within its attempts is an unknown outcome.
 
-    One that no worker could send for want of state is held back: it has not been sent.
+    One that no worker could send for want of state is held back, also when an attempt before may
+    have arrived: nobody could ask yet what came of it.
 
     Cancelling the workflow does not cancel the call: callers shield it, for a call that was sent
     must be waited for to know what it left behind.
@@ -560,7 +561,7 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBac
     if call.held_back:  # as with `compensate`; one that may have been sent is not sent again
         attempts = max(attempts, MOST_WORKERS)
     try:
-        return await _once(
+        outcome = await _once(
             names.INVOKE_TOOL,
             call,
             gives=ToolOutcome,
@@ -576,9 +577,16 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBac
         )
     except ActivityError as error:
         lacking = lacking_in(error)
-        if lacking is not None and lacking.nothing_sent and workflow.patched(HELD_UP):
-            return HeldBack(lacking, why_of(error))
-        return ToolOutcome(kind="unknown", reason=first_words(error))
+        if lacking is None:
+            return ToolOutcome(kind="unknown", reason=first_words(error))
+        if not workflow.patched(HELD_UP if lacking.nothing_sent else ASKED_LATER):
+            return ToolOutcome(kind="unknown", reason=first_words(error))
+        arrived = call.may_have_arrived or not lacking.nothing_sent
+        return HeldBack(lacking, why_of(error), may_have_arrived=arrived)
+    if call.may_have_arrived and outcome.kind == "rejected":
+        # A worker of the last release does not know that an earlier attempt may have arrived.
+        return outcome.model_copy(update={"kind": "unknown"})
+    return outcome
 
 
 def _invocation(call: ToolCall) -> str:
