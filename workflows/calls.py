@@ -99,6 +99,7 @@ _HERE: Final[_Here] = {
         initial_interval=timedelta(milliseconds=200),
         maximum_interval=timedelta(seconds=1),
         maximum_attempts=3,
+        non_retryable_error_types=[names.TASK_LOST],
     ),
 }
 """For work in a workflow task, which lasts as long and hears nothing: few attempts; what is slow on
@@ -124,8 +125,6 @@ _THINKING: Final[_Limits] = {
     ),
 }
 """For a step: a few attempts, then the leg waits where it can be seen."""
-_WHOLE_STEP: Final[_Limits] = {**_THINKING, "retry_policy": _RETRY}
-"""For a step thought through at once, where a worker could not within a workflow task."""
 _ELSEWHERE: Final = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_attempts=MOST_WORKERS
 )
@@ -277,8 +276,14 @@ async def select_tools(context: StepContext, progress: Progress) -> Selection:
     return selection
 
 
-async def think(context: StepContext, progress: Progress) -> Thought:
-    """A whole step of a leg that rules plan: its tools, its decision, and the call prepared."""
+async def think(context: StepContext, progress: Progress, *, here: bool) -> Thought:
+    """A whole step of a leg that rules plan: its tools, its decision, and the call prepared.
+
+    Args:
+        context: of the step.
+        progress: the leg as it stands.
+        here: whether the worker that has the workflow task is asked first.
+    """
     keeping, state = progress.keeping, progress.state
     assert keeping is not None
     seen = state.observations
@@ -297,7 +302,8 @@ async def think(context: StepContext, progress: Progress) -> Thought:
         gives=Thought,
         summary=ui.summary(ui.THINK, step=context.step),
         reads=step,
-        **_WHOLE_STEP,
+        here=here,
+        **_THINKING,
     )
     progress.kept(step.keep_as, len(seen))
     return thought
@@ -501,22 +507,23 @@ async def _from_store(
     gives: type[T],
     summary: str,
     reads: Record | None = None,
+    here: bool = True,
     **limits: Unpack[_Limits],
 ) -> T:
     """The answer of an activity that reads what the leg has seen; waited for while no worker can.
 
     A disk that is not there is no failure of the leg: it waits, says why, and can be cancelled.
     """
-    is_here = progress.is_swift
+    is_here = here and progress.is_swift
 
     async def elsewhere() -> T:
         return await _once(activity, message, gives=gives, summary=summary, **limits)
 
-    async def here() -> T:
+    async def in_task() -> T:
         return await _here(activity, message, gives=gives, summary=summary, **_HERE)
 
     while True:
-        attempt = here_first(here, elsewhere) if is_here else elsewhere
+        attempt = here_first(in_task, elsewhere) if is_here else elsewhere
         try:
             answer = await once_there(attempt, except_for=of_observations)
         except ActivityError as error:

@@ -22,6 +22,7 @@ from orchestrator.adapters.storage.observation_store import ObservationStore
 from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.adapters.temporal.deployment_versions import versioned
 from orchestrator.adapters.temporal.locked_calls import LockedCalls
+from orchestrator.adapters.temporal.lost_tasks import LostTasks
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.marking import unmarked
@@ -108,6 +109,7 @@ def build(
         observations=observations,
     )
     versions = told_build(settings)
+    lost_tasks = LostTasks(client)
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])
     return [
         Worker(
@@ -120,7 +122,7 @@ def build(
             build_id=None if versions else own_build_id(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
             max_heartbeat_throttle_interval=_BEATS_AT_MOST,
-            interceptors=[LockedCalls(), *interceptors],
+            interceptors=[LockedCalls(), lost_tasks, *interceptors],
             plugins=plugins,
             **worker_limits(settings),
         )
