@@ -68,6 +68,7 @@ T = TypeVar("T")
 
 
 class _Here(TypedDict, total=False):
+    start_to_close_timeout: timedelta
     schedule_to_close_timeout: timedelta
     retry_policy: RetryPolicy
 
