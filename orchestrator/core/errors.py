@@ -813,5 +813,9 @@ class SkippedWarning(UserWarning):
     """An operation that is marked as a tool cannot be one, and was left out."""
 
 
+class UnreadWarning(UserWarning):
+    """A file of a folder cannot be read as a document, and was left out."""
+
+
 class FunctionWarning(UserWarning):
     """A hint of a plain function was not believed, as its own words say otherwise."""

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.adapters.storage.store import Store
 from orchestrator.adapters.storage.vault_key import VaultKey
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 Run = Callable[..., Ran]
 
