@@ -47,6 +47,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.telling_facts import facts_naming, facts_of_nothing
     from orchestrator.messages.thought import ThinkInput, Thought
+    from orchestrator.messages.thought_here import ThoughtHere
     from orchestrator.messages.tool_call import (
         OverchargeInput,
         PreparedCall,
@@ -105,7 +106,7 @@ _HERE: Final[_Here] = {
 }
 """For work in a workflow task, which lasts as long and hears nothing: few attempts; what is slow on
 a busy machine is done by an ordinary activity, so that the leg can be asked meanwhile."""
-_UNHEARD: Final = timedelta(milliseconds=500)
+_UNHEARD_S: Final = 0.5
 """How long a workflow task may think before it ends to hear what has come: about as long as the
 task that an ordinary activity's answer makes may take on a busy machine."""
 _PLANNER: Final[_Limits] = {
@@ -202,14 +203,13 @@ async def _here(
     The SDK raises that bare, where it wraps the failure of any other activity. One that took too
     long it wraps, and raises bare when the history is replayed.
     """
-    began = workflow.now()
     try:
         answer: T = await workflow.execute_local_activity(
             activity, args=message, result_type=gives, summary=summary, **limits
         )
     except (ApplicationError, TimeoutError) as failed:
         raise failure_here(activity, failed) from failed
-    if workflow.now() - began > _UNHEARD:
+    if isinstance(answer, ThoughtHere) and (answer.took_s or 0) > _UNHEARD_S:
         # A task hears of nothing while it lasts. Nobody is asked, and nothing is sent, before what
         # came meanwhile was heard: a cancel request, whose mission may be undoing by now.
         await workflow.sleep(timedelta(milliseconds=1), summary=ui.LISTEN)

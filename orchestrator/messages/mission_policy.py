@@ -10,6 +10,7 @@ from orchestrator.core.limits import Limits
 from orchestrator.core.record import Record
 from orchestrator.messages.call_limits import CALL_ATTEMPTS, CALL_TIMEOUT
 from orchestrator.messages.spending_policy import SpendingPolicy
+from orchestrator.messages.thought_here import ThoughtHere
 
 
 class MissionPolicy(Record):
@@ -101,7 +102,7 @@ def check_not_widened(own: MissionPolicy, workers: MissionPolicy) -> None:
         )
 
 
-class CatalogPin(Record):
+class CatalogPin(ThoughtHere):
     """The catalog that a mission began with and keeps."""
 
     digest: str

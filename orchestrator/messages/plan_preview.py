@@ -11,6 +11,7 @@ from orchestrator.core.plan_origin import LegNeed, PlanOrigin
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.thought_here import ThoughtHere
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
 
 
@@ -140,7 +141,7 @@ def is_shown(plan: MissionPlan, shown: PlanPreview) -> bool:
     return legs == told and plan.doubts == shown.doubts and plan_digest(shown) == shown.digest
 
 
-class BegunPlan(MissionPlan):
+class BegunPlan(MissionPlan, ThoughtHere):
     """A plan as its worker lets it begin."""
 
     needs_approval: bool = Field(

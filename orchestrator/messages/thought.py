@@ -5,6 +5,7 @@ from pydantic import Field
 from orchestrator.core.record import Record
 from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.step import PlanStepOutput
+from orchestrator.messages.thought_here import ThoughtHere
 from orchestrator.messages.tool_call import PreparedCall
 from orchestrator.routing.selection import Selection
 
@@ -18,7 +19,7 @@ class ThinkInput(Record):
     )
 
 
-class Thought(Record):
+class Thought(ThoughtHere):
     """What came of it, recorded once."""
 
     selection: Selection

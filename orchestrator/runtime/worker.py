@@ -24,6 +24,7 @@ from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.adapters.temporal.deployment_versions import versioned
 from orchestrator.adapters.temporal.locked_calls import LockedCalls
 from orchestrator.adapters.temporal.lost_tasks import LostTasks
+from orchestrator.adapters.temporal.thinking_time import ThinkingTime
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.marking import unmarked
@@ -124,7 +125,7 @@ def build(
             build_id=None if versions else own_build_id(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
             max_heartbeat_throttle_interval=_BEATS_AT_MOST,
-            interceptors=[LockedCalls(), lost_tasks, *interceptors],
+            interceptors=[LockedCalls(), lost_tasks, ThinkingTime(), *interceptors],
             plugins=plugins,
             **worker_limits(settings),
         )

@@ -29,6 +29,7 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.adapters.temporal.thinking_time import ThinkingTime
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.tool import Effect
 from orchestrator.confirmation.models import (
@@ -342,6 +343,7 @@ class Stage:
             workflows=ALL_WORKFLOWS,
             activities=self.world.activities(),
             workflow_runner=TaskOrderedRunner(),
+            interceptors=[ThinkingTime()],
             max_cached_workflows=max_cached_workflows,
         )
 

@@ -15,9 +15,16 @@ async def replays_at_every_task(*handles: WorkflowHandle[Any, Any]) -> int:
     """Replay each history up to each of its workflow tasks, and whole: how often that was."""
     cuts = [cut for handle in handles for cut in _cuts(await handle.fetch_history())]
 
+    await replay(*cuts)
+    return len(cuts)
+
+
+async def replay(*histories: WorkflowHistory) -> None:
+    """Replay each; raise what today's code does otherwise."""
+
     async def each() -> AsyncIterator[WorkflowHistory]:
-        for cut in cuts:
-            yield cut
+        for history in histories:
+            yield history
 
     replayer = Replayer(
         workflows=ALL_WORKFLOWS,
@@ -25,7 +32,6 @@ async def replays_at_every_task(*handles: WorkflowHandle[Any, Any]) -> int:
         workflow_runner=TaskOrderedRunner(),
     )
     await replayer.replay_workflows(each())
-    return len(cuts)
 
 
 def _cuts(history: WorkflowHistory) -> list[WorkflowHistory]:

@@ -1,7 +1,10 @@
 """Legs that rules plan: what they think stands in their own tasks, and nothing is lost by it."""
 
 import asyncio
+import json
+import time
 from collections import Counter
+from datetime import timedelta
 
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
@@ -15,7 +18,7 @@ from orchestrator.messages.model_trouble import ModelPause
 from orchestrator.planning.models import RULES, CallTool, LegPlan, StepContext
 from orchestrator.testing import FakeWorld, fake_leg
 from tests.workflow.conftest import Mission, Stage
-from tests.workflow.replays import replays_at_every_task
+from tests.workflow.replays import replay, replays_at_every_task
 
 _TASK = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 _TIMER = EventType.EVENT_TYPE_TIMER_STARTED
@@ -185,6 +188,35 @@ async def test_a_leg_that_is_cancelled_while_it_thinks_replays(
     assert await mission.status() is WorkflowExecutionStatus.CANCELED
     assert not world.sent("book_flight")
     assert await replays_at_every_task(mission.leg_handle("flight"))
+
+
+async def test_how_long_a_step_was_thought_is_not_asked_of_the_clock(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """It jumps where a task goes on by another one, and in no replay: the run would be stuck."""
+
+    def slowly(_: StepContext) -> CallTool:
+        time.sleep(0.7)
+        return CallTool(tool="book_flight")
+
+    world.plan(_by_rules("flight"))
+    world.decide("flight", slowly)
+    mission = await stage.start()
+    await mission.end()
+    leg = mission.leg_handle("flight")
+    history = await leg.fetch_history()
+    listened = [event for event in history.events if event.event_type == _TIMER]
+    for event in history.events:
+        if event.marker_recorded_event_attributes.marker_name == "core_local_activity":
+            (noted,) = event.marker_recorded_event_attributes.details["data"].payloads
+            told = json.loads(noted.data)
+            told["complete_time"] = {"seconds": history.events[0].event_time.seconds, "nanos": 0}
+            noted.data = json.dumps(told).encode()
+
+    assert timedelta(milliseconds=1) in [
+        one.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta() for one in listened
+    ]
+    await replay(history)
 
 
 async def test_what_no_worker_can_think_undoes_nothing(stage: Stage, world: FakeWorld) -> None:
