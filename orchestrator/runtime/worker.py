@@ -5,6 +5,7 @@ import contextlib
 import logging
 import signal
 import sys
+import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -29,6 +30,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.marking import unmarked
 from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.stores import store_of
+from orchestrator.core.errors import UnreadWarning
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
@@ -150,6 +152,23 @@ def _with_private_state(settings: Settings) -> Settings:
     return settings
 
 
+def _load(settings: Settings) -> Catalog:
+    """The catalog of the settings; what of it cannot be read is logged as an error.
+
+    Missions that began with a tool of it keep the catalog they are pinned to.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreadWarning)
+        catalog = Catalog.load(*settings.specs, overlays=settings.overlays)
+    for file in catalog.unread:
+        _log.error(
+            "%s, and start the worker again; until then new missions have no tool of it, and those "
+            "that began with one keep it",
+            file,
+        )
+    return catalog
+
+
 def _tell_unmarked(catalog: Catalog, settings: Settings) -> None:
     """Log that no operation is marked, if so: the worker runs, and has no tools."""
     for line in (unmarked(catalog.documents, settings.specs) or "").splitlines():
@@ -204,7 +223,7 @@ async def run_worker(
             await stack.enter_async_context(_served_health(settings.health, state, metrics))
         if client is None:
             client = await parts.once_there(partial(connect_temporal, settings=settings))
-        catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
+        catalog = catalog or _load(settings)
         _tell_unmarked(catalog, settings)
         store = await _opened(store or store_of(settings), stack, parts)
         routers = default_routers(settings, embedder, store)
