@@ -5,6 +5,7 @@ import contextlib
 import logging
 import signal
 import sys
+import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -22,11 +23,13 @@ from orchestrator.adapters.storage.observation_store import ObservationStore
 from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.adapters.temporal.deployment_versions import versioned
 from orchestrator.adapters.temporal.locked_calls import LockedCalls
+from orchestrator.adapters.temporal.lost_tasks import LostTasks
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.marking import unmarked
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.stores import store_of
+from orchestrator.core.errors import UnreadWarning
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
@@ -108,6 +111,7 @@ def build(
         observations=observations,
     )
     versions = told_build(settings)
+    lost_tasks = LostTasks(client)
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])
     return [
         Worker(
@@ -120,7 +124,7 @@ def build(
             build_id=None if versions else own_build_id(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
             max_heartbeat_throttle_interval=_BEATS_AT_MOST,
-            interceptors=[LockedCalls(), *interceptors],
+            interceptors=[LockedCalls(), lost_tasks, *interceptors],
             plugins=plugins,
             **worker_limits(settings),
         )
@@ -144,6 +148,23 @@ def _with_private_state(settings: Settings) -> Settings:
     with contextlib.suppress(OSError):  # whoever needs the folder says what is wrong with it
         private_folder(settings.state_dir)
     return settings
+
+
+def _load(settings: Settings) -> Catalog:
+    """The catalog of the settings; what of it cannot be read is logged as an error.
+
+    Missions that began with a tool of it keep the catalog they are pinned to.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreadWarning)
+        catalog = Catalog.load(*settings.specs, overlays=settings.overlays)
+    for file in catalog.unread:
+        _log.error(
+            "%s, and start the worker again; until then new missions have no tool of it, and those "
+            "that began with one keep it",
+            file,
+        )
+    return catalog
 
 
 def _tell_unmarked(catalog: Catalog, settings: Settings) -> None:
@@ -194,7 +215,7 @@ async def run_worker(
         if settings.health is not None:
             await stack.enter_async_context(_served_health(settings.health, state, metrics))
         client = client or await connect_temporal(settings=settings)
-        catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
+        catalog = catalog or _load(settings)
         _tell_unmarked(catalog, settings)
         store = await stack.enter_async_context(store or store_of(settings))
         routers = default_routers(settings, embedder, store)

@@ -4,8 +4,9 @@ Making one imports a database library, which takes a while: whoever may do witho
 """
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from orchestrator.adapters.storage.migrating import migrate
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
@@ -18,6 +19,12 @@ from orchestrator.adapters.storage.sql_vectors import SqlVectors
 from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, url_of
 from orchestrator.adapters.storage.taking_over import take_over
 from orchestrator.adapters.storage.vault_key import VaultKey
+from orchestrator.core.payload_errors import PayloadLost
+
+if TYPE_CHECKING:  # imports Temporal's SDK, which a store does without
+    from temporalio.api.common.v1 import Payload
+
+    from orchestrator.adapters.storage.sql_payloads import SqlPayloads
 
 FILE_NAME: Final = "store.db"
 VAULT_FOLDER: Final = "pii"
@@ -67,6 +74,16 @@ class Store:
         if self._identity is None:
             self._identity = self._database.identity()
         return self._identity
+
+    def payloads(self, *, marked: "Callable[[PayloadLost], Payload]") -> "SqlPayloads":
+        """Its large payloads, as Temporal's SDK keeps and reads them.
+
+        Args:
+            marked: what is to stand in the place of one that cannot be given.
+        """
+        from orchestrator.adapters.storage.sql_payloads import SqlPayloads
+
+        return SqlPayloads(self._database, marked=marked)
 
     def open(self) -> None:
         """Connect, and have all prepared that a first use would.

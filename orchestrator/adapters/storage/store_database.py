@@ -141,6 +141,12 @@ class StoreDatabase:
         if not self.is_file:  # a writer of a SQLite file is alone anyway
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
 
+    def freeze(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
+        """Let nobody change these tables until the transaction is over; reading goes on."""
+        if not self.is_file:  # a writer of a SQLite file is alone anyway
+            names = ", ".join(table.name for table in tables)
+            connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE MODE")
+
     def identity(self) -> str:
         """What no other store is called: written with the first use of its tables."""
         query = sa.select(facts.c.value).where(facts.c.name == _IDENTITY)

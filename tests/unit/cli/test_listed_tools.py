@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 DOCUMENT = """
 openapi: 3.1.0
