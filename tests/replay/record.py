@@ -272,12 +272,12 @@ class Recorder:
         await schedules.create(name, MissionRequest(goal=DINNER), when)
         await schedules.run(name)
 
-        async def started() -> str | None:
-            mission_id = (await schedules.show(name)).last_mission
+        async def started() -> str:
+            mission_id = (await schedules.show(name)).last_mission or ""
             mission = self._client.temporal.get_workflow_handle(mission_id or "none")
-            return mission_id if await described(mission) is not None else None
+            return mission_id if await described(mission) is not None else ""
 
-        await run_to_end(self._client.get(await eventually(started) or ""))
+        await run_to_end(self._client.get(await eventually(started)))
         prefix = names.schedule_workflow_id(name)
         runs = self._client.temporal.list_workflows(f"WorkflowId STARTS_WITH '{prefix}-'")
 
