@@ -113,6 +113,17 @@ class MissionNotFound(UsageError, Worded):
     mission_id: str
 
 
+class FileUnknown(UsageError, Worded):
+    """A handle of a file that a mission has not received, or that is no longer kept."""
+
+    template = (
+        "mission {mission_id} has no file {handle}; its answers and its results name what it has, "
+        "for as long as what it has seen is kept (ORCHESTRATOR_PII_RETENTION)"
+    )
+    mission_id: str
+    handle: str
+
+
 class PolicyWidened(UsageError):
     """A mission whose own policy allows what the policy of the worker does not."""
 
@@ -781,6 +792,17 @@ class StoreNewer(UsageError, StateLacking, Worded):
     place: str
     found: str
     known: str
+
+
+class StoreDiffers(UsageError, Worded):
+    """A store that already holds other things under the keys of what was to be copied into it."""
+
+    template = (
+        "{place} holds something else under the same keys ({what}), and nothing is overwritten; "
+        "name an empty database, or let the store that has gone on be the one that you keep"
+    )
+    place: str
+    what: str
 
 
 class NotReserved(Worded):

@@ -24,6 +24,14 @@ _RULED_OUT: Final = re.compile(
 _LAST: Final = re.compile(r"(\w+)\W*$")
 
 
+_NOT_SO: Final = re.compile(
+    r"(?:\b(?:not|never)|n['\u2019]t)\s+(?:(?:yet|been|be|already|being|marked|a|an|the)\s+){0,3}"
+    rf"(?!(?:{_HARMLESS}|{_ENDS})\b)(?P<word>[a-z]+)",
+    re.IGNORECASE,
+)
+"""What is said not to be so, whatever verb says it: "are not paid", "haven't been paid"."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exclusion:
     """A thing that is not wanted; `start` and `end` are those of the words that say so."""
@@ -56,3 +64,10 @@ def without_exclusions(clause: str) -> str:
         blank = " " * (exclusion.end - exclusion.start)
         clause = f"{clause[: exclusion.start]}{blank}{clause[exclusion.end :]}"
     return clause
+
+
+def denied_words(clause: str) -> tuple[str, ...]:
+    """The words right behind a "not", lower case: "paid" of "which have not been paid"."""
+    covered = (*quoted_spans(clause), *told_spans(clause))
+    found = _NOT_SO.finditer(clause)
+    return tuple(m["word"].lower() for m in found if not is_within(*m.span(), covered))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 DOCUMENT = """
 openapi: 3.1.0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 
 @pytest.fixture

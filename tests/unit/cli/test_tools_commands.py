@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from orchestrator.settings import Settings
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -58,6 +58,10 @@ PLAIN = (
     "Rent a car in Porto December 12 - 14",
     "Can I book a table in Rome for 2 tomorrow at 20:00?",
     "rent a van in Kyoto from 2026-12-13 to 2026-12-15, no more than 60000 yen",
+    "Could you cancel the Madrid flight?",
+    "Tell Bo: the table is booked. Then cancel the Oslo car",
+    'Email bo@example.com: "the car is here" and cancel the Oslo car',
+    "Remind me tomorrow at 9am to buy milk, then cancel the Oslo car",
 )
 """Plainly understood: nothing of them is worth a question before anything is done."""
 
@@ -75,6 +79,22 @@ DOUBTFUL = (
         "right after the team",
     ),
     ("tell #general that I'll book the hotel and cancel the car", "cancel the car"),
+    ("Tell #team: don't forget to cancel your hotels, and pay your invoices", "pay your invoices"),
+    ("Tell Bo to buy milk and cancel the Oslo car", "cancel the Oslo car"),
+    ("Remind me tomorrow at 9am to cancel the car and pay the bill", "pay the bill"),
+    ("Upload todo.txt saying: buy milk, cancel the car in Oslo", "cancel the car in Oslo"),
+    ("Upload todo.txt with the text buy milk and pay the Acme invoice", "pay the Acme invoice"),
+    ("Email bo@example.com: please come. Cancel the Oslo car", "Cancel the Oslo car"),
+    ("Maybe cancel the Madrid flight", "Maybe cancel the Madrid flight"),
+    ("Cancel the Madrid flight?", "Cancel the Madrid flight?"),
+    (
+        "I'll book a hotel in Rome from 3 to 5 December",
+        "I'll book a hotel in Rome from 3 to 5 December",
+    ),
+    (
+        "Book a hotel in Rome from 3 to 5 December and maybe cancel the Madrid flight",
+        "maybe cancel the Madrid flight",
+    ),
     ("Book a hotel in Rome from 14 to 12 December for 2", "14 to 12 December"),
     ("Remind me tomorrow at 9 am, and an hour later, to drink water", "and an hour later"),
     ("Set two reminders: milk tomorrow at 9am and bread tomorrow at 10am", "at 10am"),
