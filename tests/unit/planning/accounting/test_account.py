@@ -216,6 +216,8 @@ def test_an_order_of_one_kind_of_thing_is_not(
         ("weather in Oslo tomorrow", False),
         ("flights from Berlin to Rome on 9 December", False),
         ("my next meeting", False),
+        ("Anything on 8 December?", True),
+        ("free between 2 and 4 pm tomorrow", False),
         ("what tables are free in Rome tomorrow at 8pm?", False),
     ],
 )
