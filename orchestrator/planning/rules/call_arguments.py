@@ -98,13 +98,15 @@ class _Call:
     def _optional(self, parameter: Parameter) -> JsonValue:
         """A value for an optional input, where leaving it out would lose what is known.
 
-        The words of a search; how many people the rest of the goal speaks of; when and where, if
-        what is to be recorded took its date from an earlier leg.
+        The words of a search; how many people the rest of the goal speaks of; the file that an
+        earlier leg was to fetch; when and where, if what is to be recorded took its date from one.
         """
         if parameter.kind is Kind.QUERY and not self.tool.is_side_effect:
             return self._composed(parameter)
         if parameter.kind is Kind.COUNT and set(parameter.words) & lexicon.PEOPLE:
             return self._from_goal(parameter)
+        if parameter.kind is Kind.FILE:
+            return self._from_facts(parameter)
         if not self.tool.is_side_effect or parameter.kind not in _WHEN_AND_WHERE:
             return None
         values = self.draft.values
