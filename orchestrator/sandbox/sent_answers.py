@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import mimetypes
 from collections.abc import Mapping
-from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
@@ -24,8 +22,13 @@ _MARKUP = "<made-up/>"
 _BODILESS = frozenset({204, 205, 304})
 
 
-def answer_response(operation: ServedOperation, answer: ProviderAnswer) -> Response:
-    """The answer with the body and the type that the document declares for it."""
+def answer_response(
+    operation: ServedOperation, answer: ProviderAnswer, *, asked: str = ""
+) -> Response:
+    """The answer with the body and the type that the document declares for it.
+
+    Another file is made up for each address that is `asked` for.
+    """
     replayed = {"Idempotent-Replayed": "true"} if answer.replayed else {}
     headers = {**answer.headers, **replayed}
     kind = operation.answer_type
@@ -36,11 +39,15 @@ def answer_response(operation: ServedOperation, answer: ProviderAnswer) -> Respo
         return JSONResponse(
             answer.body, status_code=answer.status, headers=headers, media_type=sent_as
         )
-    return _other(operation, kind, answer, headers)
+    return _other(operation, kind, answer, headers, asked)
 
 
 def _other(
-    operation: ServedOperation, kind: str, answer: ProviderAnswer, headers: Mapping[str, str]
+    operation: ServedOperation,
+    kind: str,
+    answer: ProviderAnswer,
+    headers: Mapping[str, str],
+    asked: str,
 ) -> Response:
     main = kind.split(";")[0].strip().lower()
     sent_as = "application/octet-stream" if "*" in main else kind
@@ -51,7 +58,7 @@ def _other(
     elif main.startswith("text/") or "json" in main or "yaml" in main:
         content = _TEXT
     else:
-        content = _file_content(sent_as, answer.body)
+        content = _file_content(sent_as, asked)
         ending = mimetypes.guess_extension(sent_as) or ".bin"
         name = f"{operation.operation_id}{ending}"
         named = {"content-disposition": f'attachment; filename="{name}"'}
@@ -61,7 +68,7 @@ def _other(
     return response
 
 
-def _file_content(media_type: str, body: Any) -> bytes:
+def _file_content(media_type: str, asked: str) -> bytes:
     """Bytes that are no text, the same ones for the same thing."""
-    made = json.dumps(body, sort_keys=True, default=str).encode()
-    return _BEGINNINGS.get(media_type, b"") + b"\x00\xff\nThe sandbox made this up: " + made + b"\n"
+    told = f"The sandbox made this up for {asked}\n".encode()
+    return _BEGINNINGS.get(media_type, b"") + b"\x00\xff\n" + told
