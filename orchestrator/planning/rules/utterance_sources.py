@@ -177,7 +177,10 @@ def _length(parameter: Parameter, utterance: Utterance) -> JsonValue:
 
 def _choices(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     """The listed values that the clause names, the longest first."""
-    stems = [stem(word) for word in tokens(without_lead(utterance.wanted))]
+    words = tokens(without_lead(utterance.wanted))
+    # "Settle the fees" is of no fees that are settled.
+    ordered = utterance.reading.asks_side_effect and words[:1] == [utterance.reading.verb]
+    stems = [stem(word) for word in words[ordered:]]
     named = [o for o in parameter.options if _is_named(o, parameter, stems)]
     return [*sorted(named, key=len, reverse=True)]
 
