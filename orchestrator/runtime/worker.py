@@ -9,6 +9,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ from orchestrator.adapters.temporal.thinking_time import ThinkingTime
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.marking import unmarked
-from orchestrator.client.connection import connect_temporal
+from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UnreadWarning
 from orchestrator.planning.models import AgentProfile
@@ -36,6 +37,7 @@ from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import load_profiles
+from orchestrator.runtime.awaited_parts import AwaitedParts, StoppedWaiting
 from orchestrator.runtime.builds import log_build, told_build
 from orchestrator.runtime.defaults import (
     default_approval_keys,
@@ -103,7 +105,7 @@ def build(
         routers=routers,
         planner=planner or default_planner(settings, routers, agents, observations),
         agents=agents,
-        tools=tools or default_tools(settings, store),
+        tools=tools or default_tools(settings, store, observations),
         grants=grants or store.grants,
         traces=traces or store.traces,
         client=client,
@@ -185,9 +187,10 @@ async def run_worker(
     store: "Store | None" = None,
     plugins: Sequence[Plugin] = (),
     ready: Callable[[], None] | None = None,
+    connected: Callable[[Client], None] | None = None,
     metrics: Callable[[], tuple[bytes, str]] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT.
+    """Serve until SIGTERM or SIGINT; a server or a store that is away is waited for.
 
     Args:
         client: one that `connect_temporal` made; None: as TEMPORAL_ADDRESS and the SDK's other
@@ -201,24 +204,29 @@ async def run_worker(
         store: where all that is kept goes, in place of the settings' own; closed when this ends.
         plugins: of Temporal's worker.
         ready: called once, when polling has begun.
+        connected: called once, with the client, before polling begins.
         metrics: what /metrics answers, where the settings have it asked: its body and content type.
 
     Raises:
         UsageError: the planner or the embedder is none, or the file of agent profiles is wrong.
-        StoreUnavailable, StoreRefused, StoreNewer: the store cannot be used now, or at all.
+        StoreRefused, StoreNewer: the store cannot be used.
+        StoreUnavailable: it is a file that cannot be opened.
     """
     check_given(planner, embedder)
     settings = _with_private_state(settings or load_settings())
     sys.setswitchinterval(THREAD_TURN_S)
     stop = _stop_signals()
     state = WorkerState()
+    parts = AwaitedParts(state, stop)
     async with AsyncExitStack() as stack:
+        stack.enter_context(contextlib.suppress(StoppedWaiting))
         if settings.health is not None:
             await stack.enter_async_context(_served_health(settings.health, state, metrics))
-        client = client or await connect_temporal(settings=settings)
+        if client is None:
+            client = await parts.once_there(partial(connect_temporal, settings=settings))
         catalog = catalog or _load(settings)
         _tell_unmarked(catalog, settings)
-        store = await stack.enter_async_context(store or store_of(settings))
+        store = await _opened(store or store_of(settings), stack, parts)
         routers = default_routers(settings, embedder, store)
         workers = build(
             client,
@@ -232,18 +240,39 @@ async def run_worker(
             plugins=plugins,
             interceptors=[CountsActivities(state)],
         )
-        await register_search_attributes(client)
-        await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
+        await parts.once_there(partial(_introduce, client, settings))
+        if connected is not None:
+            connected(client)
         # In a thread: what comes meanwhile is begun, and waits for what is being made already.
         made = asyncio.to_thread(prepare, catalog, store.catalogs, routers)
         beside = (made, keep_retention(client, settings, store))
         async with _polling(workers, beside):
-            state.polls(client, workers)
+            state.polls(client, workers, store.check)
             log_build(settings)
             if ready is not None:
                 ready()
             await stop.wait()
             await drain(workers, state, settings.drain)
+
+
+async def _opened(store: "Store", stack: AsyncExitStack, parts: AwaitedParts) -> "Store":
+    """The store, to be closed with the others; a server is waited for, a file is there or not."""
+
+    async def opened() -> "Store":
+        return await stack.enter_async_context(store)
+
+    return await (opened() if store.is_file else parts.once_there(opened))
+
+
+async def _introduce(client: Client, settings: Settings) -> None:
+    """Tell the server what it has to know before workflows run.
+
+    Raises:
+        ServerUnreachable: it went away meanwhile.
+    """
+    with Connection(client, settings.task_queue).explaining():
+        await register_search_attributes(client)
+        await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
 
 
 @asynccontextmanager

@@ -273,7 +273,7 @@ class Recorder:
         await schedules.run(name)
 
         async def started() -> str:
-            mission_id = (await schedules.show(name)).last_mission
+            mission_id = (await schedules.show(name)).last_mission or ""
             mission = self._client.temporal.get_workflow_handle(mission_id or "none")
             return mission_id if await described(mission) is not None else ""
 

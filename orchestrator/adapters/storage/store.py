@@ -53,6 +53,8 @@ class Store:
         place = file_url(folder / FILE_NAME) if url is None else url_of(url)
         self._database = StoreDatabase(place, prepare=self._prepare)
         self._identity: str | None = None
+        self.is_file = self._database.is_file
+        """Whether it is a file of this machine, and no server that may come back."""
         self.place = self._database.place
         """What it is called before people: a file, or a URL without its password."""
         self.catalogs = SqlCatalogs(self._database)
@@ -93,6 +95,14 @@ class Store:
             StoreNewer: its tables are of a newer release.
         """
         self._database.open()
+
+    def check(self) -> None:
+        """Have it answer.
+
+        Raises:
+            StoreUnavailable, StoreRefused, StoreNewer: it does not.
+        """
+        self._database.check()
 
     def close(self) -> None:
         """Close every connection; a later use opens new ones."""

@@ -10,6 +10,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from temporalio import activity
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, TimeoutType
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
@@ -23,6 +26,21 @@ killed, or stopped, for other reasons as well."""
 _ANSWERS_WITHIN: Final = timedelta(seconds=2)
 _REMEMBERED: Final = 10_000
 """Runs."""
+_FIRST_TASK: Final = 3
+"""Events of a run whose first task has begun."""
+_LOOKED_THROUGH: Final = 50
+"""Events from the end."""
+_NO_PROGRESS: Final = frozenset(
+    {
+        EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED,
+    }
+)
+"""What comes to a workflow while its task thinks, or is lost."""
 
 _log = logging.getLogger(__name__)
 
@@ -51,9 +69,12 @@ class LostTasks(Interceptor):
         """
         if info.workflow_run_id in self._survived:
             return
-        attempt = await self._attempt(info)
-        if attempt > _MOST:
-            why = f"the workflow task of {info.workflow_id} was lost {attempt - 1} times"
+        try:
+            lost = await _lost_before(self._client, info)
+        except RPCError:
+            return  # who counts is away, and the task may not be lost
+        if lost >= _MOST:
+            why = f"the workflow task of {info.workflow_id} was lost {lost} times"
             _log.warning("%s: what it thinks is done by an ordinary activity", why)
             raise ApplicationError(why, type=names.TASK_LOST)
 
@@ -64,16 +85,34 @@ class LostTasks(Interceptor):
         while len(self._survived) > _REMEMBERED:
             self._survived.popitem(last=False)
 
-    async def _attempt(self, info: activity.Info) -> int:
-        """Which attempt of its workflow task this is; 1 where the server does not say so now."""
-        handle = self._client.get_workflow_handle(
-            info.workflow_id or "", run_id=info.workflow_run_id
-        )
-        try:
-            found = await handle.describe(rpc_timeout=_ANSWERS_WITHIN)
-        except RPCError:
-            return 1
-        return found.raw_description.pending_workflow_task.attempt
+
+async def _lost_before(client: Client, info: activity.Info) -> int:
+    """How often the task that thinks this was lost, with whoever had it.
+
+    The server counts attempts from the last task that ended, be it one that only answered a query
+    and went on thinking: those are in history, and nothing that a workflow did is between them.
+    """
+    execution = WorkflowExecution(
+        workflow_id=info.workflow_id or "", run_id=info.workflow_run_id or ""
+    )
+    handle = client.get_workflow_handle(execution.workflow_id, run_id=execution.run_id)
+    found = await handle.describe(rpc_timeout=_ANSWERS_WITHIN)
+    attempt = found.raw_description.pending_workflow_task.attempt
+    if (found.history_length or 0) <= _FIRST_TASK:
+        return attempt - 1
+    answer = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace, execution=execution, maximum_page_size=_LOOKED_THROUGH
+        ),
+        timeout=_ANSWERS_WITHIN,
+    )
+    lost = 0
+    for event in answer.history.events:
+        if event.event_type not in _NO_PROGRESS:
+            break
+        timed_out = event.workflow_task_timed_out_event_attributes.timeout_type
+        lost += timed_out == TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE
+    return lost + max(attempt - 2, 0)  # of the attempts of one task, the first is in history
 
 
 class _NotAgain(ActivityInboundInterceptor):

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from temporalio.api.enums.v1 import EventType, TimeoutType
+from temporalio.api.history.v1 import History, HistoryEvent, WorkflowTaskTimedOutEventAttributes
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
@@ -14,13 +16,39 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from orchestrator.adapters.temporal.lost_tasks import LostTasks
 from orchestrator.messages import names
 
+_LOST = HistoryEvent(
+    event_type=EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
+    workflow_task_timed_out_event_attributes=WorkflowTaskTimedOutEventAttributes(
+        timeout_type=TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE
+    ),
+)
+_NOT_TAKEN = HistoryEvent(
+    event_type=EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
+    workflow_task_timed_out_event_attributes=WorkflowTaskTimedOutEventAttributes(
+        timeout_type=TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_START
+    ),
+)
+_QUERIED = HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
+_SIGNALED = HistoryEvent(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
+_THOUGHT = HistoryEvent(event_type=EventType.EVENT_TYPE_MARKER_RECORDED)
+
 
 class _Server:
     """Says which attempt of its workflow task a run is at; None: it does not answer."""
 
-    def __init__(self, attempt: int | None) -> None:
+    namespace = "default"
+
+    def __init__(self, attempt: int | None, *events: HistoryEvent) -> None:
         self.attempt = attempt
+        self.events = events
         self.asked: list[str | None] = []
+
+    @property
+    def workflow_service(self) -> "_Server":
+        return self
+
+    async def get_workflow_execution_history_reverse(self, *_: Any, **__: Any) -> Any:
+        return SimpleNamespace(history=History(events=reversed(self.events)))
 
     def get_workflow_handle(self, _: str, *, run_id: str | None) -> "_Server":
         self.asked.append(run_id)
@@ -30,7 +58,10 @@ class _Server:
         if self.attempt is None:
             raise RPCError("no answer", RPCStatusCode.UNAVAILABLE, b"")
         task = SimpleNamespace(attempt=self.attempt)
-        return SimpleNamespace(raw_description=SimpleNamespace(pending_workflow_task=task))
+        return SimpleNamespace(
+            raw_description=SimpleNamespace(pending_workflow_task=task),
+            history_length=3 + len(self.events),
+        )
 
 
 class _Work(ActivityInboundInterceptor):
@@ -64,6 +95,34 @@ async def test_a_task_that_was_lost_three_times_is_tried_no_more(
             await _begin(tasks, work)
         assert lost.value.type == names.TASK_LOST
         assert not lost.value.non_retryable
+
+    assert work.done == int(is_done)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "events", "is_done"),
+    [
+        (1, [_LOST, _QUERIED] * 3, False),
+        (1, [_LOST, _QUERIED] * 2, True),
+        (1, [_LOST, _SIGNALED, _LOST, _SIGNALED, _LOST], False),
+        (3, [_LOST, _QUERIED, _LOST], False),
+        (3, [_LOST], True),
+        (4, [_LOST], False),
+        (1, [_LOST, _LOST, _THOUGHT, _LOST], True),
+        (1, [_NOT_TAKEN] * 5, True),
+    ],
+)
+async def test_a_task_that_answered_between_two_losses_is_the_same(
+    attempt: int, events: list[HistoryEvent], is_done: bool
+) -> None:
+    """The server counts its attempts anew then; what a workflow did since makes it another one."""
+    tasks, work = LostTasks(cast(Client, _Server(attempt, *events))), _Work()
+
+    if is_done:
+        await _begin(tasks, work)
+    else:
+        with pytest.raises(ApplicationError, match="lost 3 times"):
+            await _begin(tasks, work)
 
     assert work.done == int(is_done)
 
