@@ -110,6 +110,11 @@ class ToolActivities:
                 execution has used its grant, and CallUnowned or LegUnowned when it is not of a leg
                 that its mission started.
         """
+        # All of it: what looks at a store that hangs lives, and must not be taken for dead.
+        async with heartbeats():
+            return await self._invoked(call)
+
+    async def _invoked(self, call: ToolCall) -> ToolOutcome:
         with translated_errors(), held_back(call):
             catalog = await asyncio.to_thread(self._catalogs.get, call.catalog_digest)
             tool = catalog.tool(call.tool)
@@ -121,9 +126,8 @@ class ToolActivities:
             if _is_sent_once(tool) and _an_earlier_may_have_arrived(call):
                 return _refused(_ONCE, earlier_attempts=True)
             try:
-                async with heartbeats():
-                    await self._origins.check(call, tool)
-                    await self._reserved.check(call)
+                await self._origins.check(call, tool)
+                await self._reserved.check(call)
             except NotReserved as no_money:
                 return _not_sent(no_money, earlier_attempts=_an_earlier_may_have_arrived(call))
             except MissionSilent as silent:
@@ -143,12 +147,11 @@ class ToolActivities:
                 # Only a server that was restored from an older copy still wants it sent.
                 return _refused(_TAKEN_BACK, earlier_attempts=True)
             left = _time_left(call)  # the last look: a process may be paused anywhere above
-        async with heartbeats():
-            with held_back(call):
-                outcome = await self._sent(catalog, tool, call, left)
-            if not call.past:
-                return outcome
-            return await self._kept.shortened(with_looks(outcome, call), call)
+        with held_back(call):
+            outcome = await self._sent(catalog, tool, call, left)
+        if not call.past:
+            return outcome
+        return await self._kept.shortened(with_looks(outcome, call), call)
 
     async def _sent(
         self, catalog: Catalog, tool: Tool, call: ToolCall, within_s: float

@@ -16,9 +16,12 @@ _ENDS: Final = "|".join(sorted(WordLists("clauses").word_set("after_objects") | 
 _WORDS: Final = "|".join(
     r"\s+".join(line.split()) for line in sorted(_LISTS.lines("ruling_out"), key=len, reverse=True)
 )
+_OF: Final = "about|at|by|for|from|in|of|on|to|with"
+"""What joins a pronoun to the words that tell which one is ruled out: "the one in Rome"."""
 _RULED_OUT: Final = re.compile(
     rf"\b(?:{_WORDS})\s+(?!(?:{_HARMLESS})\b)"
     r"(?:(?:with|by|at|in|on|from|near|to)\s+)?(?:(?:the|a|an|any|my)\s+)?"
+    rf"(?P<pronoun>(?:ones?|that|those)\s+(?:{_OF})\s+(?:the\s+|my\s+)?)?"
     rf"(?P<thing>(?!(?:{_ENDS})\b)[^\s,;.!?()]+(?:\s+(?!(?:{_ENDS})\b)[^\s,;.!?()]+){{0,3}})"
 )
 _LAST: Final = re.compile(r"(\w+)\W*$")

@@ -1,6 +1,7 @@
 """Values for a tool's inputs out of answers: which thing of which answer gives its values."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
@@ -8,6 +9,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.quantifiers import place_in
 from orchestrator.language.words import tokens
+from orchestrator.planning.already_done import state_reached
 from orchestrator.planning.rules.answers import Item, is_listing
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.found_call import FoundCall, is_in, is_offer
@@ -80,8 +82,16 @@ def _several(
         return [] if needs_the_very_one(call.tool) else alike_and_left(call, ranking, wanted)
     if ranking.refusal:
         return Lack(reason=ranking.refusal)
+    if asked.number is None:
+        ranking = replace(ranking, items=_to_be_done(ranking.items, call.tool, finder))
     picking = Picking(call.tool, call.situation, asked, keys[0])
     return picking.left(ranking, call.heeded(finder), call.known(finder))
+
+
+def _to_be_done(items: tuple[Item, ...], tool: Tool, finder: Tool) -> tuple[Item, ...]:
+    """Of all there are, those that are not as the tool would make them: what is to be paid."""
+    left = (item for item in items if not state_reached(item.fields, tool, finder))
+    return tuple(left) or items
 
 
 def alike_and_left(call: FoundCall, ranking: Ranking, wanted: list[Parameter]) -> list[Item]:

@@ -31,6 +31,11 @@ class Narrowed:
     unread: tuple[str, ...] = ()
 
 
+def excepts(text: str) -> bool:
+    """Whether a text leaves some of what it is about out: "all except the one in Rome"."""
+    return _EXCEPT.search(text) is not None
+
+
 def narrowed(
     items: Sequence[Item],
     utterance: Utterance,

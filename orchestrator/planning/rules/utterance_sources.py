@@ -193,7 +193,10 @@ def _length(parameter: Parameter, utterance: Utterance) -> JsonValue:
 
 def _choices(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     """The listed values that the clause names, the longest first; none that it denies."""
-    stems = [stem(word) for word in tokens(without_lead(utterance.wanted))]
+    words = tokens(without_lead(utterance.wanted))
+    # "Settle the fees" is of no fees that are settled.
+    ordered = utterance.reading.asks_side_effect and words[:1] == [utterance.reading.verb]
+    stems = [stem(word) for word in words[ordered:]]
     denied = {stem(word) for word in denied_words(utterance.text)}
     named = [
         option

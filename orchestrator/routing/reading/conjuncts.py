@@ -25,10 +25,10 @@ from orchestrator.routing.indexes.terms import Floats, Positions
 
 Span = tuple[int, int]
 
-# What goes on about the thing before it: "returning on Friday", "with a pool", "that is near".
+# What goes on about the thing before it: "returning on Friday", "with a pool", "not a small one".
 _GOES_ON: Final = re.compile(
     r"(?:\w{3,}ing|that|who|whose|with|without|for|from|in|at|on|to|by|of|under|over|near|until|since"
-    r"|because|so|if|unless)\b",
+    r"|because|so|if|unless|not|nor|neither|except|excluding)\b",
     re.IGNORECASE,
 )
 _SENTENCE: Final = frozenset(".;!?\n")

@@ -1,6 +1,7 @@
 """Preparing and sending calls: what is filled in, and what is never let through."""
 
 import dataclasses
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -355,6 +356,38 @@ async def test_a_store_that_is_away_is_told_with_whether_anything_was_sent(
     told = LackingState.found_in([d.model_dump() for d in lacking.value.details])
     assert told is not None
     assert told.nothing_sent is nothing_sent
+
+
+async def test_a_call_lives_while_its_store_hangs(
+    store: CatalogStore, shop: Shop, scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so while it waits for its catalog: nothing was sent, and none takes it for dead."""
+    monkeypatch.setattr("activities.boundary._BEAT_S", 0.01)
+    client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=201)]})
+    call = await approved(store, client, shop())
+    beats, is_alive = [], threading.Event()
+
+    class Hangs:
+        def get(self, digest: str) -> Catalog:
+            assert is_alive.wait(10), "no sign of life"
+            return store.get(digest)
+
+    def beat(*details: object) -> None:
+        beats.append(details)
+        is_alive.set()
+
+    environment = ActivityEnvironment()
+    environment.on_heartbeat = beat
+    activities = ToolActivities(
+        cast(CatalogStore, Hangs()),
+        client.as_client,
+        MemoryGrants(),
+        cast(Client, None),
+        origins=TrustedOrigins(),
+    )
+
+    assert (await environment.run(activities.invoke_tool, call)).kind == "succeeded"
+    assert beats
 
 
 async def test_no_refusal_settles_a_call_that_may_have_arrived_before_it_was_held_back(
