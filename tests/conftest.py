@@ -36,6 +36,8 @@ _LONG_FILES: Final = (
     "test_catalog_change.py",
     "test_worker_death.py",
     "test_chaos_run.py",
+    "test_goals_by_witness.py",
+    "test_injection.py",
     "test_own_documents.py",
     "test_quickstart.py",
 )

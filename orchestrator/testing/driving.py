@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import ConfirmationError, NoWorker, ServerUnreachable
-from orchestrator.messages.mission import MissionResult, MissionStatus
+from orchestrator.messages.mission import MissionResult
 
 _SHORTEST_PAUSE_S = 0.05
 _FIRST_PAUSE_S = 0.1
@@ -42,33 +42,51 @@ async def run_to_end(
         TimeoutError: the mission did not end in time.
     """
     pause_s = _FIRST_PAUSE_S
-    async with asyncio.timeout(timeout_s):
-        while True:
+    async with asyncio.timeout(timeout_s), _ending(mission) as ending:
+        while not ending.done():
             with contextlib.suppress(NoWorker, ServerUnreachable, ConfirmationError):
-                for card in await mission.confirmations():
+                waiting = await mission.waiting()
+                for card in waiting.cards:
                     await decide(mission, card)
                     pause_s = _FIRST_PAUSE_S
-                for question in await mission.questions():
+                for question in waiting.questions:
                     raise AssertionError(f"{question.question_id} asks: {question.question}")
-                now = await mission.snapshot()
-                if now.finished_at is not None or now.status is MissionStatus.TERMINATED:
-                    return await mission.result()
-            await asyncio.sleep(pause_s)
+            await asyncio.wait([ending], timeout=pause_s)
             pause_s = min(pause_s * _GROWTH, _LONGEST_PAUSE_S)
+        return ending.result()
+
+
+@contextlib.asynccontextmanager
+async def _ending(mission: MissionHandle) -> AsyncIterator[asyncio.Task[MissionResult]]:
+    """The result, waited for beside what is done meanwhile, though the server goes away."""
+
+    async def ended() -> MissionResult:
+        while True:
+            with contextlib.suppress(NoWorker, ServerUnreachable):
+                return await mission.result()
+            await asyncio.sleep(_LONGEST_PAUSE_S)
+
+    ending = asyncio.create_task(ended())
+    try:
+        yield ending
+    finally:
+        ending.cancel()
+        await asyncio.wait([ending])
 
 
 async def eventually(ask: Callable[[], Awaitable[T]], *, timeout_s: float = 30.0) -> T:
-    """The first answer that is true; between two it rests as long as an answer took.
+    """The first answer that is true; the longer there is none, the less often it is asked for.
 
     Example: `cards = await eventually(mission.confirmations)`
 
     Raises:
         TimeoutError: there was none in time.
     """
-    clock = asyncio.get_running_loop().time
+    clock, pause_s = asyncio.get_running_loop().time, _SHORTEST_PAUSE_S
     async with asyncio.timeout(timeout_s):
         while True:
             began = clock()
             if answer := await ask():
                 return answer
-            await asyncio.sleep(max(_SHORTEST_PAUSE_S, clock() - began))
+            await asyncio.sleep(max(pause_s, clock() - began))
+            pause_s = min(pause_s * _GROWTH, _LONGEST_PAUSE_S)

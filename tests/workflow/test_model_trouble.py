@@ -168,10 +168,13 @@ async def test_an_error_that_ends_a_leg_still_does(stage: Stage, world: FakeWorl
     assert result.status is MissionStatus.ROLLED_BACK
 
 
-async def test_the_deadline_of_the_policy_ends_the_wait(stage: Stage, world: FakeWorld) -> None:
+async def test_the_deadline_of_the_policy_ends_the_wait(
+    stage: Stage, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Then the leg fails, says since when and what for, and its mission is rolled back."""
+    monkeypatch.setattr("workflows.model_pause._MOST_ROUNDS", 10)  # of 100: each is recorded
     mind = Broken(REFUSED)
-    policy = MissionPolicy(model_wait=timedelta(hours=30))
+    policy = MissionPolicy(model_wait=timedelta(hours=6))
     mission = await _booked(stage, world, mind, policy=policy)
     result = await mission.end()
     asked = world.attempts(names.PLAN_STEP)[1:]
@@ -180,8 +183,8 @@ async def test_the_deadline_of_the_policy_ends_the_wait(stage: Stage, world: Fak
     assert result.error is not None
     assert "has not answered since" in result.error
     assert "401, it does not take the key" in result.error
-    assert timedelta(hours=29) < asked[-1].at - asked[0].at < timedelta(hours=30, minutes=1)
-    assert 90 < len(asked) < 140
+    assert timedelta(hours=5) < asked[-1].at - asked[0].at < timedelta(hours=6, minutes=1)
+    assert 10 < len(asked) < 20
 
 
 async def test_a_person_has_it_asked_again_now(stage: Stage, world: FakeWorld) -> None:

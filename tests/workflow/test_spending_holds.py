@@ -207,5 +207,10 @@ async def test_workers_that_remember_nothing_come_to_the_same(
     replays = await replays_at_every_task(*handles)
 
     assert result.status is MissionStatus.SUCCEEDED
-    assert len(world.sent("buy_pass")) == len(world.sent("buy_ticket")) == 1
+    assert len(charges(world, "buy_pass")) == len(charges(world, "buy_ticket")) == 1
     assert replays > 10
+
+
+def charges(world: FakeWorld, tool: str) -> set[str]:
+    """What a provider that knows keys charges for a tool: attempts of one call are one."""
+    return {call.call_id for call in world.sent(tool)}
