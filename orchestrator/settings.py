@@ -156,6 +156,8 @@ class Settings(BaseSettings):
     """Hosts, with or without a port, that tools are called at; none: at all that are declared."""
     proxy: str | None = None
     """An HTTP proxy for all tool calls; HTTP_PROXY is not read, for a proxy sees every call."""
+    max_file_bytes: int = Field(default=10_000_000, ge=0, le=100_000_000)
+    """Of a file that a tool answers with: a larger one is not kept, and only told; 0: none is."""
     send_trace: bool = True
     """Whether providers are sent the `traceparent` of a call that is traced, by which they find it
     again; it names nothing but the trace."""

@@ -18,9 +18,7 @@ _SETTLED: Final = timedelta(days=1)
 """Payloads are kept before the workflow that they are for may be known."""
 
 
-async def remove_payloads(
-    client: Client, kept: PayloadDriver, *, now: datetime
-) -> tuple[str, ...]:
+async def remove_payloads(client: Client, kept: PayloadDriver, *, now: datetime) -> tuple[str, ...]:
     """Remove what no history can name any more, and no schedule; the ids that it was kept under."""
     removed = []
     held = await asyncio.to_thread(kept.workflows, client.namespace)

@@ -113,6 +113,17 @@ class MissionNotFound(UsageError, Worded):
     mission_id: str
 
 
+class FileUnknown(UsageError, Worded):
+    """A handle of a file that a mission has not received, or that is no longer kept."""
+
+    template = (
+        "mission {mission_id} has no file {handle}; its answers and its results name what it has, "
+        "for as long as what it has seen is kept (ORCHESTRATOR_PII_RETENTION)"
+    )
+    mission_id: str
+    handle: str
+
+
 class PolicyWidened(UsageError):
     """A mission whose own policy allows what the policy of the worker does not."""
 

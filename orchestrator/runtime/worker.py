@@ -104,7 +104,7 @@ def build(
         routers=routers,
         planner=planner or default_planner(settings, routers, agents, observations),
         agents=agents,
-        tools=tools or default_tools(settings, store),
+        tools=tools or default_tools(settings, store, observations),
         grants=grants or store.grants,
         traces=traces or store.traces,
         client=client,

@@ -77,7 +77,7 @@ async def test_a_schedule_starts_missions(client: MissionClient) -> None:
 async def test_what_a_schedule_gives_to_its_missions_stays(
     client: MissionClient, tmp_path: Path
 ) -> None:
-    """A large payload of it, while it or a run of it is there; and it counts as a use of its key."""
+    """A large payload, while it or a run of it is there; and it counts as a use of its key."""
     schedule_id, when = f"large-{uuid4().hex[:6]}", MissionSchedule(every=timedelta(days=1))
     server_id = names.schedule_workflow_id(schedule_id)
     driver = PayloadFolder(tmp_path, marked=mark_of)

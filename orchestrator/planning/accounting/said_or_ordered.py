@@ -33,9 +33,9 @@ _WHY: Final = (
 def doubts_about_orders_said(goal: str, clauses: Sequence[ClauseReading]) -> Iterator[Doubt]:
     """The doubt about each order that may go on with the text before it.
 
-    A text that nothing closes may: one that is spelled out ("saying ...", "...: ..."), that tells of
-    plans ("that I'll book it") or that is itself an order ("remind me to pay it"). What follows one
-    behind "then" is an order.
+    A text that nothing closes may: one that is spelled out ("saying ...", "...: ..."), that tells
+    of plans ("that I'll book it") or that is itself an order ("remind me to pay it"). What follows
+    one behind "then" is an order.
 
     Args:
         goal: in which the clauses stand.
