@@ -52,6 +52,7 @@ _UNANSWERED = (
 )
 _CUT_OFF = ("transport error", "h2 protocol error", "error reading a body from connection")
 """How the SDK's gRPC library begins the message of a call whose connection broke."""
+_NOT_LET_IN = ("Unauthenticated", "PermissionDenied")
 _CLOSED = "it is closed, or never was"
 _REPLAYS = 5
 """How often workers may send one query back, each while it replays the run."""
@@ -374,6 +375,7 @@ async def connect_temporal(address: str | None = None, settings: Settings | None
 
     Raises:
         ServerUnreachable: nothing answers at the address.
+        ServerRefused: what answers takes neither key nor certificate.
         PayloadKeysInvalid: the keys of payloads are not written as they should be.
     """
     converter = converter_of(settings or load_settings())
@@ -382,7 +384,10 @@ async def connect_temporal(address: str | None = None, settings: Settings | None
     try:
         return await Client.connect(**config, data_converter=converter, plugins=tracing_plugins())
     except RuntimeError as error:
-        raise errors.ServerUnreachable(config["target_host"]) from error
+        # The SDK has no type for what went wrong: its words hold the status that gRPC gave.
+        is_refused = any(f"code: {status}" in str(error) for status in _NOT_LET_IN)
+        failed = errors.ServerRefused if is_refused else errors.ServerUnreachable
+        raise failed(config["target_host"]) from error
 
 
 def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:

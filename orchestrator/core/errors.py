@@ -517,6 +517,16 @@ class ServerUnreachable(ServiceUnavailable, Worded):
     address: str
 
 
+class ServerRefused(UsageError, Worded):
+    """The Temporal server answers, and does not let us in: waiting does not mend that."""
+
+    template = (
+        "the Temporal server at {address} does not let us in; give it the right key or certificate "
+        "(TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH)"
+    )
+    address: str
+
+
 class NoWorker(ServiceUnavailable, Worded):
     """Nobody polls the task queue who would take what waits there, for ever."""
 

@@ -8,13 +8,14 @@ import pytest
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.client.connection import Connection, until_answered
+from orchestrator.client.connection import Connection, connect_temporal, until_answered
 from orchestrator.core.errors import (
     MissionNotFound,
     NoAnswer,
     NoWorker,
     QueryFailed,
     RunReplayed,
+    ServerRefused,
     ServerUnreachable,
 )
 from orchestrator.core.payload_errors import PayloadLocked
@@ -194,3 +195,26 @@ async def test_an_answer_is_waited_for_while_worker_or_server_is_replaced(
 def test_each_status_has_its_error(status: RPCStatusCode, kind: type[Exception]) -> None:
     """A server that cannot answer means something that a user can mend."""
     assert isinstance(CONNECTION.explained(RPCError("no", status, b""), "trip"), kind)
+
+
+@pytest.mark.parametrize(
+    ("words", "failed"),
+    [
+        ("Status { code: Unauthenticated, message: x }", ServerRefused),
+        ("Status { code: PermissionDenied, message: x }", ServerRefused),
+        ("Status { code: Unavailable, message: x }", ServerUnreachable),
+        ("tcp connect error: Connection refused", ServerUnreachable),
+    ],
+)
+async def test_a_server_that_does_not_let_us_in_is_no_absent_one(
+    monkeypatch: pytest.MonkeyPatch, words: str, failed: type[Exception]
+) -> None:
+    """In the SDK's words, as it has them: a worker waits for the one and not for the other."""
+
+    async def connect(**_: object) -> Client:
+        raise RuntimeError(f"Failed client connect: {words}")
+
+    monkeypatch.setattr(Client, "connect", connect)
+
+    with pytest.raises(failed, match="there:7233"):
+        await connect_temporal("there:7233")

@@ -23,6 +23,7 @@ MADE: tuple[OrchestratorError, ...] = (
     errors.SecretMissing("token", "ORCHESTRATOR_SECRET_TOKEN"),
     errors.PiiMissing(["name", "passport"]),
     errors.ServerUnreachable("localhost:7233"),
+    errors.ServerRefused("localhost:7233"),
     errors.NoWorker("orchestrator"),
     errors.EmbedderUnavailable("it answered 503"),
     errors.MissionNotFound("trip"),
