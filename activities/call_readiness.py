@@ -22,11 +22,12 @@ async def readied(
 
     Raises:
         UsageError: the vault cannot be opened.
+        StateLacking: the store of the files that it would send cannot be read now.
     """
     pinned = await tools.pin(
         catalog, tool, arguments, mission_id=wanted.mission_id, brought=_brought(wanted)
     )
-    problems = foreign_problems(pinned.foreign)
+    problems = (*foreign_problems(pinned.foreign), *pinned.unsendable)
     if problems:
         return pinned, PreparedCall(problems=problems)
     try:

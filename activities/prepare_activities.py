@@ -31,6 +31,7 @@ from orchestrator.confirmation.models import ConfirmationCard, canonical_digest
 from orchestrator.confirmation.named_things import EarlierAnswer
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import as_written
+from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.kept import KeptMessage
@@ -118,7 +119,15 @@ class PrepareActivities:
             tool = unpriced.asking(tool)
         fee = _fee(tool, price, rules) if asked is None else None
         prepared = _prepared(
-            wanted, catalog, tool, quoted, answers=answers, asked=asked, unpriced=unpriced, fee=fee
+            wanted,
+            catalog,
+            tool,
+            quoted,
+            answers=answers,
+            asked=asked,
+            unpriced=unpriced,
+            fee=fee,
+            files=pinned.files,
         )
         probed = asked.found if asked is not None else ()
         doubts = doubts_about(
@@ -157,6 +166,7 @@ def _prepared(
     asked: AskedCancel | None,
     unpriced: UnpricedCall | None,
     fee: Money | None,
+    files: tuple[ReceivedFile, ...],
 ) -> PreparedCall:
     """A call whose arguments are complete and valid."""
     arguments, effect, now = wanted.arguments, tool.effect, wanted.now
@@ -165,7 +175,9 @@ def _prepared(
     if asked is not None:
         obliges = asked.leaves_a_consequence
     doubt = unpriced.doubt if unpriced is not None else ""
-    card = _card(wanted, tool, quoted, answers, doubt, fee) if tool.needs_confirmation else None
+    card = None
+    if tool.needs_confirmation:
+        card = _card(wanted, tool, quoted, answers, doubt, fee, files)
     if asked is not None and card is not None:
         card = asked.on(card)
     spends = takes_money(tool)
@@ -245,6 +257,7 @@ def _card(
     answers: tuple[EarlierAnswer, ...],
     doubt: str,
     fee: Money | None,
+    files: tuple[ReceivedFile, ...],
 ) -> ConfirmationCard:
     policy = wanted.policy
     return build_card(
@@ -267,6 +280,7 @@ def _card(
             unpriced=wanted.spent.unpriced,
             doubt=doubt,
             fee=fee,
+            files=files,
             asked=wanted.asked,
             proposals=wanted.proposals,
             changed_by_people=wanted.changed_by_people,

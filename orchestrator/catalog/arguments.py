@@ -9,9 +9,11 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.file_inputs import misplaced_files
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.pii import Handle, field_of, handles_in, handles_within
+from orchestrator.core.received_files import file_handles_in, is_file_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.formats import ASKED
 from orchestrator.json_schema.patterns import PatternUndecided
@@ -23,15 +25,16 @@ from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violatio
 def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
     """What is wrong with the arguments, a sentence for each fault; empty when they are fine.
 
-    A handle such as `pii:traveler_id` counts as a valid value: the value itself is only known, and
-    checked again, when the call is sent. No sentence quotes a value. Arguments that a pattern does
-    not decide on in bounded time are wrong: what was not checked is not sent.
+    A handle such as `pii:traveler_id`, or that of a file, counts as a valid value: the value itself
+    is only known, and checked again, when the call is sent. No sentence quotes a value. Arguments
+    that a pattern does not decide on in bounded time are wrong: what was not checked is not sent.
 
     Raises:
         DocumentInvalid: the tool's own schema cannot be evaluated.
     """
     try:
-        validator = _validator_class(personal_fields(catalog, tool))(
+        fields = personal_fields(catalog, tool)
+        validator = _validator_class(fields, bool(file_handles_in(arguments)))(
             tool.input_schema, format_checker=ASKED
         )
         violations = describe_violations(validator.iter_errors(arguments))
@@ -57,7 +60,7 @@ def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[st
     takes = ", ".join(f"pii:{field}" for field in sorted(fields)) or "none"
     for field in sorted(handles_in(arguments) - fields):
         found.append(f"pii:{field} is no personal field of this tool; it takes {takes}")
-    return tuple(found)
+    return (*found, *misplaced_files(tool, arguments))
 
 
 def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
@@ -105,20 +108,23 @@ def unreadable_schema(tool: Tool, fault: BaseException) -> DocumentInvalid:
 
 
 @lru_cache(maxsize=256)
-def _validator_class(fields: frozenset[str]) -> type[Validator]:
-    """JSON Schema 2020-12, except that nothing is asked of a handle of one of these fields."""
-    if not fields:
+def _validator_class(fields: frozenset[str], files: bool) -> type[Validator]:
+    """JSON Schema 2020-12, except that nothing is asked of a handle of one of these fields.
+
+    With `files`, nor of a file's.
+    """
+    if not fields and not files:
         return SchemaValidator
-    lenient = {name: _except_handles(keyword, fields) for name, keyword in KEYWORDS.items()}
+    lenient = {name: _except_handles(keyword, fields, files) for name, keyword in KEYWORDS.items()}
     extended: type[Validator] = extend(SchemaValidator, lenient)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
 
 
-def _except_handles(keyword: Keyword, fields: frozenset[str]) -> Keyword:
+def _except_handles(keyword: Keyword, fields: frozenset[str], files: bool) -> Keyword:
     def checked(
         validator: Validator, wanted: Any, instance: Any, schema: Any
     ) -> Iterator[ValidationError] | None:
-        if field_of(instance) in fields:
+        if field_of(instance) in fields or (files and is_file_handle(instance)):
             return None
         return keyword(validator, wanted, instance, schema)
 

@@ -17,7 +17,7 @@ from orchestrator.catalog.contract import (
     read_server,
     read_success_when,
 )
-from orchestrator.catalog.inputs import choose_content_type, is_json, read_inputs
+from orchestrator.catalog.inputs import choose_content_type, is_file_type, is_json, read_inputs
 from orchestrator.catalog.operations import Operation, check_document, operations
 from orchestrator.catalog.peers import Peers
 from orchestrator.catalog.price_declaration import read_price
@@ -25,6 +25,7 @@ from orchestrator.catalog.skipped import SkippedOperation, skipped
 from orchestrator.catalog.tool import Tool
 from orchestrator.catalog.tool_names import Place, name_tools, place_of, why_named
 from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.received_files import ANSWER_SCHEMA
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.expansion import SchemaExpansion
@@ -169,7 +170,7 @@ def compile_operation(operation: Operation, name: str) -> Tool:
 
 
 def _output_schema(operation: Operation) -> JsonObject | None:
-    """The schema of the first success answer that is JSON."""
+    """The schema of the first success answer that is JSON, or of what stands for a file."""
     responses = operation.node.items("responses")
     for status, response in sorted(responses, key=lambda item: item[0]):
         media_types = dict(response.items("content")) if status.startswith("2") else {}
@@ -179,6 +180,8 @@ def _output_schema(operation: Operation) -> JsonObject | None:
             if written is None:
                 return {}
             return _answer_schema(written, operation.schemas.outputs)
+        if content_type is not None and is_file_type(content_type):
+            return ANSWER_SCHEMA
     return None
 
 

@@ -1,5 +1,6 @@
 """The inputs of an operation: one object schema, and where each of its properties goes."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +20,9 @@ _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
 _RANGES = {"*/*": _JSON, "application/*": _JSON, "text/*": "text/plain"}
 _WHOLE_BODY = "body"
+_TEXT_TYPE = re.compile(
+    r"[/+](?:x-)?(xml|yaml|ndjson|json(?:l|lines)?|csv|javascript|graphql|www-form-urlencoded)\b"
+)
 
 Expand = Callable[[DocumentNode], JsonObject]
 
@@ -168,6 +172,8 @@ def _read_body(operation: Operation, expand: Expand) -> _Body:
             constraints = flat.constraints if required else _all_or_none(flat.required, fields)
             return _Body(content_type, fields, needed, constraints)
     whole = schema if is_structured(content_type) else text_schema(schema)
+    if is_file_type(content_type):
+        whole = _as_file(whole)
     if (description := body.text_at("description")) is not None:
         whole = {"description": description, **whole}
     binding = InputBinding(name=_WHOLE_BODY, location="body", field="", required=required)
@@ -207,6 +213,22 @@ def is_multipart(content_type: str) -> bool:
     return _essence(content_type).startswith("multipart/")
 
 
+def is_text_type(content_type: str) -> bool:
+    """Whether a media type, with or without parameters, is of text in some format."""
+    essence = _essence(content_type)
+    return essence.startswith("text/") or _TEXT_TYPE.search(essence) is not None
+
+
+def is_file_type(content_type: str) -> bool:
+    """Whether a media type, with or without parameters, is neither of JSON nor of text.
+
+    Of `*/*` anything may be sent, and of `image/*` no text.
+    """
+    essence = _essence(content_type)
+    is_read = is_json(essence) or is_text_type(essence) or is_form(essence) or is_multipart(essence)
+    return not is_read and essence not in _RANGES
+
+
 def _essence(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
@@ -240,8 +262,9 @@ def _body_fields(
     properties: JsonObject, required: Iterable[str], media_type: DocumentNode
 ) -> Iterator[_Field]:
     needed = frozenset(required)
-    for name, schema in properties.items():
+    for name, written in properties.items():
         style, explode = _encoding(media_type, name)
+        schema = _part_schema(media_type, name, written)
         binding = InputBinding(
             name=name or _WHOLE_BODY,
             location="body",
@@ -251,6 +274,28 @@ def _body_fields(
             explode=explode,
         )
         yield _Field(binding, schema)
+
+
+def _part_schema(media_type: DocumentNode, name: str, schema: JsonValue) -> JsonValue:
+    """The schema of a field of the body; of a part whose declared type is a file's, that it is one.
+
+    OpenAPI 3.1 needs no schema to say so.
+    """
+    entry = media_type.at("encoding", name) if is_multipart(media_type.path[-1]) else None
+    declared = (entry.text_at("contentType") or "").split(",") if entry is not None else []
+    if isinstance(schema, dict) and declared and all(map(is_file_type, declared)):
+        return _as_file(schema)
+    return schema
+
+
+def _as_file(schema: JsonObject) -> JsonObject:
+    """A schema of text or of anything, as that of a file's content."""
+    is_told = {"format", "contentEncoding", "contentMediaType", "$ref", "enum"} & {*schema}
+    return (
+        schema
+        if is_told or not _types_of(schema) <= {"string", None}
+        else {**schema, "format": "binary"}
+    )
 
 
 def _encoding(media_type: DocumentNode, name: str) -> tuple[str, bool]:

@@ -11,6 +11,7 @@ from rich.text import Text
 from orchestrator.cli import (
     answering,
     batch_commands,
+    file_commands,
     record_commands,
     render_missions,
     render_plans,
@@ -332,6 +333,7 @@ app.command("event-types")(watching.event_types)
 app.command()(answering.answer)
 app.command()(resuming.resume)
 app.command()(batch_commands.batch)
+app.command()(file_commands.file)
 app.command()(record_commands.export)
 app.command()(record_commands.verify)
 app.add_typer(schedule_commands.app, name="schedule")

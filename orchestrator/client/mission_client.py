@@ -12,6 +12,7 @@ from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.key_use import KeyUse, key_use
 from orchestrator.client.known_mission import KnownMission, known_mission
+from orchestrator.client.mission_files import KeptFile, mission_file
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.mission_list import list_missions
 from orchestrator.client.mission_rollback import (
@@ -208,6 +209,15 @@ class MissionClient:
         """
         with store_of(self._settings) as store:
             return await kept_result(self.temporal, store.results, mission_id)
+
+    async def file(self, mission_id: str, handle: str) -> KeptFile:
+        """A file that a mission received, with its bytes, by the handle that answers have of it.
+
+        Raises:
+            FileUnknown: the mission has received no such file, or it is no longer kept.
+            StateLacking: the store cannot be read now.
+        """
+        return await mission_file(self._settings, mission_id, handle)
 
     async def known(self, mission_id: str, *, why: str) -> KnownMission:
         """What the server says of a mission whose worker is away.

@@ -36,6 +36,7 @@ from orchestrator.confirmation.totals import totals_of
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.pii import is_handle
+from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
 
 _MOST_LINES = 24
@@ -64,6 +65,8 @@ class CardContext:
     """What a person must know of a call whose price nobody knows."""
     fee: Money | None = None
     """What undoing the call may cost, and is kept aside of a budget."""
+    files: tuple[ReceivedFile, ...] = ()
+    """Those that are sent, by their handles."""
     asked: tuple[AskedCall, ...] = ()
     """What people were asked before, the newest last."""
     proposals: int = 1
@@ -115,7 +118,8 @@ def build_card(
     item = quoted[0] if quoted else None
     context = context or CardContext()
     things = main_first(find_things(arguments, context.answers, tool.input_schema))
-    told, others = _told_apart(_shown(tool, arguments, item), tool, things)
+    sent = {name: _with_files_told(held, context.files) for name, held in arguments.items()}
+    told, others = _told_apart(_shown(tool, sent, item), tool, things)
     content, rest = content_of(card_type, told, tool.card_layout)
     others += [fact for fact in rest if is_handle(fact.value)]
     rest = tuple(fact for fact in rest if not is_handle(fact.value))
@@ -250,6 +254,17 @@ def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[C
         return [*sent, *added]
     # Its other ids tell a person nothing, and none of them is sent.
     return [*sent, *(f for f in added if not f.is_id and (f.money is None or f.money != price))]
+
+
+def _with_files_told(value: JsonValue, files: Sequence[ReceivedFile]) -> JsonValue:
+    """What is sent, with what each file is in the place of its handle."""
+    if isinstance(value, str):
+        return next((str(file) for file in files if file.handle == value), value)
+    if isinstance(value, dict):
+        return {name: _with_files_told(held, files) for name, held in value.items()}
+    if isinstance(value, list):
+        return [_with_files_told(held, files) for held in value]
+    return value
 
 
 def _labels(tool: Tool) -> dict[str, str]:

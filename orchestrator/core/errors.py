@@ -113,6 +113,17 @@ class MissionNotFound(UsageError, Worded):
     mission_id: str
 
 
+class FileUnknown(UsageError, Worded):
+    """A handle of a file that a mission has not received, or that is no longer kept."""
+
+    template = (
+        "mission {mission_id} has no file {handle}; its answers and its results name what it has, "
+        "for as long as what it has seen is kept (ORCHESTRATOR_PII_RETENTION)"
+    )
+    mission_id: str
+    handle: str
+
+
 class PolicyWidened(UsageError):
     """A mission whose own policy allows what the policy of the worker does not."""
 
@@ -783,6 +794,17 @@ class StoreNewer(UsageError, StateLacking, Worded):
     known: str
 
 
+class StoreDiffers(UsageError, Worded):
+    """A store that already holds other things under the keys of what was to be copied into it."""
+
+    template = (
+        "{place} holds something else under the same keys ({what}), and nothing is overwritten; "
+        "name an empty database, or let the store that has gone on be the one that you keep"
+    )
+    place: str
+    what: str
+
+
 class NotReserved(Worded):
     """A call whose leg was told that money was set aside for it, which its mission did not do."""
 
@@ -800,6 +822,10 @@ class OverlayWarning(UserWarning):
 
 class SkippedWarning(UserWarning):
     """An operation that is marked as a tool cannot be one, and was left out."""
+
+
+class UnreadWarning(UserWarning):
+    """A file of a folder cannot be read as a document, and was left out."""
 
 
 class FunctionWarning(UserWarning):

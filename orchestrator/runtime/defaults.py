@@ -11,6 +11,7 @@ from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.adapters.storage.mission_files import MissionFiles
 from orchestrator.adapters.storage.observation_store import ObservationStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
@@ -35,14 +36,21 @@ if TYPE_CHECKING:  # an extra, and a database library
     from orchestrator.planning.llm.model_planner import LlmPlanner
 
 
-def default_tools(settings: Settings, store: "Store | None" = None) -> ToolClient:
-    """A tool client with credentials from the environment and the vault of a store.
+def default_tools(
+    settings: Settings,
+    store: "Store | None" = None,
+    observations: ObservationStore | None = None,
+) -> ToolClient:
+    """A tool client with credentials from the environment, the vault and the files of a store.
 
-    Without one it is the store that the settings name.
+    Without one it is the store that the settings name; files may have a store of their own.
     """
+    store = store or store_of(settings)
     return ToolClient(
         secrets=EnvironmentSecrets(),
-        pii=(store or store_of(settings)).vault,
+        pii=store.vault,
+        files=MissionFiles(observations or store.observations),
+        max_file_bytes=settings.max_file_bytes,
         server_variables=settings.server_variables,
         allowed_private_hosts=settings.allowed_private_hosts,
         only_hosts=settings.only_hosts,

@@ -14,12 +14,21 @@ from typing import NamedTuple
 import httpx
 from pydantic import JsonValue
 
-from orchestrator.catalog.inputs import is_json
+from orchestrator.adapters.http.file_names import told_name
+from orchestrator.catalog.inputs import is_json, is_text_type
+from orchestrator.core.received_files import (
+    FILE,
+    PREFIX,
+    ReceivedFile,
+    digest_of,
+    handle_of_bytes,
+)
+from orchestrator.core.record import JsonObject
 
 _MAX_DEPTH = 100
 _MAX_TEXT = 2_000
-_MAX_FILE = 100_000_000
-"""Of data that is not kept, and only counted and told by its digest."""
+_MAX_COUNTED = 100_000_000
+"""Of a file that is too large to be kept, and only counted and told by its digest."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _WINDOW_BITS = {
     "gzip": (zlib.MAX_WBITS | 16,),
@@ -27,14 +36,12 @@ _WINDOW_BITS = {
     # Half of the servers mean zlib's format by it, as the standard says, the others the bare one.
     "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS),
 }
+_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+_-]{0,99}/[a-z0-9][a-z0-9.+_-]{0,99}")
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
 _ENCODING_OF_TEXT = re.compile(
     r"(utf|iso|cp|mac|koi|euc|gb|big5|shift|kz|ptcp|tis|johab|hz|ascii|latin|hp)[\w-]*"
 )
 """Python has others by which no server means text, such as idna and unicode_escape."""
-_TEXT_TYPE = re.compile(
-    r"[/+](?:x-)?(xml|yaml|ndjson|json(?:l|lines)?|csv|javascript|graphql|www-form-urlencoded)\b"
-)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -51,6 +58,8 @@ class Answer:
     is_empty: bool = True
     fault: str | None = None
     """Why the body could not be read, or not as what it claims to be."""
+    file: bytes | None = None
+    """Of data that is neither JSON nor text: all of it, where it is not too large to be kept."""
 
     @property
     def content_type(self) -> str:
@@ -67,14 +76,19 @@ class _Unreadable(Exception):
 
 
 async def read_answer(
-    response: httpx.Response, *, max_bytes: int, declared_types: Collection[str] = ()
+    response: httpx.Response,
+    *,
+    max_bytes: int,
+    max_file_bytes: int = 0,
+    declared_types: Collection[str] = (),
 ) -> Answer:
     """Read a streamed response to its end, or to the limit.
 
     Args:
         response: opened with `stream=True`; the caller closes it.
-        max_bytes: of the body, both as sent and decompressed; a file, which is not kept, may be
-            longer.
+        max_bytes: of a body that is JSON or text, both as sent and decompressed.
+        max_file_bytes: of a body that is neither, and is kept whole; of a longer one it is told
+            what it is.
         declared_types: the media types that are promised; JSON under any other name is still
             read as JSON, for what it says (the id of a booking) is needed all the same.
 
@@ -84,19 +98,37 @@ async def read_answer(
     bare = Answer(response.status_code, response.headers)
     encoding = bare.header("content-encoding")
     try:
-        raw = await _raw_body(response, _MAX_FILE if _is_file(bare) else max_bytes, max_bytes)
+        kept_bytes = max(max_bytes, max_file_bytes) if _is_file(bare) else max_bytes
+        counts = _is_file(bare) and encoding.strip().lower() in ("", "identity")
+        raw = await _raw_body(response, _MAX_COUNTED if counts else kept_bytes, kept_bytes)
         if raw.content is None:
-            told = _described(bare.content_type, raw.size, raw.digest)
+            told = _unkept(bare, raw.size, raw.digest, max_file_bytes)
             return replace(bare, value=told, body=told, is_empty=False)
-        data = _decompressed(raw.content, encoding, max_bytes)
+        data = _decompressed(raw.content, encoding, kept_bytes)
     except _Unreadable as unreadable:
         return replace(bare, is_empty=False, fault=str(unreadable))
     if not data:
         return bare
-    return _with_body(bare, data, sniff=bare.content_type not in declared_types)
+    sniff = bare.content_type not in declared_types and len(data) <= max_bytes
+    return _with_body(bare, data, max_file_bytes, sniff=sniff)
 
 
-def _with_body(bare: Answer, data: bytes, *, sniff: bool) -> Answer:
+def file_told_by(answer: Answer, content: bytes) -> ReceivedFile:
+    """The file that an answer is, as its headers tell of it."""
+    return _told(answer, handle_of_bytes(content), len(content))
+
+
+def _told(answer: Answer, handle: str, size: int) -> ReceivedFile:
+    is_type = _MEDIA_TYPE.fullmatch(answer.content_type) is not None
+    return ReceivedFile(
+        handle=handle,
+        content_type=answer.content_type if is_type else "",
+        size_bytes=size,
+        name=told_name(answer.header("content-disposition")),
+    )
+
+
+def _with_body(bare: Answer, data: bytes, max_file_bytes: int, *, sniff: bool) -> Answer:
     """The answer with its body, by the content type, or else by what it looks like."""
     charset = _charset(bare.header("content-type"))
     says_json = is_json(bare.content_type)
@@ -105,25 +137,34 @@ def _with_body(bare: Answer, data: bytes, *, sniff: bool) -> Answer:
             value = _parsed(data, charset)
             return replace(bare, value=value, body=value, is_empty=False)
     if not says_json and not _is_text(bare.content_type, data):
-        told = _described(bare.content_type, len(data), hashlib.sha256(data).hexdigest())
-        text = data.decode(charset, errors="replace")
-        return replace(bare, value=text, body=told, is_empty=False)
+        text = data.decode("latin-1")
+        if len(data) > max_file_bytes:
+            told = _unkept(bare, len(data), hashlib.sha256(data).hexdigest(), max_file_bytes)
+            return replace(bare, value=text, body=told, is_empty=False)
+        told = unkept_file(file_told_by(bare, data), "it is of no mission")
+        return replace(bare, value=text, body=told, is_empty=False, file=data)
     text = data.decode(charset, errors="replace")
     shown = text[:_MAX_TEXT]
     fault = f"the body is not valid {bare.content_type}" if says_json else None
     return replace(bare, value=text, body=shown, is_empty=False, fault=fault)
 
 
-def _described(content_type: str, size: int, digest: str) -> JsonValue:
-    """What stands for data that is neither JSON nor text: it is not kept, only known again."""
-    return {"content_type": content_type or None, "bytes": size, "sha256": digest}
+def _unkept(bare: Answer, size: int, digest: str, most: int) -> JsonValue:
+    return unkept_file(
+        _told(bare, PREFIX + digest, size),
+        f"it is larger than {most:,} bytes, the most that is kept of a file",
+    )
+
+
+def unkept_file(told: ReceivedFile, why: str) -> JsonObject:
+    """What stands for a file that is not kept, and only known again by its digest."""
+    described = {name: value for name, value in told.as_answer().items() if name != FILE}
+    return {**described, "sha256": digest_of(told.handle), "not_kept": why}
 
 
 def _is_file(bare: Answer) -> bool:
-    """Whether the headers announce data that would not be kept anyway."""
-    is_plain = bare.header("content-encoding").strip().lower() in ("", "identity")
-    is_read = is_json(bare.content_type) or _is_text(bare.content_type, b"")
-    return is_plain and not is_read
+    """Whether the headers announce data that is neither JSON nor text."""
+    return not is_json(bare.content_type) and not _is_text(bare.content_type, b"")
 
 
 class _Raw(NamedTuple):
@@ -194,7 +235,7 @@ def _charset(content_type: str) -> str:
 def _is_text(content_type: str, data: bytes) -> bool:
     """Whether a reader can make something of it: a type for text, or no type and valid UTF-8."""
     if content_type:
-        return content_type.startswith("text/") or _TEXT_TYPE.search(content_type) is not None
+        return is_text_type(content_type)
     try:
         data.decode()
     except UnicodeDecodeError:

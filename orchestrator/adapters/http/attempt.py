@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from orchestrator.adapters.http.bodies import Files
 from orchestrator.adapters.http.endpoint import Endpoint
 from orchestrator.adapters.http.oauth import ClientGrant, ClientKey, Token
 from orchestrator.adapters.telemetry.instruments import CallFacts
@@ -49,6 +50,8 @@ class Attempt:
     """Whose call it is; empty: no mission's."""
     arguments: JsonObject = field(default_factory=dict)
     """What the tool was called with, before personal values are put in."""
+    files: Files = field(default_factory=dict, repr=False)
+    """Those that it carries."""
     wire: Wire = field(default_factory=Wire)
     tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
 

@@ -4,7 +4,8 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -17,9 +18,11 @@ from orchestrator.adapters.http.parameter_styles import (
     query_parts,
     scalar_text,
 )
+from orchestrator.catalog.file_inputs import takes_bytes
 from orchestrator.catalog.inputs import is_form, is_json, is_multipart, sent_type
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import ArgumentsInvalid
+from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of
 
@@ -42,12 +45,26 @@ class WrittenBody(NamedTuple):
 
 class _Part(NamedTuple):
     name: str
-    is_file: bool
+    file_name: str | None
     content_type: str
     content: bytes
 
 
-def write_body(endpoint: Endpoint, body: JsonValue, declared: str) -> WrittenBody:
+Files = Mapping[str, tuple[ReceivedFile, bytes]]
+"""Of the handles of files in a call: what each is, and its bytes."""
+
+
+class _Content(NamedTuple):
+    """The content of a file, and what is told of it: '' for what is not."""
+
+    content: bytes
+    content_type: str = ""
+    name: str = ""
+
+
+def write_body(
+    endpoint: Endpoint, body: JsonValue, declared: str, files: Files = MappingProxyType({})
+) -> WrittenBody:
     """The body written as the media type that is declared for it.
 
     Raises:
@@ -55,13 +72,15 @@ def write_body(endpoint: Endpoint, body: JsonValue, declared: str) -> WrittenBod
     """
     content_type = sent_type(declared)
     if isinstance(body, dict) and is_multipart(declared):
-        return _multipart(content_type, [*_parts(endpoint, body)])
+        return _multipart(content_type, [*_parts(endpoint, body, files)])
     if isinstance(body, dict) and is_form(declared):
         return WrittenBody(content_type, "&".join(_form_parts(endpoint, body)).encode())
     if is_json(content_type):
         return WrittenBody(content_type, json_text(body).encode())
-    if isinstance(body, str) and _is_file(_schema_of(endpoint, "")):
-        return WrittenBody(content_type, _file(endpoint, "the body", body)[1])
+    if isinstance(body, str) and takes_bytes(_schema_of(endpoint, "")):
+        file = _file(endpoint, "the body", body, files)
+        told = file.content_type if "*" in declared else ""
+        return WrittenBody(told or content_type, file.content)
     return WrittenBody(content_type, scalar_text(body).encode(errors="replace"))
 
 
@@ -86,23 +105,24 @@ def _form_parts(endpoint: Endpoint, body: JsonObject) -> Iterator[str]:
             )
 
 
-def _parts(endpoint: Endpoint, body: JsonObject) -> Iterator[_Part]:
+def _parts(endpoint: Endpoint, body: JsonObject, files: Files) -> Iterator[_Part]:
     """A part for each field, and for each element of a list."""
     for name, value in body.items():
         declared = str(endpoint.encoding.get(name, {}).get("contentType") or "")
         # Of several types, or of a range of them, each part would have to say which it is.
         declared = declared if _MEDIA_TYPE.fullmatch(declared) else ""
-        is_file = _is_file(_schema_of(endpoint, name))
+        is_file = takes_bytes(_schema_of(endpoint, name))
         for element in value if isinstance(value, list) else [value]:
             if isinstance(element, str) and is_file:
-                content_type, content = _file(endpoint, name, element)
-                yield _Part(name, True, content_type or declared or _BINARY, content)
+                file = _file(endpoint, name, element, files)
+                told = file.content_type or declared or _BINARY
+                yield _Part(name, file.name or name, told, file.content)
             elif isinstance(element, (dict, list)) or is_json(declared):
                 content = json_text(element).encode()
-                yield _Part(name, False, declared or "application/json", content)
+                yield _Part(name, None, declared or "application/json", content)
             else:
                 content = scalar_text(element).encode(errors="replace")
-                yield _Part(name, False, declared or _PLAIN, content)
+                yield _Part(name, None, declared or _PLAIN, content)
 
 
 def _schema_of(endpoint: Endpoint, field: str) -> JsonObject:
@@ -123,30 +143,30 @@ def _opened(schema: JsonObject, tool: Tool) -> JsonObject:
     return found if isinstance(found, dict) else schema
 
 
-def _is_file(schema: JsonObject) -> bool:
-    """Whether a value is the content of a file; of a list, whether its elements are."""
-    items = schema.get("items")
-    of_element = items if isinstance(items, dict) else {}
-    return any(
-        one.get("format") == "binary" or "contentMediaType" in one for one in (schema, of_element)
-    )
-
-
-def _file(endpoint: Endpoint, name: str, text: str) -> tuple[str, bytes]:
-    """Media type ('' for untold) and bytes of a file: of a `data:` URL, or of the text itself."""
+def _file(endpoint: Endpoint, name: str, text: str, files: Files) -> _Content:
+    """A file: one that was received, that of a `data:` URL, or the text itself."""
+    if text in files:
+        received, content = files[text]
+        return _Content(content, received.content_type, received.name)
     if not text.startswith("data:"):
-        return "", text.encode(errors="replace")
+        return _Content(text.encode(errors="replace"))
     found = _DATA_URL.fullmatch(text)
-    try:
-        content = unquote_to_bytes(found["data"]) if found else None
-        if content is not None and found and found["base64"]:
-            content = base64.b64decode(content, validate=True)
-    except binascii.Error:
-        content = None
-    if content is None or found is None:
+    data = _data_of(found) if found else None
+    if found is None or data is None:
         reason = f"{name} begins like a data: URL (RFC 2397) and is none"
         raise ArgumentsInvalid(endpoint.tool.name, [reason])
-    return found["type"] if "/" in found["type"] else "", content
+    return _Content(data, found["type"] if "/" in found["type"] else "")
+
+
+def _data_of(found: re.Match[str]) -> bytes | None:
+    """What a `data:` URL holds; None: it is no base64, though it says so."""
+    data = unquote_to_bytes(found["data"])
+    if not found["base64"]:
+        return data
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error:
+        return None
 
 
 def _multipart(content_type: str, parts: Sequence[_Part]) -> WrittenBody:
@@ -159,9 +179,6 @@ def _multipart(content_type: str, parts: Sequence[_Part]) -> WrittenBody:
         "POST",
         "http://parts",
         headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
-        files=[
-            (part.name, (part.name if part.is_file else None, part.content, part.content_type))
-            for part in parts
-        ],
+        files=[(part.name, (part.file_name, part.content, part.content_type)) for part in parts],
     )
     return WrittenBody(f"{essence}; boundary={boundary}", written.read())

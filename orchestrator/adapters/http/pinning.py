@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from orchestrator.core.errors import ArgumentsInvalid, PiiGone, PiiMissing
 from orchestrator.core.pii import Handle, handle_of, replace_handles
+from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
 
 
@@ -48,6 +49,10 @@ class PinnedArguments:
     """Fields of which one exact value is meant that the vault does not hold."""
     foreign: tuple[str, ...] = ()
     """Fields of which the value of another mission is meant."""
+    files: tuple[ReceivedFile, ...] = ()
+    """Those whose handles stand in them."""
+    unsendable: tuple[str, ...] = ()
+    """Why files that are meant cannot be sent, a sentence each."""
     people: tuple[str, ...] = field(default=(), repr=False)
     """What those are called whose values they are: compared where it is read, and kept nowhere."""
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import httpx
 from pydantic import JsonValue
 
-from orchestrator.adapters.http.bodies import write_body
+from orchestrator.adapters.http.bodies import Files, write_body
 from orchestrator.adapters.http.credentials import Credential
 from orchestrator.adapters.http.endpoint import Endpoint
 from orchestrator.adapters.http.parameter_styles import (
@@ -49,8 +50,11 @@ def build_request(
     *,
     headers: Mapping[str, str],
     credentials: Sequence[tuple[Credential, str]] = (),
+    files: Files = MappingProxyType({}),
 ) -> httpx.Request:
     """The request as it will leave; `headers` are the idempotency key and the call's id.
+
+    Of `files` are those whose handles stand in the body.
 
     Raises:
         ArgumentsInvalid: a value cannot stand where it would go in a request.
@@ -74,7 +78,7 @@ def build_request(
         (_header_bytes(endpoint.tool, n, n), _header_bytes(endpoint.tool, n, v)) for n, v in written
     ]
     try:
-        return _with_body(endpoint, placement, url, encoded)
+        return _with_body(endpoint, placement, url, encoded, files)
     except httpx.InvalidURL:
         raise ArgumentsInvalid(endpoint.tool.name, ["they are too long for a URL"]) from None
 
@@ -171,11 +175,15 @@ def _header_bytes(tool: Tool, name: str, text: str) -> bytes:
 
 
 def _with_body(
-    endpoint: Endpoint, placement: Placement, url: str, headers: list[tuple[bytes, bytes]]
+    endpoint: Endpoint,
+    placement: Placement,
+    url: str,
+    headers: list[tuple[bytes, bytes]],
+    files: Files,
 ) -> httpx.Request:
     method, content_type = endpoint.tool.method, endpoint.tool.body_content_type
     if not placement.has_body or content_type is None:
         return httpx.Request(method, url, headers=headers)
-    written = write_body(endpoint, placement.body, content_type)
+    written = write_body(endpoint, placement.body, content_type, files)
     headers = [*headers, (b"Content-Type", written.content_type.encode())]
     return httpx.Request(method, url, headers=headers, content=written.content)

@@ -3,17 +3,18 @@
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Self
 from urllib.parse import quote
 
 import httpx
 
 from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
-from orchestrator.adapters.http.answer import Answer, read_answer
+from orchestrator.adapters.http.answer import Answer, file_told_by, read_answer, unkept_file
 from orchestrator.adapters.http.answer_outcome import outcome_of
 from orchestrator.adapters.http.attempt import Attempt, Wire
 from orchestrator.adapters.http.credentials import Credential, basic_token, resolve_credentials
-from orchestrator.adapters.http.endpoint import Endpoints
+from orchestrator.adapters.http.endpoint import Endpoint, Endpoints
 from orchestrator.adapters.http.masking import Hidden, Mask, hide_personal, hide_secret
 from orchestrator.adapters.http.oauth import ClientKey, Tokens
 from orchestrator.adapters.http.only_hosts import OnlyHosts
@@ -26,6 +27,7 @@ from orchestrator.adapters.http.pinning import (
 from orchestrator.adapters.http.placement import Placement, place_arguments
 from orchestrator.adapters.http.request import build_request
 from orchestrator.adapters.http.reveal import personal_literals, reveal_arguments
+from orchestrator.adapters.http.sent_files import FileStore, SentFiles, find_files
 from orchestrator.adapters.http.transport import CheckedTransport, check_destination
 from orchestrator.adapters.http.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
 from orchestrator.adapters.secrets import SecretStore
@@ -41,11 +43,14 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import (
     ArgumentsInvalid,
+    DocumentInvalid,
     EgressRefused,
     SecretMissing,
+    StateLacking,
     UsageError,
 )
 from orchestrator.core.pii import Handle
+from orchestrator.core.received_files import file_handles_in
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 
@@ -74,6 +79,8 @@ class ToolClient:
         only_hosts: Iterable[str] = (),
         proxy: str | None = None,
         max_answer_bytes: int = 1_000_000,
+        files: FileStore | None = None,
+        max_file_bytes: int = 10_000_000,
         http: httpx.AsyncClient | None = None,
         telemetry: Telemetry | None = None,
         sends_trace: bool = True,
@@ -88,7 +95,9 @@ class ToolClient:
                 machine, a private network, link-local ones.
             only_hosts: the hosts, with or without a port, that are called at all; none: every one.
             proxy: URL of an HTTP proxy for all calls; the environment's is never used.
-            max_answer_bytes: a larger body is not read.
+            max_answer_bytes: a larger body of JSON or text is not read.
+            files: keeps the files that missions are answered with; without it they are only told.
+            max_file_bytes: a larger file is not kept.
             http: closed with this client, and trusted with where it connects to; by default one is
                 made that obeys `allowed_private_hosts`, `only_hosts` and `proxy`.
             telemetry: by default what is installed in the process.
@@ -98,6 +107,8 @@ class ToolClient:
         self._secrets = secrets
         self._pii = pii
         self._max_answer_bytes = max_answer_bytes
+        self._files = files
+        self._max_file_bytes = max_file_bytes
         self._policy: AddressPolicy | None = None
         self._only = OnlyHosts()
         # A proxy resolves the names itself.
@@ -145,7 +156,8 @@ class ToolClient:
             call_id: sent as X-Request-Id.
             idempotency_key: sent in the header that the tool declares for it, if it declares one.
             timeout_s: hard limit of everything, in seconds: no part of the call outlives it.
-            mission_id: whose call it is: of values that missions brought it may carry its own.
+            mission_id: whose call it is: of values that missions brought, and of files that they
+                received, it may carry its own.
 
         Returns:
             What it came to. Personal values and credentials that were sent and that the answer
@@ -159,6 +171,8 @@ class ToolClient:
             TokenRefused: nothing was done; the token endpoint does not know our client.
             EgressRefused: nothing was sent; no declared server, or one at an address that is not
                 public and not allowed.
+            StateLacking: nothing was sent, or nothing was done by it: the store of the files that
+                it carries, or is answered with, is away.
             DocumentInvalid: nothing was sent; the document is at fault.
             UsageError: nothing was sent; a server variable or the vault is at fault.
             TransportFailed: no answer; says whether the provider may have acted all the same.
@@ -166,7 +180,8 @@ class ToolClient:
         needed = needed_handles(catalog, tool, arguments)
         # All is the contract's to check, but for names it does not know; and with handles, before
         # any value is read. Who is refused is told of every fault at once.
-        if needed or check_names(catalog, tool, arguments):
+        carries_files = bool(file_handles_in(arguments))
+        if needed or carries_files or check_names(catalog, tool, arguments):
             problems = check_arguments(catalog, tool, arguments)
             if problems:
                 raise ArgumentsInvalid(tool.name, problems)
@@ -193,14 +208,15 @@ class ToolClient:
                     # Refused, so nothing was done: the same request once more, with a new token.
                     call.wire = Wire()
                     answer, mask = await self._answered(call, placement, personal)
-                outcome = outcome_of(call, answer, mask)
-                call.facts.outcome = outcome.kind
-                return outcome
         except AddressRefused as refused:
             raise _egress_refused(tool, refused) from None
         except TimeoutError:
             fault = call.wire.late_fault
             raise transport_failure(tool.name, fault, f"{call.timeout_s:g} s") from None
+        answer = await self._with_file_kept(call, answer, mask)
+        outcome = outcome_of(call, answer, mask)
+        call.facts.outcome = outcome.kind
+        return outcome
 
     async def _place(
         self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[Handle]
@@ -209,9 +225,13 @@ class ToolClient:
         tool = call.endpoint.tool
         values = await self._values(call, needed) if needed else {}
         personal = [*values.items(), *personal_literals(tool, arguments)]
+        sent = await self._found_files(call.endpoint, arguments, call.mission_id)
+        if sent.problems:
+            raise ArgumentsInvalid(tool.name, sent.problems)
+        call.files = sent.found
         placement = place_arguments(
             tool,
-            reveal_arguments(tool, arguments, values),
+            sent.in_text(tool, reveal_arguments(tool, arguments, values)),
             body_required=call.endpoint.body_required,
         )
         violations = call.endpoint.contract.request_violations(placement, call.key_header())
@@ -232,7 +252,9 @@ class ToolClient:
         headers = {**call.key_header(), _CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
         if self._sends_trace:
             headers |= trace_headers()
-        request = build_request(call.endpoint, placement, headers=headers, credentials=credentials)
+        request = build_request(
+            call.endpoint, placement, headers=headers, credentials=credentials, files=call.files
+        )
         request.extensions["timeout"] = httpx.Timeout(call.timeout_s).as_dict()
         request.extensions["trace"] = call.wire.on_event
         return await self._exchange(call, request, mask), mask
@@ -278,6 +300,8 @@ class ToolClient:
     ) -> PinnedArguments:
         """The arguments with every handle meaning one value from now on, or why they cannot.
 
+        With what the files are whose handles stand in them: those mean one content anyway.
+
         Args:
             catalog: the tool's.
             tool: what is to be called.
@@ -287,13 +311,62 @@ class ToolClient:
 
         Raises:
             UsageError: the vault cannot be opened.
+            StateLacking: the store of the files cannot be read now.
         """
         needed = needed_handles(catalog, tool, arguments)
-        if not needed:
-            return PinnedArguments(arguments)
+        pinned = PinnedArguments(arguments)
+        if needed:
+            pinned = await asyncio.to_thread(
+                pin_arguments, arguments, needed, self._pii, mission_id=mission_id, brought=brought
+            )
+        return await self._with_files(catalog, tool, pinned, mission_id)
+
+    async def _with_files(
+        self, catalog: Catalog, tool: Tool, pinned: PinnedArguments, mission_id: str
+    ) -> PinnedArguments:
+        """The same, with what the files are that the call would send."""
+        if not file_handles_in(pinned.arguments):
+            return pinned
+        try:
+            endpoint = self._endpoints.of(catalog, tool)
+        except (DocumentInvalid, EgressRefused, UsageError):
+            return pinned  # it is an obstacle, and told as one
+        sent = await self._found_files(endpoint, pinned.arguments, mission_id)
+        return replace(pinned, files=sent.received, unsendable=sent.problems)
+
+    async def _found_files(
+        self, endpoint: Endpoint, arguments: JsonObject, mission_id: str
+    ) -> SentFiles:
+        if not file_handles_in(arguments):
+            return SentFiles()
         return await asyncio.to_thread(
-            pin_arguments, arguments, needed, self._pii, mission_id=mission_id, brought=brought
+            find_files, endpoint, arguments, self._files, mission_id=mission_id
         )
+
+    async def _with_file_kept(self, call: Attempt, answer: Answer, mask: Mask) -> Answer:
+        """The answer with its file kept, and the handle in its place.
+
+        Raises:
+            StateLacking: it cannot be kept now, of a tool that changes nothing: it is asked again.
+        """
+        if answer.file is None or self._files is None or not call.mission_id:
+            return answer
+        told = file_told_by(answer, answer.file)
+        try:
+            kept = await asyncio.to_thread(
+                self._files.keep,
+                call.mission_id,
+                answer.file,
+                content_type=told.content_type,
+                name=mask.text(told.name),
+            )
+        except StateLacking:
+            if not call.endpoint.tool.is_side_effect:
+                raise
+            # What the provider did must not be lost by that.
+            away = unkept_file(told, "the store was away when it came")
+            return replace(answer, body=away)
+        return replace(answer, body=kept.as_answer())
 
     async def obstacles(self, catalog: Catalog, tool: Tool) -> tuple[str, ...]:
         """What must be configured before a call of a tool can be sent, a sentence each.
@@ -356,6 +429,7 @@ class ToolClient:
             return await read_answer(
                 response,
                 max_bytes=self._max_answer_bytes,
+                max_file_bytes=self._max_file_bytes,
                 declared_types=call.endpoint.contract.answer_types,
             )
         except HTTPX_ERRORS as error:

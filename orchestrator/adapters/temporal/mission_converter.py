@@ -87,7 +87,8 @@ def _is_read_by_worker() -> bool:
 _JSON = PydanticJSONPlainPayloadConverter()
 """One for all runs: it remembers how each type is read."""
 _SDKS = PydanticPayloadConverter().converters.values()
-_CONVERTERS = (*(one for one in _SDKS if one.encoding != _JSON.encoding), _JSON, _Marks())
+_OTHERS = (one for one in _SDKS if one.encoding != _JSON.encoding)
+_CONVERTERS = (*_OTHERS, _JSON, _Marks())
 
 
 class MissionPayloadConverter(CompositePayloadConverter):

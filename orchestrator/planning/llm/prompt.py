@@ -13,9 +13,11 @@ from functools import cache
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.file_inputs import is_file
 from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import handle_for
+from orchestrator.core.received_files import FILE, PREFIX
 from orchestrator.core.record import JsonObject
 from orchestrator.core.wall import Wall
 from orchestrator.json_schema.walker import with_subschemas
@@ -36,6 +38,7 @@ _INITIAL_SHARE: Final = 0.45
 """The block that an agent starts with may take so much of what all its schemas would."""
 _LONGEST_LABEL: Final = 64
 _TOLD_BY: Final = frozenset({"enum", "const", "format", "default"})
+_BY_HANDLE: Final = f"A file: give what an answer has as {FILE!r}, {PREFIX}... and no bytes."
 _IN_MINOR_UNITS: Final = "Counts the smallest unit of its currency: 2500 for 25.00 EUR."
 _IN_MAJOR_UNITS: Final = "Counts units of its currency: 25 for 25.00 EUR."
 _TOLD_BY_TYPE: Final = ("boolean", "integer", "number")
@@ -106,7 +109,7 @@ def tool_parameters(tool: Tool) -> JsonObject:
 
     That is the references that the orchestrator fills by itself, and examples of inputs that say by
     their type, format, choices or default what they take. Nothing that constrains is left out; a
-    personal input takes its handle and nothing else.
+    personal input takes its handle and nothing else, and of a file it is said how one is named.
     """
     ours = set(tool.reference_inputs) - set(tool.required_inputs)
     personal = set(tool.pii_fields)
@@ -133,6 +136,8 @@ def _without_examples(schema: JsonObject) -> JsonObject:
         # In words, for models know no extensions of ours.
         unit = _IN_MINOR_UNITS if minor else _IN_MAJOR_UNITS
         shown["description"] = f"{schema.get('description', '')} {unit}".strip()
+    if is_file(schema):
+        shown["description"] = f"{shown.get('description', '')} {_BY_HANDLE}".strip()
     if schema.get("type") in _TOLD_BY_TYPE or not _TOLD_BY.isdisjoint(schema):
         shown.pop("examples", None)
     return shown

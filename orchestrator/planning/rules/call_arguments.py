@@ -18,7 +18,11 @@ from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.stated_items import items_stated
 from orchestrator.planning.rules.text_sources import composed_text
 from orchestrator.planning.rules.utterance import Utterance
-from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances
+from orchestrator.planning.rules.utterance_sources import (
+    is_one_of_several,
+    may_fill_optional,
+    value_from_utterances,
+)
 
 _WHEN_AND_WHERE: Final = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.PLACE})
 _ALONE: Final = frozenset(
@@ -98,13 +102,15 @@ class _Call:
     def _optional(self, parameter: Parameter) -> JsonValue:
         """A value for an optional input, where leaving it out would lose what is known.
 
-        The words of a search; how many people the rest of the goal speaks of; when and where, if
-        what is to be recorded took its date from an earlier leg.
+        The words of a search; how many people the rest of the goal speaks of; the file that an
+        earlier leg was to fetch; when and where, if what is to be recorded took its date from one.
         """
         if parameter.kind is Kind.QUERY and not self.tool.is_side_effect:
             return self._composed(parameter)
         if parameter.kind is Kind.COUNT and set(parameter.words) & lexicon.PEOPLE:
             return self._from_goal(parameter)
+        if parameter.kind is Kind.FILE:
+            return self._from_facts(parameter)
         if not self.tool.is_side_effect or parameter.kind not in _WHEN_AND_WHERE:
             return None
         values = self.draft.values
@@ -119,6 +125,12 @@ class _Call:
         value = value_from_utterances(parameter, said, self.draft)
         if parameter.kind is Kind.DATETIME and self._is_hourless(said):
             return None
+        if (
+            not parameter.required
+            and not self.tool.is_side_effect
+            and is_one_of_several(parameter, said)
+        ):
+            return None  # what is found is held against all that are named
         if parameter.kind is not Kind.IDENTIFIER or value is None:
             return value
         refused = (o.arguments.get(parameter.name) for o in self.situation.refused(self.tool))

@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.core.budget import Money
+from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import stem, tokens
@@ -34,6 +35,10 @@ def value_from_facts(
 def _candidates(
     parameter: Parameter, facts: Sequence[FactSource], now: datetime
 ) -> Iterator[JsonValue]:
+    if parameter.kind is Kind.FILE:
+        files = (source.fields.get(FILE) for source in reversed(facts))
+        yield from (handle for handle in files if is_file_handle(handle))
+        return
     if parameter.kind in (Kind.MONEY, Kind.AMOUNT, Kind.CURRENCY):
         if parameter.bound is None:
             yield from _money(parameter, total_of(facts))

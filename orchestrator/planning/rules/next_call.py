@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from orchestrator.catalog.file_inputs import answers_file
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
@@ -30,7 +31,7 @@ NextCall = CallTool | DiscoverTools | Lack
 def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) -> NextCall:
     """The next step towards a call; the tools in `trail`, for which it is made, are not called."""
     draft, lack = gather_arguments(tool, situation)
-    if lack is not None and lack.is_done:
+    if lack is not None and (lack.is_done or lack.listed_by):
         return lack
     if not draft.missing:
         notes = [*counted_note(tool, situation), *draft.notes]
@@ -128,18 +129,22 @@ class _Need:
         An input called just "id" is fed from its own domain only.
         """
         names, domain = self.parameter.names, self.consumer.domain
+        is_file = (self.parameter.element or self.parameter).kind is Kind.FILE
         nouns = set(self.parameter.words) - lexicon.IDENTIFIER
         fitting = [
             tool
             for tool in tools
             if tool.effect is Effect.READ
             and tool.name not in self.trail
-            and (names & answer_fields(tool) or self._is_named_by(tool))
+            and (answers_file(tool) if is_file else self._holds(tool))
             and not names & set(tool.required_inputs)
-            and (nouns or tool.domain == domain)
+            and (nouns or is_file or tool.domain == domain)
         ]
         fitting.sort(key=lambda t: (t.domain != domain, not is_listing(t), len(t.required_inputs)))
         return fitting[:_MAX_PRODUCERS]
+
+    def _holds(self, tool: Tool) -> bool:
+        return bool(self.parameter.names & answer_fields(tool)) or self._is_named_by(tool)
 
     def _is_named_by(self, tool: Tool) -> bool:
         words = {stem(w) for w in self.parameter.words} - {stem(w) for w in lexicon.IDENTIFIER}

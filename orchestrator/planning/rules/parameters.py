@@ -12,7 +12,9 @@ from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
+from orchestrator.catalog.file_inputs import is_file
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validator import SchemaValidator
@@ -50,6 +52,8 @@ class Kind(StrEnum):
     TITLE = auto()
     LIST = auto()
     OBJECT = auto()
+    FILE = auto()
+    """The content of a file, by the handle of one that was received."""
     PAGING = auto()
     OTHER = auto()
 
@@ -74,6 +78,8 @@ class Parameter:
 
     def accepts(self, value: JsonValue) -> bool:
         """Whether the schema allows the value."""
+        if self.kind is Kind.FILE and is_file_handle(value):
+            return True
         try:
             return self._validator.is_valid(value)
         except SCHEMA_FAULTS:
@@ -106,11 +112,13 @@ class Parameter:
     @property
     def is_produced(self) -> bool:
         """Whether only answers supply it: people state no ids, nor lists of what was found."""
-        return self.kind in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST)
+        return self.kind in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST, Kind.FILE)
 
     @property
     def names(self) -> frozenset[str]:
         """The names under which answers hold its value: its own, and that of one element."""
+        if (self.element or self).kind is Kind.FILE:
+            return frozenset({FILE})
         return frozenset({self.name, *([self.element.name] if self.element else ())})
 
     @property
@@ -230,6 +238,8 @@ _FORMATS: Final[Mapping[str, Kind]] = {
 
 
 def _text_kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
+    if is_file(schema):
+        return Kind.FILE
     if (known := _FORMATS.get(str(schema.get("format")))) is not None:
         return known
     named, last = set(words), words[-1] if words else ""

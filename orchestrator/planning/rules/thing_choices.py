@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.language.inflection import plural
 from orchestrator.planning.rules.answers import Item
@@ -22,8 +23,12 @@ def gives(item: Item, wanted: Sequence[Parameter]) -> JsonObject:
 
 def given(item: Item, parameter: Parameter) -> JsonValue:
     """What a thing has for one input; for a list of such, itself as the only one."""
-    value = item.value(parameter.name)
     element = parameter.element
+    if (element or parameter).kind is Kind.FILE:
+        handle = item.value(FILE)
+        held: JsonValue = [handle] if element else handle
+        return held if is_file_handle(handle) else None
+    value = item.value(parameter.name)
     if value is None and element is not None and element.kind is not Kind.OBJECT:
         single = item.value(element.name)
         value = [single] if single is not None else None

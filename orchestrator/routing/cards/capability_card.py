@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.file_inputs import answers_file, file_inputs
 from orchestrator.catalog.function_effects import namespace_of
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
@@ -61,6 +62,11 @@ class CapabilityCard:
     shows_own: bool
     """Whether it shows what was booked before, where another tool finds what can be booked."""
 
+    files: frozenset[str] = frozenset()
+    """The required inputs that are files."""
+
+    answers_file: bool = False
+
     @property
     def is_mutation(self) -> bool:
         """Whether the tool's verb orders a change, whatever its effect was declared as."""
@@ -103,6 +109,8 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         verb=verb,
         is_probe=is_probe,
         shows_own=shows_own,
+        files=frozenset(file_inputs(tool)) & {*required},
+        answers_file=answers_file(tool),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter
 
+from orchestrator.catalog.file_inputs import is_file
 from orchestrator.language.intent import SlotKind
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem, tokens
@@ -69,6 +70,7 @@ def needs_of(
     """The required inputs that a request has to fill, in order.
 
     Inputs with a default or with listed values, and free text, are no needs: a planner fills them.
+    Nobody types a file.
     """
     needs: list[Need] = []
     for name in required:
@@ -76,7 +78,7 @@ def needs_of(
         if "default" in schema or "const" in schema or "enum" in schema:
             continue
         kinds = slot_kinds(name, schema)
-        if kinds or schema.get("type") in _STRUCTURED:
+        if kinds or schema.get("type") in _STRUCTURED or is_file(schema):
             needs.append(Need(name, kinds))
     return tuple(needs)
 

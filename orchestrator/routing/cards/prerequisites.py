@@ -32,6 +32,7 @@ class Producers:
                 nouns = {word for word in card.name_stems if word != stem(card.verb)}
                 if len(nouns) == 1:
                     self._by_noun[nouns.pop()].append(card.name)
+        self._giving_files = tuple(card.name for card in cards if card.answers_file)
         # Who feeds an input does not depend on the request.
         self._feeding = lru_cache(maxsize=_FEEDERS_KEPT)(self._find)
 
@@ -91,7 +92,8 @@ class Producers:
     def of(self, card: CapabilityCard, name: str) -> tuple[str, ...]:
         """Tools that answer with what the card's input `name` wants, without asking for it.
 
-        Only for inputs that identify something: a city, a date or a title comes from the request.
+        Only for inputs that identify something, and for files: a city, a date or a title comes from
+        the request.
         Tools that do not declare their answer are found by the noun in their name.
         """
         return self._feeding(card.name, name)
@@ -101,6 +103,8 @@ class Producers:
 
     def _find(self, tool: str, name: str) -> tuple[str, ...]:
         card = self._cards[tool]
+        if name in card.files:
+            return tuple(p for p in self._giving_files if self._is_source(card, name, p))
         if not identifies(name):
             return ()
         for called in dict.fromkeys((name, id_of(noun_of(name)))):

@@ -12,6 +12,8 @@ from orchestrator.core.record import JsonObject
 if TYPE_CHECKING:
     from tests.integration.adapters.conftest import CallAt, Caller, Provider, Says
 
+OF_NONE = "it is of no mission"
+
 
 @pytest.mark.parametrize("status", [204, 205])
 async def test_answers_without_content(call_at: CallAt, says: Says, status: int) -> None:
@@ -113,24 +115,31 @@ async def test_answers_that_are_no_json(
 async def test_answers_that_are_files(
     call: Caller, provider: Provider, tool: str, content_type: str | None, data: bytes
 ) -> None:
-    """They are not kept: in their place stands of what type they were, how large, and which."""
+    """Without a mission they are not kept: in their place stands what they were, and which."""
     provider.gives(data, content_type)
 
     outcome = await call(tool)
 
-    told = {"content_type": content_type, "bytes": len(data), "sha256": sha256(data).hexdigest()}
+    digest = sha256(data).hexdigest()
+    told = {"content_type": content_type, "bytes": len(data), "sha256": digest, "not_kept": OF_NONE}
     assert (outcome.kind, outcome.body, outcome.contract_breach) == ("succeeded", told, None)
 
 
 async def test_a_long_file_is_counted_and_not_kept(call: Caller, provider: Provider) -> None:
-    """The limit of what is read whole is none of files, of which nothing is kept."""
-    data = bytes(range(256)) * 8_000
+    """The limit of what is kept is none of what is counted."""
+    data = bytes(range(256)) * 40_000
     provider.gives(data, "application/pdf")
 
     outcome = await call("thing_pdf")
 
     digest = sha256(data).hexdigest()
-    told = {"content_type": "application/pdf", "bytes": len(data), "sha256": digest}
+    why = "it is larger than 10,000,000 bytes, the most that is kept of a file"
+    told = {
+        "content_type": "application/pdf",
+        "bytes": len(data),
+        "sha256": digest,
+        "not_kept": why,
+    }
     assert (outcome.kind, outcome.body, outcome.contract_breach) == ("succeeded", told, None)
 
 

@@ -1,0 +1,114 @@
+"""The files that a call carries: found where they are kept, and whether they may be sent there."""
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Protocol
+
+from orchestrator.adapters.http.endpoint import Endpoint
+from orchestrator.catalog.file_inputs import (
+    FilePlace,
+    file_places,
+    size_problems,
+    with_files_written,
+)
+from orchestrator.catalog.inputs import is_multipart
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.received_files import FILE, ReceivedFile
+from orchestrator.core.record import JsonObject
+
+
+class FileStore(Protocol):
+    """Where the files are that missions received."""
+
+    def keep(
+        self, mission_id: str, content: bytes, *, content_type: str = "", name: str = ""
+    ) -> ReceivedFile:
+        """Keep a file under its handle; of what is there already nothing is changed.
+
+        Raises:
+            StateLacking: nothing can be kept now.
+        """
+        ...
+
+    def read(self, mission_id: str, handle: str) -> tuple[ReceivedFile, bytes] | None:
+        """A file that a mission received, and its bytes; None when it is not there.
+
+        Raises:
+            StateLacking: it cannot be looked for now.
+        """
+        ...
+
+
+_ANY = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+"""Types that say nothing of what a file is."""
+
+
+@dataclass(frozen=True)
+class SentFiles:
+    """The files of a call by their handles, and why some cannot be sent."""
+
+    found: Mapping[str, tuple[ReceivedFile, bytes]] = field(default_factory=dict, repr=False)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def received(self) -> tuple[ReceivedFile, ...]:
+        """What they are, without their bytes."""
+        return tuple(received for received, _ in self.found.values())
+
+    def in_text(self, tool: Tool, arguments: JsonObject) -> JsonObject:
+        """The arguments with those files in them that are sent as text, in base64."""
+
+        def written(place: FilePlace) -> str:
+            content = self.found[place.handle][1]
+            match place.form:
+                case "base64":
+                    return base64.b64encode(content).decode()
+                case "base64url":
+                    return base64.urlsafe_b64encode(content).decode()
+                case _:
+                    return place.handle
+
+        return with_files_written(tool, arguments, written) if self.found else arguments
+
+
+def find_files(
+    endpoint: Endpoint, arguments: JsonObject, files: FileStore | None, *, mission_id: str
+) -> SentFiles:
+    """The files whose handles stand in the arguments of a call.
+
+    A mission has the files that it received itself, and no others.
+
+    Raises:
+        StateLacking: the store cannot be read now.
+    """
+    found: dict[str, tuple[ReceivedFile, bytes]] = {}
+    problems: list[str] = []
+    for place in file_places(endpoint.tool, arguments):
+        kept = found.get(place.handle)
+        if kept is None and files is not None and mission_id:
+            kept = files.read(mission_id, place.handle)
+        if kept is None:
+            problems.append(
+                f"{place.name} names a file that this mission has not received, or that is no "
+                f"longer kept; give the handle that an answer of this mission has as {FILE!r}"
+            )
+            continue
+        found[place.handle] = kept
+        problems += [*size_problems(place, kept[0]), *_type_problems(endpoint, place, kept[0])]
+    return SentFiles(found, tuple(dict.fromkeys(problems)))
+
+
+def _type_problems(endpoint: Endpoint, place: FilePlace, received: ReceivedFile) -> Iterator[str]:
+    """Why a file of its type is not what is declared for a place, in a sentence."""
+    if place.form != "bytes" or received.content_type in _ANY:
+        return
+    declared = endpoint.tool.body_content_type or ""
+    if is_multipart(declared):
+        field = endpoint.encoding.get(place.path[-1], {})
+        declared = str(field.get("contentType") or "*/*")
+    types = [one.partition(";")[0].strip().lower() for one in declared.split(",")]
+    if _ANY.isdisjoint(types) and not any(fnmatchcase(received.content_type, t) for t in types):
+        told = received.name or "the file"
+        yield f"{place.name} takes {', '.join(types)}, and {told} is {received.content_type}"

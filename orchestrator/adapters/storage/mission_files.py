@@ -1,0 +1,61 @@
+"""The files that missions received, among what else is kept of what they have seen."""
+
+import json
+
+from orchestrator.adapters.storage.observation_store import ObservationStore
+from orchestrator.core.errors import ObservationMissing, ObservationsUnkept, StoreUnavailable
+from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
+
+
+class MissionFiles:
+    """Files in a store of observations, each of one mission under its handle.
+
+    A piece is a line of JSON that describes the file, and its bytes. It is whole or not there, and
+    goes with the mission's observations.
+    """
+
+    def __init__(self, store: ObservationStore) -> None:
+        self._store = store
+
+    def keep(
+        self, mission_id: str, content: bytes, *, content_type: str = "", name: str = ""
+    ) -> ReceivedFile:
+        """Keep a file; of bytes that are there already, what was told of them first stays.
+
+        Raises:
+            ObservationsUnkept: nothing can be kept now.
+            ObservationMissing: the store went away meanwhile.
+        """
+        received = ReceivedFile(
+            handle=handle_of_bytes(content),
+            content_type=content_type,
+            size_bytes=len(content),
+            name=name,
+        )
+        piece = json.dumps(received.model_dump(mode="json")).encode() + b"\n" + content
+        try:
+            self._store.put(mission_id, received.handle, piece)
+        except StoreUnavailable as error:
+            raise ObservationsUnkept(mission_id, error.place, error.reason) from error
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise ObservationsUnkept(mission_id, "the state directory", reason) from error
+        return _described(self._store.get(mission_id, received.handle))[0]
+
+    def read(self, mission_id: str, handle: str) -> tuple[ReceivedFile, bytes] | None:
+        """A file and its bytes; None: the mission has received no such file, or it is gone.
+
+        Raises:
+            ObservationMissing: the store cannot be read now.
+        """
+        try:
+            return _described(self._store.get(mission_id, handle))
+        except ObservationMissing as missing:
+            if isinstance(missing.__cause__, StoreUnavailable):
+                raise
+            return None
+
+
+def _described(piece: bytes) -> tuple[ReceivedFile, bytes]:
+    described, _, content = piece.partition(b"\n")
+    return ReceivedFile.model_validate_json(described), content

@@ -1,0 +1,184 @@
+"""Inputs that take a file: where the handle of one may stand in a call, and how it is sent."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.inputs import is_multipart, is_structured
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.received_files import (
+    ANSWER_SCHEMA,
+    ReceivedFile,
+    file_handles_in,
+    is_file_handle,
+)
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import properties_of, subschemas
+
+FileForm = Literal["bytes", "base64", "base64url"]
+"""How a file goes out: as it is (a part, a whole body), or as text in base64."""
+_SEVERAL = ("anyOf", "oneOf")
+_MOST_LEVELS = 8
+
+
+class FilePlace(NamedTuple):
+    """A place in the arguments of a call where the handle of a file stands."""
+
+    path: tuple[str, ...]
+    """Names of properties; the elements of a list share that of the list."""
+    handle: str
+    form: FileForm | None
+    """How it is sent; None: no file can be."""
+    most_bytes: int | None
+    """As many as the document lets a file have that is sent as it is."""
+
+    @property
+    def name(self) -> str:
+        """The place as a person reads it: `ticket.attachments`."""
+        return ".".join(self.path)
+
+
+def file_places(tool: Tool, arguments: JsonObject) -> tuple[FilePlace, ...]:
+    """Where handles of files stand alone in the arguments of a call."""
+    found: list[FilePlace] = []
+
+    def noted(place: FilePlace) -> str:
+        found.append(place)
+        return place.handle
+
+    with_files_written(tool, arguments, noted)
+    return tuple(found)
+
+
+def with_files_written(
+    tool: Tool, arguments: JsonObject, written: Callable[[FilePlace], str]
+) -> JsonObject:
+    """The arguments with another text in each place where the handle of a file stands alone."""
+    if not file_handles_in(arguments):
+        return arguments
+    return {
+        name: _written(tool, (name,), [tool.properties.get(name, {})], value, written)
+        for name, value in arguments.items()
+    }
+
+
+def file_inputs(tool: Tool) -> tuple[str, ...]:
+    """The inputs of a tool that are a file, or a list of files."""
+    return tuple(
+        name
+        for name, schema in tool.properties.items()
+        if any(_form(tool, (name,), one) for one in _with_elements(schema, tool.input_schema))
+    )
+
+
+def is_file(schema: Mapping[str, JsonValue]) -> bool:
+    """Whether a value of a schema is the content of a file, as it is or in base64."""
+    is_encoded = schema.get("contentEncoding") in ("base64", "base64url")
+    return schema.get("format") == "byte" or is_encoded or _is_binary(schema)
+
+
+def answers_file(tool: Tool) -> bool:
+    """Whether what a tool answers with is a file."""
+    return tool.output_schema == ANSWER_SCHEMA
+
+
+def takes_bytes(schema: JsonObject) -> bool:
+    """Whether a value is the content of a file; of a list, whether its elements are."""
+    items = schema.get("items")
+    of_element = items if isinstance(items, dict) else {}
+    return any(_is_binary(one) for one in (schema, of_element))
+
+
+def misplaced_files(tool: Tool, arguments: JsonObject) -> Iterator[str]:
+    """A sentence for each handle of a file that stands where none can be sent."""
+    takes = ", ".join(file_inputs(tool))
+    told = f"it takes files in {takes}" if takes else "no input of this tool is a file"
+    for place in file_places(tool, arguments):
+        if place.form is None:
+            yield f"{place.name} is the handle of a file and takes none; {told}"
+
+
+def size_problems(place: FilePlace, received: ReceivedFile) -> Iterator[str]:
+    """What keeps a file from being sent in a place, in a sentence."""
+    if place.most_bytes is not None and received.size_bytes > place.most_bytes:
+        yield (
+            f"{place.name} takes files of at most {place.most_bytes:,} bytes, and "
+            f"{received.name or place.handle} has {received.size_bytes:,}"
+        )
+
+
+def _written(
+    tool: Tool,
+    path: tuple[str, ...],
+    schemas: list[JsonObject],
+    value: JsonValue,
+    written: Callable[[FilePlace], str],
+) -> JsonValue:
+    if isinstance(value, str) and not is_file_handle(value):
+        return value
+    meant = [one for schema in schemas for one in _alternatives(schema, tool.input_schema)]
+    if isinstance(value, str):
+        found = [(form, one) for one in meant if (form := _form(tool, path, one)) is not None]
+        form, schema = found[0] if found else (None, {})
+        most = schema.get("maxLength") if form == "bytes" else None
+        return written(FilePlace(path, value, form, most if isinstance(most, int) else None))
+    if isinstance(value, dict):
+        named: JsonObject = {}
+        for name, held in value.items():
+            inner = [properties_of(s)[name] for s in meant if name in properties_of(s)]
+            inner = inner or _named_freely(meant)
+            named[name] = _written(tool, (*path, name), inner, held, written)
+        return named
+    if isinstance(value, list):
+        return [_written(tool, path, _elements(meant), held, written) for held in value]
+    return value
+
+
+def _named_freely(schemas: list[JsonObject]) -> list[JsonObject]:
+    found = (schema.get("additionalProperties") for schema in schemas)
+    return [inner for inner in found if isinstance(inner, dict)]
+
+
+def _elements(schemas: list[JsonObject]) -> list[JsonObject]:
+    found = (schema.get("items") for schema in schemas)
+    return [inner for inner in found if isinstance(inner, dict)]
+
+
+def _with_elements(schema: JsonObject, root: JsonObject) -> list[JsonObject]:
+    own = list(_alternatives(schema, root))
+    return [*own, *(one for inner in _elements(own) for one in _alternatives(inner, root))]
+
+
+def _alternatives(schema: JsonObject, root: JsonObject, level: int = 0) -> Iterator[JsonObject]:
+    """The schema as one object, and those of which a value has to fit one."""
+    opened = resolve(schema, root)
+    yield opened
+    for inner in subschemas(opened, _SEVERAL) if level < _MOST_LEVELS else ():
+        if isinstance(inner, dict):
+            yield from _alternatives(inner, root, level + 1)
+
+
+def _form(tool: Tool, path: tuple[str, ...], schema: JsonObject) -> FileForm | None:
+    if schema.get("contentEncoding") == "base64url":
+        return "base64url"
+    if schema.get("format") == "byte" or schema.get("contentEncoding") == "base64":
+        return "base64"
+    return "bytes" if _is_binary(schema) and _carries_bytes(tool, path) else None
+
+
+def _is_binary(schema: Mapping[str, JsonValue]) -> bool:
+    is_encoded = "contentEncoding" in schema
+    return schema.get("format") == "binary" or ("contentMediaType" in schema and not is_encoded)
+
+
+def _carries_bytes(tool: Tool, path: tuple[str, ...]) -> bool:
+    """Whether what stands there leaves as a part of its own, or as the whole body."""
+    binding = next((b for b in tool.bindings if b.name == path[0]), None)
+    body_type = tool.body_content_type
+    if binding is None or binding.location != "body" or body_type is None:
+        return False
+    if is_multipart(body_type):
+        return len(path) == (1 if binding.field else 2)
+    return not is_structured(body_type) and len(path) == 1

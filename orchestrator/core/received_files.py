@@ -1,0 +1,84 @@
+"""Files that missions received: what stands for their bytes but in the store and on the wire.
+
+`file:sha256-...` names the bytes by their digest, so that one handle never means two contents.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import Field, JsonValue
+
+from orchestrator.core.record import JsonObject, Record
+
+FILE: Final = "file"
+"""The property of an answer that holds a handle."""
+PREFIX: Final = "file:sha256-"
+_HANDLE: Final = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
+
+
+class ReceivedFile(Record):
+    """A file that a provider answered with, without its bytes."""
+
+    handle: str
+    content_type: str = Field(default="", description="the media type; empty: untold")
+    size_bytes: int
+    name: str = Field(default="", description="as its provider calls it, without a folder")
+
+    def as_answer(self) -> JsonObject:
+        """What stands in the place of its bytes in an answer."""
+        named: JsonObject = {"name": self.name} if self.name else {}
+        kind = self.content_type or None
+        return {FILE: self.handle, **named, "content_type": kind, "bytes": self.size_bytes}
+
+    def __str__(self) -> str:
+        kind = self.content_type or "of no told type"
+        told = [self.name, kind, f"{self.size_bytes:,} bytes", f"SHA-256 {digest_of(self.handle)}"]
+        return ", ".join(filter(None, told))
+
+
+ANSWER_SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "description": "a file, which is kept",
+    "properties": {
+        FILE: {"type": "string", "description": "its handle"},
+        "name": {"type": "string"},
+        "content_type": {"type": ["string", "null"]},
+        "bytes": {"type": "integer"},
+    },
+    "required": ["content_type", "bytes"],
+}
+"""Of what stands in the place of a file in an answer; one that is too large has no handle."""
+
+
+def handle_of_bytes(content: bytes) -> str:
+    """The handle that means exactly these bytes."""
+    return PREFIX + hashlib.sha256(content).hexdigest()
+
+
+def is_file_handle(value: object) -> bool:
+    """Whether this is the handle of a file and nothing else."""
+    return isinstance(value, str) and _HANDLE.fullmatch(value) is not None
+
+
+def digest_of(handle: str) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    return handle.removeprefix(PREFIX)
+
+
+def file_handles_in(value: JsonValue) -> tuple[str, ...]:
+    """The handles of files that stand alone as a string anywhere in a value, each once."""
+    return tuple(dict.fromkeys(_handles(value)))
+
+
+def _handles(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        if is_file_handle(value):
+            yield value
+    elif isinstance(value, dict):
+        for held in value.values():
+            yield from _handles(held)
+    elif isinstance(value, list):
+        for held in value:
+            yield from _handles(held)

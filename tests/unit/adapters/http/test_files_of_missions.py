@@ -1,0 +1,251 @@
+"""Files that a mission receives: kept under a handle, sent on by it, and told of to people."""
+
+import base64
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from email.parser import BytesParser
+from email.policy import HTTP
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.mission_files import MissionFiles
+from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import ArgumentsInvalid, ObservationsUnkept
+from orchestrator.core.received_files import handle_of_bytes
+from orchestrator.core.record import JsonObject
+from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.testing.memory import MemoryObservations, MemoryPii, MemorySecrets
+
+LABELS = Path(__file__).parents[3] / "documents" / "labels.yaml"
+PDF = b"%PDF-1.7\n\x00\xff\xfe label"
+HANDLE = handle_of_bytes(PDF)
+TICKET: JsonObject = {"subject": "torn", "document": HANDLE}
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    """The tools of a print shop and its help desk."""
+    return Catalog.load(LABELS)
+
+
+class Shop:
+    """The shop's server, which remembers what it was sent."""
+
+    def __init__(self, catalog: Catalog, tools: ToolClient, store: MemoryObservations) -> None:
+        self.catalog, self.tools, self.store = catalog, tools, store
+        self.sent: list[httpx.Request] = []
+
+    async def call(
+        self, tool: str, arguments: JsonObject, *, mission_id: str = "m-1"
+    ) -> ToolOutcome:
+        return await self.tools.call(
+            self.catalog,
+            self.catalog.tool(tool),
+            arguments,
+            call_id="m-1.leg.1",
+            idempotency_key=None,
+            timeout_s=5,
+            mission_id=mission_id,
+        )
+
+    async def download(self, **more: Any) -> ToolOutcome:
+        return await self.call("label_download", {"label_id": "L-1"}, **more)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The parts of the last request, by their names."""
+        last = self.sent[-1]
+        head = f"Content-Type: {last.headers['content-type']}\r\n\r\n".encode()
+        message: Any = BytesParser(policy=HTTP).parsebytes(head + last.content)
+        return {p.get_param("name", header="content-disposition"): p for p in message.iter_parts()}
+
+
+Opened = Callable[..., Any]
+
+
+@pytest.fixture
+def opened(catalog: Catalog) -> Opened:
+    """Opens the shop; what it answers a download with, and what the client is made of."""
+
+    @asynccontextmanager
+    async def at(
+        content: bytes = PDF, headers: dict[str, str] | None = None, **options: Any
+    ) -> AsyncIterator[Shop]:
+        def answer(request: httpx.Request) -> httpx.Response:
+            shop.sent.append(request)
+            if request.method == "GET":
+                told = {"content-type": "application/pdf"} if headers is None else headers
+                return httpx.Response(200, headers=told, stream=httpx.ByteStream(content))
+            made = b'{"ticket_id": "T-000001", "stamp_id": "1"}'
+            told = {"content-type": "application/json"}
+            return httpx.Response(201, headers=told, stream=httpx.ByteStream(made))
+
+        http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        store = MemoryObservations()
+        options = {"files": MissionFiles(store), **options}
+        async with ToolClient(
+            secrets=MemorySecrets({}), pii=MemoryPii({}), http=http, **options
+        ) as tools:
+            shop = Shop(catalog, tools, store)
+            yield shop
+
+    return at
+
+
+async def test_a_file_is_kept_and_told_by_its_handle(opened: Opened) -> None:
+    """What a planner, a history and a person see is the handle, with name, type and size."""
+    headers = {
+        "content-type": "application/pdf",
+        "content-disposition": "attachment; filename*=UTF-8''..%2Fl%E2%80%AEabel.pdf",
+    }
+    async with opened(headers=headers) as shop:
+        outcome = await shop.download()
+        again = await shop.download()
+
+        told = {
+            "file": HANDLE,
+            "name": "label.pdf",
+            "content_type": "application/pdf",
+            "bytes": len(PDF),
+        }
+        assert (outcome.kind, outcome.body) == ("succeeded", told)
+        assert again.body == told
+        received, content = MissionFiles(shop.store).read("m-1", HANDLE) or (None, b"")
+        assert content == PDF
+        assert received is not None
+        assert received.name == "label.pdf"
+
+
+async def test_a_call_of_no_mission_keeps_nothing(opened: Opened) -> None:
+    """Nobody could use it, and nothing would remove it."""
+    async with opened() as shop:
+        outcome = await shop.download(mission_id="")
+
+        assert "file" not in outcome.body
+        assert not shop.store.missions()
+
+
+async def test_a_file_that_is_too_large_is_told_and_not_kept(opened: Opened) -> None:
+    """With its size, its digest and the reason; what was done by the call stands."""
+    async with opened(b"\xff" * 2_000, max_file_bytes=1_999) as shop:
+        outcome = await shop.download()
+
+        assert outcome.kind == "succeeded"
+        assert outcome.body["bytes"] == 2_000
+        assert "larger than 1,999 bytes" in outcome.body["not_kept"]
+        assert "file" not in outcome.body
+
+
+async def test_a_file_may_be_larger_than_other_answers(opened: Opened) -> None:
+    """Its limit is its own."""
+    large = bytes(range(256)) * 8_000
+    async with opened(large) as shop:
+        outcome = await shop.download()
+
+        assert outcome.body["file"] == handle_of_bytes(large)
+
+
+async def test_a_file_that_cannot_be_kept_now_is_asked_for_again(opened: Opened) -> None:
+    """It changes nothing to read it once more."""
+    async with opened() as shop:
+        shop.store.is_full = True
+
+        with pytest.raises(ObservationsUnkept):
+            await shop.download()
+        shop.store.is_full = False
+        assert (await shop.download()).body["file"] == HANDLE
+
+
+async def test_a_file_goes_out_as_a_part(opened: Opened) -> None:
+    """With its bytes, its type and its name."""
+    headers = {
+        "content-type": "application/pdf",
+        "content-disposition": "attachment; filename*=UTF-8''l%C3%A4bel.pdf",
+    }
+    async with opened(headers=headers) as shop:
+        await shop.download()
+
+        outcome = await shop.call("ticket_open", TICKET)
+
+        part = shop.parts["document"]
+        assert outcome.kind == "succeeded"
+        assert part.get_payload(decode=True) == PDF
+        assert part.get_content_type() == "application/pdf"
+        assert part.get_filename() == "läbel.pdf"
+
+
+async def test_a_file_goes_out_as_text_in_base64(opened: Opened) -> None:
+    """Where the document says `byte`, however deep."""
+    async with opened() as shop:
+        await shop.download()
+
+        await shop.call("stamp_document", {"pages": [{"content": HANDLE}, {"content": "QUJD"}]})
+
+        text = base64.b64encode(PDF).decode()
+        assert httpx.Response(200, content=shop.sent[-1].content).json() == {
+            "pages": [{"content": text}, {"content": "QUJD"}]
+        }
+
+
+@pytest.mark.parametrize("whose", ["another mission's", "made up"])
+async def test_a_mission_has_its_own_files_only(opened: Opened, whose: str) -> None:
+    """Nothing is sent by a handle of another mission, or by one that nobody received."""
+    async with opened() as shop:
+        if whose == "another mission's":
+            await shop.download(mission_id="m-2")
+            shop.sent.clear()
+
+        with pytest.raises(ArgumentsInvalid, match="has not received"):
+            await shop.call("ticket_open", TICKET)
+        tool = shop.catalog.tool("ticket_open")
+        pinned = await shop.tools.pin(shop.catalog, tool, TICKET, mission_id="m-1")
+
+        assert not shop.sent
+        assert "has not received" in pinned.unsendable[0]
+
+
+async def test_a_file_of_another_type_is_refused(opened: Opened) -> None:
+    """A document says of what types its parts may be."""
+    async with opened(headers={"content-type": "audio/ogg"}) as shop:
+        kept = MissionFiles(shop.store).keep("m-1", b"OggS", content_type="audio/ogg")
+
+        with pytest.raises(ArgumentsInvalid, match="takes application/pdf, image/png"):
+            await shop.call("ticket_open", {**TICKET, "document": kept.handle})
+
+
+async def test_a_file_larger_than_its_place_is_refused(opened: Opened) -> None:
+    """It says how many bytes a document may have."""
+    async with opened() as shop:
+        kept = MissionFiles(shop.store).keep("m-1", b"%PDF" * 1_300_000)
+
+        with pytest.raises(ArgumentsInvalid, match="at most 5,000,000 bytes"):
+            await shop.call("ticket_open", {**TICKET, "document": kept.handle})
+
+
+def test_a_handle_stands_where_a_file_belongs(catalog: Catalog) -> None:
+    """Its text would mean nothing to a provider anywhere else."""
+    tool = catalog.tool("ticket_open")
+
+    problems = check_arguments(catalog, tool, {"subject": HANDLE, "document": HANDLE})
+
+    assert problems == (
+        "subject is the handle of a file and takes none; it takes files in document",
+    )
+
+
+async def test_what_is_told_of_a_file_before_it_is_sent(opened: Opened) -> None:
+    """Name, type, size and digest, for the card."""
+    async with opened() as shop:
+        await shop.download()
+        tool = shop.catalog.tool("ticket_open")
+
+        pinned = await shop.tools.pin(shop.catalog, tool, TICKET, mission_id="m-1")
+
+        assert [str(file) for file in pinned.files] == [
+            f"application/pdf, {len(PDF)} bytes, SHA-256 {HANDLE[-64:]}"
+        ]
