@@ -74,9 +74,9 @@ async def heartbeats(
         return
 
     async def beat() -> None:
-        while True:
-            activity.heartbeat(*details())
+        while True:  # that it has begun, the server knows: most calls end before the first one
             await asyncio.sleep(_BEAT_S)
+            activity.heartbeat(*details())
 
     beating = asyncio.create_task(beat())
     try:

@@ -4,17 +4,23 @@ Whatever dies in it is thought through again: nothing was sent, and what is kept
 keys that its leg gives it each time.
 """
 
+from typing import Any, Final
+
 from temporalio import activity
 
 from activities.boundary import heartbeats, translated_errors
 from activities.kept_messages import KeptMessages
 from activities.planning_activities import PlanningActivities
 from activities.prepare_activities import PrepareActivities
+from orchestrator.language.intent import IntentFrame
 from orchestrator.messages import names
 from orchestrator.messages.step import PlanStepInput, PlanStepOutput
 from orchestrator.messages.thought import ThinkInput, Thought
 from orchestrator.messages.tool_call import PreparedCall
 from orchestrator.planning.models import CallTool
+
+_TRACED: Final[dict[str, Any]] = {"frame": IntentFrame(), "scores": {}, "chances": ()}
+"""Of a selection, what it was made by: its trace has that, and no leg goes by it."""
 
 
 class ThinkingActivities:
@@ -38,7 +44,9 @@ class ThinkingActivities:
             step = PlanStepInput(context=context, selection=selection)
             planned = await self._planning.plan_step(step)
             prepared = await self._prepared(wanted, planned)
-        return Thought(selection=selection, planned=planned, prepared=prepared)
+        return Thought(
+            selection=selection.model_copy(update=_TRACED), planned=planned, prepared=prepared
+        )
 
     async def _prepared(self, wanted: ThinkInput, planned: PlanStepOutput) -> PreparedCall | None:
         call = planned.decision

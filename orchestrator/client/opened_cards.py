@@ -18,6 +18,9 @@ from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus, LegWaiting
 
+_REST_S: Final = 0.05
+"""Between two long polls of a history: each thing that is recorded ends one, and few of them open a
+card. What is recorded meanwhile comes at once, in one answer."""
 _NEW_RUN: Final = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW
 
 
@@ -97,11 +100,16 @@ class _Followed:
     async def _read(self, workflow_id: str) -> bool:
         """Read a history as it grows; whether that was its end."""
         handle = self._connection.temporal.get_workflow_handle(workflow_id)
+        polls = handle.fetch_history_events(wait_new_event=True, skip_archival=True)
         last: HistoryEvent | None = None
         with self._connection.explaining(workflow_id):
-            async for last in handle.fetch_history_events(wait_new_event=True, skip_archival=True):
-                self._take(workflow_id, last)
-        return last is not None and last.event_type != _NEW_RUN
+            while True:
+                await polls.fetch_next_page()
+                for last in polls.current_page or ():
+                    self._take(workflow_id, last)
+                if polls.next_page_token is None:
+                    return last is not None and last.event_type != _NEW_RUN
+                await asyncio.sleep(_REST_S)
 
     def _take(self, workflow_id: str, event: HistoryEvent) -> None:
         kind = event.WhichOneof("attributes")

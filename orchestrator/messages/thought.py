@@ -22,7 +22,7 @@ class ThinkInput(Record):
 class Thought(ThoughtHere):
     """What came of it, recorded once."""
 
-    selection: Selection
+    selection: Selection = Field(description="as legs go by it: what it was made by is traced")
     planned: PlanStepOutput
     prepared: PreparedCall | None = Field(
         default=None, description="the single call that was decided on; None: there is none"

@@ -14,6 +14,7 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowHistoryEventFilterType,
 )
+from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.messages import names
@@ -83,10 +84,12 @@ async def _started(
     client: Client, workflow_id: str, run_id: str
 ) -> WorkflowExecutionStartedEventAttributes | None:
     handle = client.get_workflow_handle(workflow_id, run_id=run_id)
-    if await described(handle) is None:
-        return None
-    async for event in handle.fetch_history_events(page_size=1):
-        return event.workflow_execution_started_event_attributes
+    try:
+        async for event in handle.fetch_history_events(page_size=1):
+            return event.workflow_execution_started_event_attributes
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
     return None
 
 
