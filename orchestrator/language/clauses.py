@@ -14,6 +14,9 @@ _BETWEEN = re.compile(r"\bbetween\b[^.;!?]*?\band\b", re.IGNORECASE)
 _NUMBERED_DAY: Final = re.compile(rf"\b\d{{1,2}}\.\s+(?:{MONTH})\b", re.IGNORECASE)
 """A dot that ends no sentence: "12. December"."""
 
+_TITLE: Final = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St)\.\s+(?=[A-Z])")
+"""Nor does one in the title of a name: "Dr. Haas"."""
+
 _BOUNDARY: Final = re.compile(
     r"(?P<strong>[.!?]+[\"”')]*\s+|;\s*|\n+\s*)(?:(?:and|then|also)\s+)*"
     r"|(?P<weak>,\s*(?:and\s+|but\s+|plus\s+|as\s+well\s+as\s+)?"
@@ -177,6 +180,7 @@ def _open_boundaries(text: str) -> Iterator[re.Match[str]]:
     if "between" in text.lower():
         covered += [m.span() for m in _BETWEEN.finditer(text)]
     covered += [m.span() for m in _NUMBERED_DAY.finditer(text)]
+    covered += [m.span() for m in _TITLE.finditer(text)]
     for match in _BOUNDARY.finditer(text):
         if not any(start < match.end() and match.start() < end for start, end in covered):
             yield match

@@ -28,7 +28,7 @@ _LAST: Final = re.compile(r"(\w+)\W*$")
 
 
 _NOT_SO: Final = re.compile(
-    r"(?:\b(?:not|never)|n['\u2019]t)\s+(?:(?:yet|been|be|already|being|marked|a|an|the)\s+){0,3}"
+    r"(?:\b(?:not|never|without)|n['\u2019]t)\s+(?:(?:yet|been|be|already|being|marked|a|an|the)\s+){0,3}"
     rf"(?!(?:{_HARMLESS}|{_ENDS})\b)(?P<word>[a-z]+)",
     re.IGNORECASE,
 )

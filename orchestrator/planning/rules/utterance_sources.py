@@ -11,12 +11,16 @@ from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.negation import denied_words
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, stem, tokens
 from orchestrator.planning.rules.amounts import amounts_stated, as_taken, money_said
 from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.parameters import Kind, Parameter, moment_at
 from orchestrator.planning.rules.utterance import Utterance
 
+_BOUNDS: Final = WordLists("matching").word_set("earliest") | WordLists("matching").word_set(
+    "latest"
+)
 _BETWEEN: Final = "between"
 _MINUTES_OF_AN_EVENT: Final = 60
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
@@ -51,6 +55,10 @@ def may_fill_optional(parameter: Parameter) -> bool:
 
 def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     slots = utterance.of("date")
+    ends_too = any(p.kind is parameter.kind and p.side == "end" for p in draft.parameters)
+    if not parameter.required and (parameter.side is None or not ends_too):
+        # "Before 1 December" is no day that things are on.
+        slots = [slot for slot in slots if slot.hint not in _BOUNDS]
     values: list[JsonValue] = [slot.value for slot in slots] or _of_several(parameter, utterance)
     if parameter.side != "end":
         return [s.value for s in slots if s.hint not in lexicon.END_HINTS] or values
@@ -211,7 +219,10 @@ def is_one_of_several(parameter: Parameter, utterances: Iterable[Utterance]) -> 
     if parameter.kind is not Kind.CHOICE:
         return False
     for utterance in utterances:
-        named = [{*tokens(str(o))} for o in _choices(parameter, utterance, ArgumentDraft(()))]
+        said = {stem(word) for word in utterance.words}
+        said -= {stem(word) for word in denied_words(utterance.text)}
+        apart = ({*map(stem, tokens(option))} for option in parameter.options)
+        named = [own for own in apart if own <= said]
         if sum(not any(own < other for other in named) for own in named) > 1:
             return True
     return False

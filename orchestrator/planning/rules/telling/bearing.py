@@ -14,6 +14,8 @@ from orchestrator.planning.rules.telling.told_field import Told
 _WORDED: Final = frozenset({"text", "list"})
 """Sorts of fields whose values are words."""
 
+_SAID_SO: Final = frozenset({"flag", "number"})
+
 Thing = tuple[Told, ...]
 _Test = Callable[[Thing], bool]
 
@@ -36,6 +38,12 @@ def not_told(things: Sequence[Thing], question: Inquiry) -> str:
         one.text
         for one in restrictions(question)
         if not one.was_sent and all(one.holds(thing) is None for thing in things)
+    ]
+    excluded = {s for slot in question.unasked for s in content_stems(slot.text)}
+    untold += [
+        f"not {word!r}"
+        for word in question.denied_words
+        if stem(word) not in excluded | question.dull and not _is_told(things, stem(word))
     ]
     return f" Nothing here tells which are {' and '.join(untold)}." if untold else ""
 
@@ -112,7 +120,7 @@ def _words(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _T
     options = {s for thing in things for t in thing for o in t.options for s in content_stems(o)}
     for word in question.telling_apart:
         root = stem(word)
-        if root not in options and any(_says(thing, root) for thing in things):
+        if root not in options and len({_says(thing, root) for thing in things}) > 1:
             yield repr(word), _saying(root)
 
 
@@ -121,10 +129,10 @@ def _saying(root: str) -> _Test:
 
 
 def _says(thing: Thing, root: str) -> bool:
-    """Whether a thing says a word: in a text, or by the name of what it says yes to."""
+    """Whether a thing says a word: in a text, or by the name of what it has, or says yes to."""
     return any(
         (told.sort in _WORDED and root in content_stems(str(told.value)))
-        or (told.value is True and root in map(stem, told.words))
+        or (told.sort in _SAID_SO and bool(told.value) and root in map(stem, told.words))
         for told in thing
     )
 
@@ -133,13 +141,17 @@ def _denials(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, 
     """What the things are not to be, where a field of theirs tells that: "not paid"."""
     for word in question.denied_words:
         root = stem(word)
-        if any(_tells_of(told, root) for thing in things for told in thing):
+        if _is_told(things, root):
             yield f"not {word}", _not_saying(root)
 
 
+def _is_told(things: Sequence[Thing], root: str) -> bool:
+    return any(_tells_of(told, root) for thing in things for told in thing)
+
+
 def _tells_of(told: Told, root: str) -> bool:
-    """Whether a field can say of a thing that it is so: yes or no, or a word of its list."""
-    if told.sort == "flag":
+    """Whether a field can say of a thing that it is so: yes or no, how many, a word of its list."""
+    if told.sort in ("flag", "number"):
         return root in map(stem, told.words)
     return any(root in content_stems(option) for option in told.options)
 

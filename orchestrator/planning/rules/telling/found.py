@@ -156,8 +156,18 @@ def _noun(name: str, tool: Tool | None) -> str:
     words = tokens(name)
     label = plural_phrase(" ".join(words)) if words else ""
     if label and not {words[-1], singular(words[-1])} & _GENERIC:
-        return label
+        return (_of_its_domain(words, tool) if tool is not None else "") or label
     return (_objects_of(tool) if tool is not None else "") or label or "results"
+
+
+def _of_its_domain(words: Sequence[str], tool: Tool) -> str:
+    """What the tool says that it lists, where that names its domain: flights are not all bookings.
+
+    Empty where it does not, or the list's own name does.
+    """
+    domain, objects = {singular(word) for word in tokens(tool.domain)}, _objects_of(tool)
+    own = {singular(word) for word in tokens(objects)}
+    return objects if domain & own and not domain & {singular(word) for word in words} else ""
 
 
 def _objects_of(tool: Tool) -> str:

@@ -47,6 +47,8 @@ _FEATURE: Final = re.compile(
 )
 _SUPERLATIVES: Final = ("most", "least", "dearest")
 _SHORT_DENIAL: Final = re.compile(r"\b\w+n['\u2019]t\b", re.IGNORECASE)
+_OPPOSED: Final = re.compile(r"\b(?:un|non-?)(?P<of>[a-z]{4,})\b")
+"""A word that may be the opposite of another: fields tell whether it is."""
 PARTS_OF_THE_DAY: Final = ("morning", "afternoon", "evening")
 _COURTESIES: Final = WordLists("accounting").word_set("courtesies")
 _DULL: Final = (
@@ -68,7 +70,9 @@ _WHEN: Final = WordLists("quantifiers").word_set("when") | WordLists("quantifier
 )
 _ENDS: Final = WordLists("clauses").word_set("after_objects")
 _POINTING_OR_ONE: Final = frozenset({"a", "an", "some", "any", "my", "our", "the", "this", "that"})
-_TELLING_APART: Final = frozenset({"date", "place", "origin", "name", "quoted", "email"})
+_TELLING_APART: Final = frozenset(
+    {"date", "place", "origin", "name", "quoted", "email", "identifier"}
+)
 
 
 @dataclass(frozen=True)
@@ -211,8 +215,9 @@ class Inquiry:
 
     @cached_property
     def denied_words(self) -> tuple[str, ...]:
-        """What the things are not to be: "paid" of "which are not paid yet"."""
-        return denied_words(self.said.text)
+        """What the things are not to be: "paid" of "which are not paid yet", and of "unpaid"."""
+        opposed = (match["of"] for match in _OPPOSED.finditer(self.said.text.lower()))
+        return tuple(dict.fromkeys((*denied_words(self.said.text), *opposed)))
 
     @property
     def denied(self) -> frozenset[str]:

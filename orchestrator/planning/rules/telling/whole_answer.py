@@ -78,6 +78,7 @@ def _unspoken(tool: Tool, found: Found, question: Inquiry) -> str:
     """A sentence about what the request names, and neither the tool nor the answer speaks of."""
     every = (*found.own, *found.echoed, *(told for thing in found.things for told in thing))
     words = {word for told in every for word in (*told.words, *told.options, str(told.value))}
+    words |= {f"un{word}" for told in every for word in (*told.words, *told.options)}
     left = question.unspoken(*_speaking(tool), *tool.examples, *tool.intent_tags, *words)
     if found.is_listing and not found.things:
         left = [text for text in left if text not in question.telling_apart]  # none are so

@@ -48,7 +48,10 @@ SAID = {
         "what will the weather be in Oslo",
         "Weather forecast in Oslo on 23 November: ",
     ),
-    "weather_list_alerts": ("are there storm warnings for Oslo", "Yes, 1 alert in Oslo: "),
+    "weather_list_alerts": (
+        "are there storm warnings for Oslo",
+        "Yes, 1 weather warning in Oslo: ",
+    ),
 }
 
 

@@ -112,6 +112,7 @@ COURSES = Tool(
                 "items": {
                     "type": "object",
                     "properties": {
+                        "course_id": {},
                         "course_name": {},
                         "weekday": {"enum": ["monday", "saturday"]},
                         "course_state": {"enum": ["open", "full", "cancelled"]},
@@ -128,6 +129,7 @@ COURSES = Tool(
 
 def course(name: str, weekday: str, state: str, paid: bool, seats: int, fee: float) -> JsonObject:
     return {
+        "course_id": f"crs_{seats}1",
         "course_name": name,
         "weekday": weekday,
         "course_state": state,
@@ -158,9 +160,11 @@ THREE: JsonObject = {
         ("courses with at least 7 seats", "3 courses, 2 of them 'at least 7 seats': Swimming"),
         ("which courses are not full", "3 courses, 2 of them not full: Judo"),
         ("which courses have not been paid yet", "3 courses, 2 of them not paid: Judo"),
+        ("any unpaid courses", "3 courses, 2 of them not paid: Judo"),
         ("which courses aren't full", "3 courses, 2 of them not full: Judo"),
         ("courses on saturday", "3 courses, 2 of them 'saturday': Judo"),
         ("what is the most expensive course", "The most expensive of 3 courses: Yoga"),
+        ("show courses of crs_91", "3 courses, 1 of them 'crs_91': Judo"),
         ("which course has the most seats", "The most seats of 3 courses: seats 9, Judo"),
         ("which course has the fewest seats", "The fewest seats of 3 courses: seats 3, Yoga"),
     ],
@@ -177,6 +181,7 @@ def test_every_word_that_could_narrow_an_answer_is_held_against_it(goal: str, st
     ("goal", "left"),
     [
         ("is there a course for dancing", " Nothing here speaks of 'dancing'."),
+        ("which courses are not indoors", " Nothing here tells which are not 'indoors'."),
         ("courses with 4 stars", " Nothing here tells which are '4 stars'."),
         ("which is the newest course", " Nothing here tells which of them is the 'newest'."),
         ("what do the courses cost in total", " Together they come to 275.00 EUR."),
