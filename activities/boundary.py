@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -41,7 +40,6 @@ def lacking_error(
     *,
     is_last: bool = False,
     nothing_sent: bool = True,
-    retry_after: timedelta | None = None,
 ) -> ApplicationError:
     """The failure that tells what is lacking.
 
@@ -49,7 +47,6 @@ def lacking_error(
         error: what the worker came upon.
         is_last: whether the workflow is to be told now, and not another worker asked.
         nothing_sent: of a call, whether no attempt of it can have reached its provider.
-        retry_after: when the next attempt is made; None: as its retries say.
     """
     told = LackingState(
         lacks=type(error).__name__,
@@ -61,7 +58,6 @@ def lacking_error(
         told,
         type=type(error).__name__,
         non_retryable=is_last,
-        next_retry_delay=retry_after,
     )
 
 

@@ -65,8 +65,6 @@ NOTHING_SENT = (
 )
 """Errors of an attempt that ended before the wire."""
 
-_RESTART: Final = timedelta(seconds=10)
-"""After which a store is asked again that could not be had in the middle of a call."""
 _BREACHED_ATTEMPTS: Final = 3
 """How often the same key is asked for an answer that honours its contract: a gateway's page passes,
 a provider that has another idea of its answers stays with it."""
@@ -112,31 +110,35 @@ class ToolActivities:
                 execution has used its grant, and CallUnowned or LegUnowned when it is not of a leg
                 that its mission started.
         """
-        with translated_errors(), held_back():
+        # All of it: what looks at a store that hangs lives, and must not be taken for dead.
+        async with heartbeats():
+            return await self._invoked(call)
+
+    async def _invoked(self, call: ToolCall) -> ToolOutcome:
+        with translated_errors(), held_back(call):
             catalog = await asyncio.to_thread(self._catalogs.get, call.catalog_digest)
             tool = catalog.tool(call.tool)
             refusal = self._guard.refusal(call.agent, tool, at="sending")
             refusal = refusal or await self._authority.refusal_of(call, approved_as(tool, call))
             if refusal is not None:
-                return _refused(refusal, earlier_attempts=_an_earlier_may_have_arrived())
+                return _refused(refusal, earlier_attempts=_an_earlier_may_have_arrived(call))
             check_grant(tool, call)
-            if _is_sent_once(tool) and _an_earlier_may_have_arrived():
+            if _is_sent_once(tool) and _an_earlier_may_have_arrived(call):
                 return _refused(_ONCE, earlier_attempts=True)
             try:
-                async with heartbeats():
-                    await self._origins.check(call, tool)
-                    await self._reserved.check(call)
+                await self._origins.check(call, tool)
+                await self._reserved.check(call)
             except NotReserved as no_money:
-                return _not_sent(no_money, earlier_attempts=_an_earlier_may_have_arrived())
+                return _not_sent(no_money, earlier_attempts=_an_earlier_may_have_arrived(call))
             except MissionSilent as silent:
-                if _is_the_only_attempt():
+                if _is_the_only_attempt(call):
                     return _not_sent(silent, earlier_attempts=False)
                 raise
             try:
                 await self._cancels.check(catalog, tool, call)
             except GrantMissing as doubt:
                 # Another leg may have cancelled it first: nothing left, and the planner is told.
-                return _not_sent(doubt, earlier_attempts=_an_earlier_may_have_arrived())
+                return _not_sent(doubt, earlier_attempts=_an_earlier_may_have_arrived(call))
             if approved_as(tool, call) is not None:
                 await self._use_grant(call)
             if tool.is_side_effect and await asyncio.to_thread(
@@ -145,12 +147,11 @@ class ToolActivities:
                 # Only a server that was restored from an older copy still wants it sent.
                 return _refused(_TAKEN_BACK, earlier_attempts=True)
             left = _time_left(call)  # the last look: a process may be paused anywhere above
-        async with heartbeats():
-            with held_back():
-                outcome = await self._sent(catalog, tool, call, left)
-            if not call.past:
-                return outcome
-            return await self._kept.shortened(with_looks(outcome, call), call)
+        with held_back(call):
+            outcome = await self._sent(catalog, tool, call, left)
+        if not call.past:
+            return outcome
+        return await self._kept.shortened(with_looks(outcome, call), call)
 
     async def _sent(
         self, catalog: Catalog, tool: Tool, call: ToolCall, within_s: float
@@ -171,18 +172,18 @@ class ToolActivities:
         except StateLacking:  # of personal values, before the wire
             raise
         except NOTHING_SENT as error:
-            return _not_sent(error, earlier_attempts=_an_earlier_may_have_arrived())
+            return _not_sent(error, earlier_attempts=_an_earlier_may_have_arrived(call))
         except TransportFailed as error:
-            if not error.may_have_arrived and _is_the_only_attempt():
+            if not error.may_have_arrived and _is_the_only_attempt(call):
                 return ToolOutcome(kind="rejected", reason=str(error))
-            _note_arrival(may_have_arrived=error.may_have_arrived)
+            _note_arrival(call, may_have_arrived=error.may_have_arrived)
             raise ApplicationError(str(error), type=type(error).__name__) from error
         outcome = with_cancel_arguments(tool, call, outcome)
         if outcome.is_unproved and (outcome.accepted or _is_last_for_a_breach()):
             return _kept(await cleared_up(self._tools, catalog, tool, call, outcome, until=until))
-        if tool.is_side_effect and _an_earlier_may_have_arrived():
+        if tool.is_side_effect and _an_earlier_may_have_arrived(call):
             outcome = _of_this_attempt(outcome)
-        return _settled(outcome)
+        return _settled(outcome, call)
 
     async def _use_grant(self, call: ToolCall) -> None:
         """Use the grant of a call, which only one execution of an activity ever may.
@@ -301,45 +302,33 @@ def _of_this_attempt(outcome: ToolOutcome) -> ToolOutcome:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def held_back(call: ToolCall) -> Iterator[None]:
     """Tell of state that is lacking before the wire, and whether any attempt got further.
 
-    When none did, the call is sent later, when its workflow knows of a worker that has it all.
+    The call is sent later, when its workflow knows of a worker that has it all.
     """
     try:
         yield
     except StateLacking as error:
-        nothing_sent = not _an_earlier_may_have_arrived()
-        _note_arrival(may_have_arrived=False)
-        is_last = nothing_sent and was_tried()
-        after = None if nothing_sent else _share_of_an_attempt()
-        raise lacking_error(
-            error, is_last=is_last, nothing_sent=nothing_sent, retry_after=after
-        ) from error
+        nothing_sent = not _an_earlier_may_have_arrived(call)
+        _note_arrival(call, may_have_arrived=False)
+        raise lacking_error(error, is_last=was_tried(), nothing_sent=nothing_sent) from error
 
 
-def _share_of_an_attempt() -> timedelta:
-    """How long the next attempt waits after one that could not be made, though it counts.
-
-    Of a call that may have been made only a few attempts tell the outcome: they outlast the restart
-    of a store, and no call takes longer for it than its attempts might.
-    """
-    most = activity.info().start_to_close_timeout or _RESTART
-    return min(most, _RESTART)
-
-
-def _an_earlier_may_have_arrived() -> bool:
+def _an_earlier_may_have_arrived(call: ToolCall) -> bool:
     """Whether the provider may have worked on an attempt before this one.
 
     It cannot when the last one noted that none did. A note that was lost counts as none.
     """
+    if call.may_have_arrived:
+        return True
     info = activity.info()
     return info.attempt > 1 and list(info.heartbeat_details) != [info.attempt - 1]
 
 
-def _note_arrival(*, may_have_arrived: bool) -> None:
+def _note_arrival(call: ToolCall, *, may_have_arrived: bool) -> None:
     """Note for the next attempt when no one up to this was worked on by the provider."""
-    if not may_have_arrived and not _an_earlier_may_have_arrived():
+    if not may_have_arrived and not _an_earlier_may_have_arrived(call):
         activity.heartbeat(activity.info().attempt)
 
 
@@ -364,18 +353,19 @@ def _is_sent_once(tool: Tool) -> bool:
     return tool.is_side_effect and tool.idempotency_header is None
 
 
-def _is_the_only_attempt() -> bool:
+def _is_the_only_attempt(call: ToolCall) -> bool:
     """Whether none came before and none will follow: what it knows is all there is to know."""
     policy = activity.info().retry_policy
-    return policy is not None and policy.maximum_attempts == 1
+    is_alone = policy is not None and policy.maximum_attempts == 1
+    return is_alone and not call.may_have_arrived
 
 
-def _settled(outcome: ToolOutcome) -> ToolOutcome:
+def _settled(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
     """The outcome to keep; an unclear one is raised, so that Temporal tries again."""
     if outcome.kind != "unknown":
         return _kept(outcome)
     delay = None if outcome.retry_after_s is None else timedelta(seconds=outcome.retry_after_s)
-    _note_arrival(may_have_arrived=not is_not_worked_on(outcome.status))
+    _note_arrival(call, may_have_arrived=not is_not_worked_on(outcome.status))
     raise ApplicationError(
         outcome.reason or f"HTTP {outcome.status}",
         type=names.PROVIDER_BUSY,

@@ -185,8 +185,10 @@ class Settings(BaseSettings):
     payload_keys_file: Path | None = None
     """A file that holds them, as secrets are mounted."""
     payload_store: str | None = None
-    """Where payloads of more than PAYLOAD_STORE_OVER bytes are kept: a folder that all workers and
-    clients share, or module:factory of a storage driver of the SDK. Unset, they are recorded."""
+    """Where payloads of more than PAYLOAD_STORE_OVER bytes are kept: `store`, with all else that
+    workers keep there; a folder that all workers and clients share; or module:factory of a storage
+    driver of the SDK. Of several, with commas, the first keeps and each is read. Unset, they are
+    recorded."""
     payload_store_over: int = Field(default=262_144, ge=1_000)
     """Bytes of a payload as it would be recorded; the server takes 2 MB at most."""
     routing_profile: Path | None = None

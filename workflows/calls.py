@@ -59,8 +59,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from workflows import ui
     from workflows.failures import failure_here, first_words, is_final, was_locked
+    from workflows.held_up import ASKED_LATER, HeldBack, here_first, lacking_in, once_there, why_of
     from workflows.held_up import PATCH as HELD_UP
-    from workflows.held_up import HeldBack, here_first, lacking_in, once_there, why_of
     from workflows.keeping import of_observations
     from workflows.progress import Progress
 
@@ -68,6 +68,7 @@ T = TypeVar("T")
 
 
 class _Here(TypedDict, total=False):
+    start_to_close_timeout: timedelta
     schedule_to_close_timeout: timedelta
     retry_policy: RetryPolicy
 
@@ -99,6 +100,7 @@ _HERE: Final[_Here] = {
         initial_interval=timedelta(milliseconds=200),
         maximum_interval=timedelta(seconds=1),
         maximum_attempts=3,
+        non_retryable_error_types=[names.TASK_LOST],
     ),
 }
 """For work in a workflow task, which lasts as long and hears nothing: few attempts; what is slow on
@@ -124,8 +126,6 @@ _THINKING: Final[_Limits] = {
     ),
 }
 """For a step: a few attempts, then the leg waits where it can be seen."""
-_WHOLE_STEP: Final[_Limits] = {**_THINKING, "retry_policy": _RETRY}
-"""For a step thought through at once, where a worker could not within a workflow task."""
 _ELSEWHERE: Final = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_attempts=MOST_WORKERS
 )
@@ -277,8 +277,14 @@ async def select_tools(context: StepContext, progress: Progress) -> Selection:
     return selection
 
 
-async def think(context: StepContext, progress: Progress) -> Thought:
-    """A whole step of a leg that rules plan: its tools, its decision, and the call prepared."""
+async def think(context: StepContext, progress: Progress, *, here: bool) -> Thought:
+    """A whole step of a leg that rules plan: its tools, its decision, and the call prepared.
+
+    Args:
+        context: of the step.
+        progress: the leg as it stands.
+        here: whether the worker that has the workflow task is asked first.
+    """
     keeping, state = progress.keeping, progress.state
     assert keeping is not None
     seen = state.observations
@@ -297,7 +303,8 @@ async def think(context: StepContext, progress: Progress) -> Thought:
         gives=Thought,
         summary=ui.summary(ui.THINK, step=context.step),
         reads=step,
-        **_WHOLE_STEP,
+        here=here,
+        **_THINKING,
     )
     progress.kept(step.keep_as, len(seen))
     return thought
@@ -501,22 +508,23 @@ async def _from_store(
     gives: type[T],
     summary: str,
     reads: Record | None = None,
+    here: bool = True,
     **limits: Unpack[_Limits],
 ) -> T:
     """The answer of an activity that reads what the leg has seen; waited for while no worker can.
 
     A disk that is not there is no failure of the leg: it waits, says why, and can be cancelled.
     """
-    is_here = progress.is_swift
+    is_here = here and progress.is_swift
 
     async def elsewhere() -> T:
         return await _once(activity, message, gives=gives, summary=summary, **limits)
 
-    async def here() -> T:
+    async def in_task() -> T:
         return await _here(activity, message, gives=gives, summary=summary, **_HERE)
 
     while True:
-        attempt = here_first(here, elsewhere) if is_here else elsewhere
+        attempt = here_first(in_task, elsewhere) if is_here else elsewhere
         try:
             answer = await once_there(attempt, except_for=of_observations)
         except ActivityError as error:
@@ -551,7 +559,8 @@ async def _read_kept(message: Record) -> None:
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBack:
     """Run one tool call; what cannot be cleared up within its attempts is an unknown outcome.
 
-    One that no worker could send for want of state is held back: it has not been sent.
+    One that no worker could send for want of state is held back, also when an attempt before may
+    have arrived: nobody could ask yet what came of it.
 
     Cancelling the workflow does not cancel the call: callers shield it, for a call that was sent
     must be waited for to know what it left behind.
@@ -560,7 +569,7 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBac
     if call.held_back:  # as with `compensate`; one that may have been sent is not sent again
         attempts = max(attempts, MOST_WORKERS)
     try:
-        return await _once(
+        outcome = await _once(
             names.INVOKE_TOOL,
             call,
             gives=ToolOutcome,
@@ -576,9 +585,16 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBac
         )
     except ActivityError as error:
         lacking = lacking_in(error)
-        if lacking is not None and lacking.nothing_sent and workflow.patched(HELD_UP):
-            return HeldBack(lacking, why_of(error))
-        return ToolOutcome(kind="unknown", reason=first_words(error))
+        if lacking is None:
+            return ToolOutcome(kind="unknown", reason=first_words(error))
+        if not workflow.patched(HELD_UP if lacking.nothing_sent else ASKED_LATER):
+            return ToolOutcome(kind="unknown", reason=first_words(error))
+        arrived = call.may_have_arrived or not lacking.nothing_sent
+        return HeldBack(lacking, why_of(error), may_have_arrived=arrived)
+    if call.may_have_arrived and outcome.kind == "rejected":
+        # A worker of the last release does not know that an earlier attempt may have arrived.
+        return outcome.model_copy(update={"kind": "unknown"})
+    return outcome
 
 
 def _invocation(call: ToolCall) -> str:

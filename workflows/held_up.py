@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 PATCH: Final = "held-up"
 """Runs that failed for want of a catalog before there was a wait are replayed as they failed."""
+ASKED_LATER: Final = "asked-later"
+"""Runs that gave up a call which may have been made, for want of a store, replay as they did."""
 _UNTIL_THERE: Final = RetryPolicy(
     initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=10)
 )
@@ -40,10 +42,12 @@ class ShowsWaits(Protocol):
 
 @dataclass(frozen=True)
 class HeldBack:
-    """A call that no worker could send: nothing of it has reached its provider."""
+    """A call that no worker could send, and that is sent later."""
 
     lacking: LackingState
     why: str
+    may_have_arrived: bool
+    """Whether an attempt before that one may have reached its provider."""
 
 
 def lacking_in(error: ActivityError) -> LackingState | None:

@@ -60,8 +60,8 @@ async def _sent(
 ) -> tuple[ToolOutcome, bool]:
     """What the call came to, and whether a cancel request came meanwhile.
 
-    One that was held back is sent later, once a worker has what it needs: it was not sent yet, so
-    that it may have another deadline. While it waits, a cancel ends it.
+    One that was held back is sent later, once a worker has what it needs, with another deadline:
+    for the first time, or again under its key. While it waits, a cancel ends it.
     """
     rounds = 0
     while True:
@@ -72,7 +72,9 @@ async def _sent(
         if cancelled or not await _is_there(answer, rounds):
             return _settled(answer), True
         rounds += 1
-        again = call.model_copy(update={"held_back": rounds})
+        again = call.model_copy(
+            update={"held_back": rounds, "may_have_arrived": answer.may_have_arrived}
+        )
         call = _due(again, allowed, attempts, progress)
 
 
@@ -139,6 +141,8 @@ def _settled(answer: ToolOutcome | HeldBack) -> ToolOutcome:
     """An answer, or that there will be none."""
     if isinstance(answer, ToolOutcome):
         return answer
+    if answer.may_have_arrived:
+        return ToolOutcome(kind="unknown", reason=f"not asked about again: {answer.why}")
     return ToolOutcome(kind="rejected", reason=f"not sent: {answer.why}")
 
 

@@ -70,16 +70,18 @@ class Thinking:
             LegLost: it went on until the policy's deadline, or a person gave up.
             ActivityError: the planner ended the leg by its error.
         """
+        here = True
         try:
             while True:
                 context = step_context(self._progress.leg)
                 try:
-                    thought = await calls.think(context, self._progress)
+                    thought = await calls.think(context, self._progress, here=here)
                 except ActivityError as error:
                     trouble = trouble_of(error)
                     if trouble is None:
                         raise
                     await self._pauses.wait(trouble)
+                    here = False  # it may be what kills workers
                 else:
                     self._pauses.over()
                     return thought

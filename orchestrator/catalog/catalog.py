@@ -12,10 +12,15 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.compile import compile_documents
 from orchestrator.catalog.digest import content_digest
 from orchestrator.catalog.functions import compile_functions
-from orchestrator.catalog.skipped import SkippedOperation
+from orchestrator.catalog.skipped import SkippedOperation, UnreadFile
 from orchestrator.catalog.source import Sources, located, read_sources
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import OverlayWarning, SkippedWarning, ToolNotFound
+from orchestrator.core.errors import (
+    OverlayWarning,
+    SkippedWarning,
+    ToolNotFound,
+    UnreadWarning,
+)
 from orchestrator.core.record import JsonObject
 
 _NEAR = 3
@@ -40,6 +45,7 @@ class Catalog:
         digest: str | None = None,
         skipped: Sequence[SkippedOperation] = (),
         renamed: Mapping[str, str] = MappingProxyType({}),
+        unread: Sequence[UnreadFile] = (),
     ) -> None:
         """Take what is compiled already, by name; the other constructors compile.
 
@@ -48,6 +54,8 @@ class Catalog:
         """
         self.skipped = tuple(skipped)
         """What the documents mark as tools and cannot be, each with its place and its reason."""
+        self.unread = tuple(unread)
+        """Files of folders that cannot be read, of which there is nothing here."""
         self.renamed: Mapping[str, str] = MappingProxyType(dict(sorted(renamed.items())))
         """Why tools are not called by their operationId, by the name that they have instead."""
         self._digest = digest
@@ -60,21 +68,27 @@ class Catalog:
     def load(cls, *paths: str | Path, overlays: Sequence[str | Path] = ()) -> "Catalog":
         """Compile documents from files, and from the files of folders.
 
-        Each operation that is skipped is a SkippedWarning, and each action of an overlay that
-        selects nothing an OverlayWarning.
+        Each operation that is skipped is a SkippedWarning, each file of a folder that cannot be
+        read an UnreadWarning, and each action of an overlay that selects nothing an OverlayWarning.
 
         Raises:
-            DocumentUnreadable: a file is missing, or is neither JSON nor YAML.
-            DocumentInvalid: one is no document of a version that we read, or an overlay is at
-                fault.
+            DocumentUnreadable: a file that is named is missing, or is neither JSON nor YAML.
+            DocumentInvalid: one that is named is no document of a version that we read, or an
+                overlay is at fault.
             UsageError: no document was found.
         """
-        sources = _load_sources(*paths, overlays=overlays)
+        sources = load_sources(*paths, overlays=overlays)
         compiled = compile_documents(sources.documents)
         skipped = located(compiled.skipped, sources.files)
         for operation in skipped:
             warnings.warn(str(operation), SkippedWarning, stacklevel=2)
-        return cls(sources.documents, compiled.tools, skipped=skipped, renamed=compiled.renamed)
+        return cls(
+            sources.documents,
+            compiled.tools,
+            skipped=skipped,
+            renamed=compiled.renamed,
+            unread=sources.unread,
+        )
 
     @classmethod
     def from_documents(cls, documents: Mapping[str, JsonObject]) -> "Catalog":
@@ -130,20 +144,25 @@ class Catalog:
 def load_documents(
     *paths: str | Path, overlays: Sequence[str | Path] = ()
 ) -> dict[str, JsonObject]:
+    """Parsed documents by name: what `load_sources` reads."""
+    return load_sources(*paths, overlays=overlays).documents
+
+
+def load_sources(*paths: str | Path, overlays: Sequence[str | Path] = ()) -> Sources:
     """Parsed documents by name, each made self-contained, with the overlays applied.
 
-    Each action of an overlay that selects nothing is an OverlayWarning.
+    Each file of a folder that cannot be read is an UnreadWarning, and each action of an overlay
+    that selects nothing an OverlayWarning.
 
     Raises:
-        DocumentUnreadable: a file is missing, or is neither JSON nor YAML.
-        DocumentInvalid: an overlay is at fault.
+        DocumentUnreadable: a file that is named is missing, or is neither JSON nor YAML.
+        DocumentInvalid: one that is named is no document of a version that we read, or an overlay
+            is at fault.
         UsageError: no document was found.
     """
-    return _load_sources(*paths, overlays=overlays).documents
-
-
-def _load_sources(*paths: str | Path, overlays: Sequence[str | Path]) -> Sources:
     sources = read_sources(paths, overlays)
+    for file in sources.unread:
+        warnings.warn(str(file), UnreadWarning, stacklevel=3)
     for action in sources.idle:
         warnings.warn(str(action), OverlayWarning, stacklevel=3)
     return sources

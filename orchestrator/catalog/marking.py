@@ -7,7 +7,7 @@ from orchestrator.catalog.operations import METHODS, TOOL_MARK
 from orchestrator.catalog.suggest.overlay_text import target_of
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
-from orchestrator.core.shown_text import visible
+from orchestrator.core.shown_text import number_of, visible
 from orchestrator.json_schema.document import DocumentNode
 
 
@@ -33,10 +33,11 @@ def unmarked(
     first = (reads or found)[0]
     name, place = first.document, first.path
     files = [str(path) for path in paths if PurePath(path).stem == name]
-    counted = f"{len(found)} operation{'' if len(found) == 1 else 's'}"
+    operations = number_of(len(found), "operation")
     return "\n".join(
         (
-            f"nothing is marked as a tool yet: {counted}, none with {TOOL_MARK}. An overlay marks:",
+            f"nothing is marked as a tool yet: {operations}, none with {TOOL_MARK}. An overlay "
+            "marks:",
             "  actions:",
             f"    - target: {visible(target_of(place))}",
             f"      update: {{ {TOOL_MARK}: true }}",

@@ -1,8 +1,8 @@
-"""What a document marks as a tool and cannot be one: left out, and told."""
+"""What was to be read and cannot be: operations of documents, files of folders; each is told."""
 
 from pydantic import Field
 
-from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable
 from orchestrator.core.record import Record
 
 _REMEDY = "correct this place, in the document or by an overlay"
@@ -30,6 +30,26 @@ class SkippedOperation(Record):
             f"{self.operation} of {self.document} is skipped: {self.reason} (at {self.place}); "
             f"{self.remedy}"
         )
+
+
+class UnreadFile(Record):
+    """A file of a folder that was left out, so that the documents beside it can be used."""
+
+    document: str = Field(description="what its document is called")
+    file: str
+    reason: str
+    remedy: str = "correct it, or move it out of the folder"
+
+    def __str__(self) -> str:
+        return f"{self.file} is left out: {self.reason}; {self.remedy}"
+
+
+def unread(document: str, file: str, fault: DocumentUnreadable | DocumentInvalid) -> UnreadFile:
+    """The file of that document, left out for this fault."""
+    told = {"document": document, "file": file, "reason": fault.reason}
+    if isinstance(fault, DocumentUnreadable) or not fault.remedy:
+        return UnreadFile(**told)
+    return UnreadFile(**told, remedy=fault.remedy)
 
 
 def skipped(operation: str, fault: DocumentInvalid) -> SkippedOperation:

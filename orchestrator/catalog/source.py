@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from orchestrator.catalog.bundle import bundle
 from orchestrator.catalog.operations import check_version
 from orchestrator.catalog.overlay import IdleAction, apply_overlays, parse_overlay
-from orchestrator.catalog.skipped import SkippedOperation
+from orchestrator.catalog.skipped import SkippedOperation, UnreadFile, unread
 from orchestrator.catalog.source_lines import SourceLine, find_lines
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, UsageError
@@ -40,20 +40,37 @@ class Sources(NamedTuple):
     """Where each document is, by its name; and each overlay, by the name of its file."""
     idle: tuple[IdleAction, ...]
     """Actions of overlays that changed nothing."""
+    unread: tuple[UnreadFile, ...] = ()
+    """Files of folders that cannot be read as documents, and were left out."""
 
 
 def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = ()) -> Sources:
     """Documents by name, each made self-contained, with the overlays applied.
+
+    A file that cannot be read costs itself alone where a folder was named, and another one of all
+    can be.
 
     Raises:
         DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
         DocumentInvalid: a file is no document of a version that we read, or an overlay is at fault.
         UsageError: no document was found.
     """
-    documents, files = _read(paths)
+    found = _read(paths)
     own = [_on_disk(path) for path in overlays]
-    overlaid = apply_overlays(documents, [parse_overlay(f.name, read_object(f)) for f in own])
-    return Sources(overlaid.documents, files | {f.name: f for f in own}, overlaid.idle)
+    parsed = [parse_overlay(f.name, read_object(f)) for f in own]
+    # An overlay of a file that was left out has nothing to change; that file is told of.
+    left_out = [one.document for one in found.unread]
+    extending = [
+        overlay
+        for overlay in parsed
+        if any(map(overlay.is_for, found.documents)) or not any(map(overlay.is_for, left_out))
+    ]
+    overlaid = apply_overlays(found.documents, extending)
+    return found._replace(
+        documents=overlaid.documents,
+        files=found.files | {f.name: f for f in own},
+        idle=overlaid.idle,
+    )
 
 
 def overlays_for(
@@ -65,7 +82,9 @@ def overlays_for(
         DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
         DocumentInvalid: an overlay is at fault.
     """
-    documents = [file.stem for file, _ in _find([_on_disk(path) for path in paths])]
+    found = _find([_on_disk(path) for path in paths])
+    # A document that cannot be read has its overlays still: they are not for others.
+    documents = [one.document if isinstance(one, UnreadFile) else one[0].stem for one in found]
     fitting: list[Path] = []
     others: list[tuple[Path, str]] = []
     for path in overlays:
@@ -135,8 +154,8 @@ def read_contract_schema() -> JsonObject:
     return read_object(_CONTRACT_SCHEMA)
 
 
-def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str, Path]]:
-    """Parsed documents and their files, by the stem of the file.
+def _read(paths: Iterable[str | Path]) -> Sources:
+    """Parsed documents and their files, by the stem of the file, without overlays.
 
     Of a folder, files with another suffix are passed over, and so are files that are no OpenAPI
     documents, such as overlays and shared schemas. A file that is named must be one.
@@ -144,16 +163,24 @@ def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str,
     asked = [_on_disk(path) for path in paths]
     documents: dict[str, JsonObject] = {}
     files: dict[str, Path] = {}
-    for file, parsed in _find(asked):
+    left_out: list[UnreadFile] = []
+    for found in _find(asked):
+        if isinstance(found, UnreadFile):
+            left_out.append(found)
+            files.setdefault(found.document, Path(found.file))
+            continue
+        file, parsed = found
         if file.stem in documents:
             raise DocumentInvalid(file.stem, "", f"another document is called so: rename {file}")
-        check_version(DocumentNode.of(file.stem, parsed), str(file))
         documents[file.stem] = bundle(parsed, at=file, read=_Budget().read_object)
         files[file.stem] = file
     if not documents:
         named = ", ".join(str(path) for path in asked) or "nothing"
-        raise UsageError(f"no OpenAPI document found in {named}; name a file or a folder of them")
-    return documents, files
+        why = "".join(f"; {one}" for one in left_out)
+        raise UsageError(
+            f"no OpenAPI document found in {named}; name a file or a folder of them{why}"
+        )
+    return Sources(documents, files, (), tuple(left_out))
 
 
 def _on_disk(path: str | Path) -> Path:
@@ -228,16 +255,36 @@ def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8-sig")
 
 
-def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject]]:
+def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject] | UnreadFile]:
+    """The files that are named, and those of folders that are documents or cannot be read.
+
+    Raises:
+        DocumentUnreadable, DocumentInvalid: a file that is named is at fault.
+    """
     for path in paths:
         if not path.is_dir():
-            yield path, read_object(path)
+            yield path, _checked(path, read_object(path))
             continue
-        for file in sorted(path.iterdir()):
-            if file.suffix in SUFFIXES and file.is_file():
+        for file in _files_in(path):
+            try:
                 parsed = read_object(file)
                 if "openapi" in parsed or "swagger" in parsed:
-                    yield file, parsed
+                    yield file, _checked(file, parsed)
+            except (DocumentUnreadable, DocumentInvalid) as fault:
+                yield unread(file.stem, str(file), fault)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    try:
+        found = sorted(folder.iterdir())
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+    return [file for file in found if file.suffix in SUFFIXES and not file.is_dir()]
+
+
+def _checked(file: Path, parsed: JsonObject) -> JsonObject:
+    check_version(DocumentNode.of(file.stem, parsed), str(file))
+    return parsed
 
 
 def _parse_json(text: str) -> Any:

@@ -14,7 +14,7 @@ import typer
 from orchestrator.core import errors
 from orchestrator.core.shown_text import visible, visible_block
 
-_OURS = (errors.OverlayWarning, errors.SkippedWarning)
+_OURS = (errors.OverlayWarning, errors.SkippedWarning, errors.UnreadWarning)
 """Warnings that are about documents, and not about anybody's code."""
 
 

@@ -49,6 +49,7 @@ def codec_server(
     Example: orchestrator codec-server --ui https://temporal.example.com
     """
     from orchestrator.adapters.temporal.payload_codec import EncryptionCodec
+    from orchestrator.cli.worker_logs import log_lines
     from orchestrator.client.payloads import external_storage_of, payload_keys_of
     from orchestrator.codec_server.codec_app import create_codec_app
     from orchestrator.codec_server.serving import serve
@@ -66,6 +67,7 @@ def codec_server(
         storage=external_storage_of(settings),
         is_tls=tls_cert is not None,
     )
+    log_lines(settings.log_format, settings.log_level)
     try:
         serve(
             serving,

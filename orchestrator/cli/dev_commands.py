@@ -60,11 +60,12 @@ async def _dev(
     overlays: list[Path] | None,
     variables: Mapping[str, str],
 ) -> None:
-    from orchestrator.catalog.catalog import load_documents
+    from orchestrator.catalog.catalog import load_sources
     from orchestrator.runtime.devserver import Ports, Stack
     from orchestrator.runtime.folder_lock import held_alone
     from orchestrator.runtime.sandbox_credentials import sandbox_credentials
     from orchestrator.runtime.sandboxed_documents import (
+        last_written,
         note_sources,
         sources_of,
         write_redirected,
@@ -80,7 +81,11 @@ async def _dev(
     with held_alone(state):
         _tell("reading the documents")
         sources = sources_of(*choose(settings, specs, overlays), state)
-        documents = load_documents(*sources.specs, overlays=sources.overlays)
+        read = load_sources(*sources.specs, overlays=sources.overlays)
+        kept = last_written(sources, read.unread, state)
+        for name in kept:
+            tell_error(f"warning: {name} is used as it was when it could be read last")
+        documents = {**read.documents, **kept}
         tell_unmarked(documents, sources.specs)
         tell_skipped(documents)
         written = write_redirected(documents, state, port=ports.sandbox)

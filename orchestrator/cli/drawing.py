@@ -1,5 +1,8 @@
 """What all drawing shares: text that is only text, tables, and the color of a status."""
 
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
 from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
@@ -22,12 +25,30 @@ _COLORS = {
     "terminated": "red",
 }
 
+_UNBOUNDED = 100_000
+"""Columns of a terminal that no table fills."""
+
 
 def table_of(*columns: str) -> Table:
     """A table that folds what is too long, but never its first column: that is what one copies."""
     first, *others = columns
     folding = (Column(name, overflow="fold") for name in others)
     return Table(Column(first, no_wrap=True), *folding, box=None, pad_edge=False)
+
+
+def listing(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table where all of it fits side by side; else each row in lines of its own, no name cut."""
+    table, listed = table_of(*columns), list(rows)
+    for row in listed:
+        table.add_row(*row)
+    unbounded = console.options.update(max_width=_UNBOUNDED)
+    if console.measure(table, options=unbounded).maximum <= console.width:
+        console.print(table)
+        return
+    for first, *others in listed:
+        console.print(first, soft_wrap=True)
+        told = [f"{name} {value}" for name, value in zip(columns[1:], others, strict=True) if value]
+        console.print(indented(block(", ".join(told))))
 
 
 def line(*parts: str | Text | tuple[str, str]) -> Text:

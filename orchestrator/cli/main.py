@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "chaos": "Rollback tests: missions on a real server with real workers, under planned trouble.",
     "telemetry": "Every span and measurement of missions, by its name and what it is.",
     "pii": "Keep personal fields in the encrypted vault.",
+    "store": "What workers keep beside histories: copy it from a file to a server.",
     "payload-keys": "The keys that encrypt what is recorded in Temporal: make, change, see.",
     "worker": "One worker: runs missions, legs, rollbacks and their tool calls until SIGTERM.",
     "settings": "All settings: each variable, its default, what it holds now and what it is for.",

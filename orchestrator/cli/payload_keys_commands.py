@@ -62,7 +62,7 @@ def list_keys(as_json: AsJson = False) -> None:
 
 @app.command()
 def used(as_json: AsJson = False) -> None:
-    """How many recorded workflows need each key: a key that none needs can be taken away.
+    """What needs each key: a key that no workflow and no schedule needs can be taken away.
 
     Reads every history that the server keeps; on a large namespace that takes a while.
     """
@@ -72,9 +72,17 @@ def used(as_json: AsJson = False) -> None:
         return
     for one in found:
         name = repr(one.key_id) if one.key_id else "no key (not encrypted)"
-        console.print(f"{name}: {one.open} open, {one.closed} closed")
+        console.print(f"{name}: {one.open} open, {one.closed} closed{_schedules(one.schedules)}")
     if not found:
         progress.print("the server keeps no missions")
+
+
+def _schedules(ids: tuple[str, ...]) -> str:
+    """Which schedules need it: missions by the names that their commands take."""
+    from orchestrator.messages.names import schedule_id_of
+
+    named = [schedule_id_of(one) or one for one in ids]
+    return f", schedules: {', '.join(named)}" if named else ""
 
 
 def _read(file: Path) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from orchestrator.chaos.verdicts.report import (
 )
 from orchestrator.cli.drawing import colored, line
 from orchestrator.cli.render_tools import skipped
+from orchestrator.core.shown_text import number_of
 
 _BREACHES_SHOWN = 20
 
@@ -39,9 +40,8 @@ def report(console: Console, found: ChaosReport) -> None:
     if found.logs:
         console.print(f"logs: {found.logs}", soft_wrap=True)
     verdict = ("every invariant held", "bold green") if found.ok else ("BROKEN", "bold red")
-    console.print(
-        line(verdict, f": {found.missions} missions in {found.seconds:.1f} s, seed {found.seed}")
-    )
+    missions = number_of(found.missions, "mission")
+    console.print(line(verdict, f": {missions} in {found.seconds:.1f} s, seed {found.seed}"))
 
 
 def pairs(console: Console, report: PairsReport) -> None:
@@ -56,8 +56,8 @@ def pairs(console: Console, report: PairsReport) -> None:
             console.print(f"   when: {', '.join(cases)}", soft_wrap=True)
             console.print(f"   mend: {flaw.mend}", soft_wrap=True)
     verdict = ("every pair held", "bold green") if report.ok else ("NOT ALL HELD", "bold red")
-    figures = f"{report.pairs} tools, {len(report.checks)} trials in {report.seconds:.1f} s"
-    console.print(line(verdict, f": {figures}, seed {report.seed}"))
+    figures = f"{number_of(report.pairs, 'tool')}, {number_of(len(report.checks), 'trial')}"
+    console.print(line(verdict, f": {figures} in {report.seconds:.1f} s, seed {report.seed}"))
     if report.skipped:
         skipped(console, report.skipped)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 from rich.console import Console
 
-from orchestrator.cli.drawing import block, colored, indented, line, table_of
-from orchestrator.core.shown_text import visible_json
+from orchestrator.cli.drawing import block, colored, indented, line, listing, table_of
+from orchestrator.core.shown_text import number_of, visible_json
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.catalog.catalog import Catalog
@@ -27,14 +27,13 @@ _SOME = 3
 
 def tools(console: Console, catalog: Catalog) -> None:
     """A line per tool."""
-    table = table_of("tool", "domain", "effect", "confirmation", "undone by")
-    for one in catalog.tools.values():
-        table.add_row(
-            one.name, one.domain, one.effect.value, one.card_type or "", _undone_by(one) or ""
-        )
-    console.print(table)
+    rows = [
+        (one.name, one.domain, one.effect.value, one.card_type or "", _undone_by(one) or "")
+        for one in catalog.tools.values()
+    ]
+    listing(console, ("tool", "domain", "effect", "confirmation", "undone by"), rows)
     console.print()
-    console.print(f"{len(catalog)} tools, catalog {catalog.digest[:12]}")
+    console.print(f"{number_of(len(catalog), 'tool')}, catalog {catalog.digest[:12]}")
     _renamed(console, catalog)
     if catalog.skipped:
         skipped(console, catalog.skipped)

@@ -15,6 +15,7 @@ from orchestrator.cli.options import Overlays
 from orchestrator.cli.output import AsJson, console, print_json, progress, run
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
+from orchestrator.core.shown_text import number_of
 
 if TYPE_CHECKING:
     from orchestrator.catalog.lint import Finding
@@ -157,7 +158,7 @@ def _tell(
     """What came of it, in a few lines."""
     before = f", {proposal.marked_before} marked before" if proposal.marked_before else ""
     shown.print(
-        f"{proposal.operations} operations{before}: {proposal.marked} marked, "
+        f"{number_of(proposal.operations, 'operation')}{before}: {proposal.marked} marked, "
         f"{proposal.questions} left as questions; rollback pairs: {len(proposal.pairs)}"
     )
     for left in proposal.left_out[:_MOST_SHOWN]:
@@ -169,7 +170,7 @@ def _tell(
         said = f" {one.tool}, undone by {one.cancel}{_reason(one)}"
         shown.print(line((one.standing, style), said), soft_wrap=True)
     counts = Counter(str(finding.severity) for finding in findings)
-    shown.print("lint: " + ", ".join(f"{counts[level]} {level}s" for level in _LEVELS))
+    shown.print("lint: " + ", ".join(number_of(counts[level], level) for level in _LEVELS))
 
 
 def _reason(one: "TriedPair") -> str:

@@ -65,7 +65,9 @@ def lint(
     with reading() as doing:
         sources = read_sources(paths, overlays or ())
         doing.update("checking tools")
-        findings = lint_documents(sources.documents, idle=sources.idle, ignored=ignored or ())
+        findings = lint_documents(
+            sources.documents, idle=sources.idle, unread=sources.unread, ignored=ignored or ()
+        )
         doing.update("looking up lines")
         places = find_source_lines(sources.files, ((f.document, f.pointer) for f in findings))
     in_full = partial(lint_report.as_text, most=None)

@@ -47,7 +47,6 @@ def worker(
             ready_file.touch()
 
     async def serve() -> None:
-        from orchestrator.client.connection import connect_temporal
         from orchestrator.runtime.process_telemetry import process_telemetry
         from orchestrator.runtime.settings_table import unknown_variables
         from orchestrator.runtime.worker import run_worker
@@ -56,9 +55,12 @@ def worker(
             tell_error(f"warning: {unknown}")
         asked = settings.health is not None
         async with process_telemetry("orchestrator-worker", serves_metrics=asked) as telemetry:
-            client = await connect_temporal(settings=settings)
-            telemetry.watch(client)
-            await run_worker(client, settings, ready=ready, metrics=telemetry.metrics_text)
+            await run_worker(
+                settings=settings,
+                ready=ready,
+                connected=telemetry.watch,
+                metrics=telemetry.metrics_text,
+            )
 
     os.environ.update(planning_variables(planner, model))
     settings = load_settings()

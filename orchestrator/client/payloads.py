@@ -7,15 +7,19 @@ from typing import Final
 
 from temporalio.converter import DataConverter, ExternalStorage, StorageDriver
 
+from orchestrator.adapters.storage.payload_driver import PayloadDriver
 from orchestrator.adapters.storage.payload_folder import PayloadFolder
 from orchestrator.adapters.temporal.mission_converter import mission_converter
 from orchestrator.adapters.temporal.payload_codec import mark_of
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys
+from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
 from orchestrator.core.payload_errors import KEYS_VARIABLE, PayloadKeysInvalid
 from orchestrator.settings import Settings
 
 STORE_VARIABLE: Final = "ORCHESTRATOR_PAYLOAD_STORE"
+IN_STORE: Final = "store"
+"""What that variable says where large payloads are kept in the store."""
 _FACTORY: Final = re.compile(r"(?P<module>[\w.]+):(?P<factory>\w+)")
 
 
@@ -32,24 +36,35 @@ def external_storage_of(settings: Settings) -> ExternalStorage | None:
     """Where large payloads are kept; None where they are recorded like all others.
 
     Raises:
-        UsageError: the setting leads to no driver.
+        UsageError: the setting leads to no driver, or to two of one name.
+        StoreRefused: it means the store, and the settings name none.
     """
     if not settings.payload_store:
         return None
+    drivers = [_driver(one.strip(), settings) for one in settings.payload_store.split(",")]
+    if len({driver.name() for driver in drivers}) < len(drivers):
+        raise UsageError(
+            f"{STORE_VARIABLE}: references in histories tell its places apart by their kind, and "
+            "two are of one kind; put what one folder holds into the other, and name that"
+        )
+    keeps = drivers[0]
     return ExternalStorage(
-        drivers=[_driver(settings.payload_store)],
+        drivers=drivers,
+        driver_selector=lambda _context, _payload: keeps,
         payload_size_threshold=settings.payload_store_over,
     )
 
 
-def payload_folder_of(settings: Settings) -> PayloadFolder | None:
-    """The folder of large payloads, where they are kept in one."""
+def payload_drivers_of(settings: Settings) -> tuple[PayloadDriver, ...]:
+    """The places of large payloads that are ours to prune; drivers of others see to theirs."""
     storage = external_storage_of(settings)
-    driver = storage.drivers[0] if storage is not None else None
-    return driver if isinstance(driver, PayloadFolder) else None
+    drivers = () if storage is None else storage.drivers
+    return tuple(driver for driver in drivers if isinstance(driver, PayloadDriver))
 
 
-def _driver(setting: str) -> StorageDriver:
+def _driver(setting: str, settings: Settings) -> StorageDriver:
+    if setting == IN_STORE:
+        return store_of(settings).payloads(marked=mark_of)
     place = _FACTORY.fullmatch(setting)
     if place is None:
         return PayloadFolder(Path(setting).expanduser().absolute(), marked=mark_of)

@@ -38,8 +38,12 @@ def separate_personal(
 
     Raises:
         UsageError: an input that no tool takes looks personal or like the name of a personal field,
-            or a handle means another mission's value.
+            a handle means another mission's value, or a file cannot be read that may say what is
+            personal.
     """
+    if catalog.unread:
+        told = "; ".join(map(str, catalog.unread))
+        raise UsageError(f"which inputs are personal cannot be told: {told}")
     personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
     undeclared = tuple(sorted(set(inputs) - personal - declared_inputs(catalog)))
     for name in undeclared:

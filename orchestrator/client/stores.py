@@ -20,7 +20,7 @@ def store_of(settings: Settings) -> "Store":
     """
     from orchestrator.adapters.storage.store import Store
 
-    return Store(settings.state_dir, url=_url(settings), key=_vault_key(settings))
+    return Store(settings.state_dir, url=url_of_store(settings), key=vault_key_of(settings))
 
 
 def open_vault(settings: Settings) -> PiiVault:
@@ -28,7 +28,12 @@ def open_vault(settings: Settings) -> PiiVault:
     return store_of(settings).vault
 
 
-def _url(settings: Settings) -> str | None:
+def url_of_store(settings: Settings) -> str | None:
+    """The URL that they name, with its password; None: a file of the state directory.
+
+    Raises:
+        UsageError: the file that holds it cannot be read.
+    """
     if settings.store is not None:
         return settings.store.get_secret_value()
     if settings.store_file is None:
@@ -39,7 +44,8 @@ def _url(settings: Settings) -> str | None:
         raise UsageError(f"ORCHESTRATOR_STORE_FILE: {settings.store_file} cannot be read") from None
 
 
-def _vault_key(settings: Settings) -> VaultKey | None:
+def vault_key_of(settings: Settings) -> VaultKey | None:
+    """Where the vault's key comes from; None: from the file beside a SQLite store."""
     if settings.pii_key is not None:
         return VaultKey("ORCHESTRATOR_PII_KEY", settings.pii_key.get_secret_value())
     if settings.pii_key_file is not None:

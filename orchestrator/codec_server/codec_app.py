@@ -62,12 +62,13 @@ class CodecApp:
     async def answer(self, request: Request) -> Response:
         """Payloads opened, or encrypted, in their order."""
         caller = await self._callers.name_of(request.headers, request.cookies.get(COOKIE))
+        verb = request.url.path.rpartition("/")[2]
         if caller is None:
+            _log.info("%s refused: who asks proved nothing", verb)
             return _said(401, "give the token of this codec server: Authorization: Bearer TOKEN")
         payloads = await _read(request)
         if isinstance(payloads, str):
             return _said(400, payloads)
-        verb = request.url.path.rpartition("/")[2]
         try:
             done = await self._done(verb, request, payloads.payloads)
         except PayloadUnread as unread:

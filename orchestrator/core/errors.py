@@ -794,6 +794,17 @@ class StoreNewer(UsageError, StateLacking, Worded):
     known: str
 
 
+class StoreDiffers(UsageError, Worded):
+    """A store that already holds other things under the keys of what was to be copied into it."""
+
+    template = (
+        "{place} holds something else under the same keys ({what}), and nothing is overwritten; "
+        "name an empty database, or let the store that has gone on be the one that you keep"
+    )
+    place: str
+    what: str
+
+
 class NotReserved(Worded):
     """A call whose leg was told that money was set aside for it, which its mission did not do."""
 
@@ -811,6 +822,10 @@ class OverlayWarning(UserWarning):
 
 class SkippedWarning(UserWarning):
     """An operation that is marked as a tool cannot be one, and was left out."""
+
+
+class UnreadWarning(UserWarning):
+    """A file of a folder cannot be read as a document, and was left out."""
 
 
 class FunctionWarning(UserWarning):

@@ -51,7 +51,7 @@ class PayloadLost(PayloadUnread, Worded):
     """A large payload that its store cannot keep or give now, or does not hold."""
 
     template = (
-        "a large payload is not to be had in {place}: {reason}; give this process the folder of "
+        "a large payload is not to be had in {place}: {reason}; give this process the "
         "ORCHESTRATOR_PAYLOAD_STORE that all others have"
     )
     place: str

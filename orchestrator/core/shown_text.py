@@ -35,6 +35,11 @@ _SUMMARY_BYTES = 400
 """Kept of a summary, encoded: every workflow, activity and timer carries one in its history."""
 
 
+def number_of(count: int, noun: str) -> str:
+    """So many of them: "1 error", "2 errors", "1,200 errors"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def visible(text: str) -> str:
     r"""Text on one line: what is hidden, and each line end, as its escape.
 

@@ -7,6 +7,7 @@ from jsonschema.exceptions import UnknownType, ValidationError
 from rapidfuzz import fuzz, process
 from referencing.exceptions import Unresolvable
 
+from orchestrator.core.shown_text import number_of
 from orchestrator.json_schema.validator import extra_names
 
 SCHEMA_FAULTS: Final = (
@@ -154,7 +155,7 @@ def _rule(error: ValidationError) -> str:
 
 
 def _one_of(values: Sequence[object]) -> str:
-    rest = f" or {len(values) - _SHOWN} others" if len(values) > _SHOWN else ""
+    rest = f" or {number_of(len(values) - _SHOWN, 'other')}" if len(values) > _SHOWN else ""
     return f"one of {', '.join(str(value) for value in values[:_SHOWN])}{rest}"
 
 

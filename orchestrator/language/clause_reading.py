@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from orchestrator.language.clauses import MATTER, SUBJECT, begins_request, without_lead
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -43,6 +44,11 @@ _SAYING: Final = re.compile(
     r"(?P<let>let\s+(?:\S+\s+){1,4}?know)\b"
     r"|(?P<give>drop|give|shoot|throw|fire|leave|pop)\s+(?P<to>(?:\S+\s+){0,4}?)(?:off\s+)?an?\s+(?:\w+\s+)?"
     r"(?P<what>line|note|shout|heads[-\s]up|e-?mail|message|text|ping)\b",
+    re.IGNORECASE,
+)
+_LISTING: Final = re.compile(
+    r"(?:make|give|create|prepare|compile|draw\s+up|put\s+together|get|show|send)\s+(?:(?:me|us)\s+)?"
+    r"an?\s+(?:\w+\s+)?list\s+of\s+(?=(?:all|my|our|the|every|each|what|which|whatever)\b)",
     re.IGNORECASE,
 )
 _ON_A_PRONOUN: Final = re.compile(r"\s*[a-z]+\s+(?:it|them|everything|nothing)\b", re.IGNORECASE)
@@ -114,7 +120,7 @@ def tells_what_to_do(text: str, *, verbs: frozenset[str] = frozenset()) -> bool:
 def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     """Read one clause; `verbs` are further words that may command (the catalog's own)."""
     bare = without_lead(clause)
-    verb, action, rest = _said_verb(bare) or _verb(bare, verbs)
+    verb, action, rest = _said_verb(bare) or _listing_verb(bare) or _verb(bare, verbs)
     place = _find(verb, clause) if verb else None
     before = clause[: place.start() if place else len(clause) - len(rest)]
     return ClauseReading(
@@ -209,6 +215,12 @@ def _said_verb(bare: str) -> tuple[str, Action, str] | None:
     return verb, Action.SEND, bare[len(bare.split()[0]) :]
 
 
+def _listing_verb(bare: str) -> tuple[str, Action, str] | None:
+    """Of "make me a list of my bookings", which makes none, the verb and the text after it."""
+    match = _LISTING.match(bare)
+    return ("list", Action.READ, bare[match.end() :]) if match else None
+
+
 def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     """The clause's verb, its class, and the text after it."""
     first, following = (*tokens(" ".join(bare.split(None, 2)[:2])), "", "")[:2]
@@ -236,6 +248,8 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
         return first, Action.READ, _after(bare, first)
     if _OWN_THING.match(bare):
         return "", Action.SEARCH, bare  # "my hotel bookings" are there already
+    if singular(first) != first and first not in STOP_WORDS:
+        return "", Action.SEARCH, bare  # nor is "reminders for next week" a deed
     for word in words:
         if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:
             return word, action_of_stem(stem(word)), bare

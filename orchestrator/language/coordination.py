@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Final
 
@@ -48,6 +49,8 @@ _MOST: Final = 64
 """Of one request; more are not told apart, since nobody does as many."""
 _ALONE: Final = _PARTY | _THING | {"date", "time", "origin"}
 """What a list may be of; an amount is a member only together with who gets it."""
+_KEPT: Final = 1 << 10
+"""Clauses whose members are remembered."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class _Group:
         return self.slots[-1].position + len(self.slots[-1].text)
 
 
+@lru_cache(maxsize=_KEPT)
 def coordinated(text: str) -> Coordination | None:
     """The requests that a clause joins; None when it is a single one.
 

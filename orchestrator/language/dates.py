@@ -51,6 +51,7 @@ _PHRASE = re.compile(
     re.VERBOSE,
 )
 _WEEKDAY_ALONE: Final = re.compile(rf"(?:(?:on|this|next|coming)\s+)?(?:{WEEKDAY}|{SHORT_WEEKDAY})")
+_THROUGH: Final = re.compile(r"\s*(?:-|\u2013|to|until|till|through)\s*")
 _CLOSE: Final = re.compile(r",?\s+(?:the\s+)?")
 _NUMBERED: Final = re.compile(r"\d")
 _ARTICLE_OR_TIME = re.compile(r"^the\s+|['\u2019]?\s+time$")
@@ -170,12 +171,17 @@ def _range_phrases(match: re.Match[str], now: datetime | None) -> Iterator[DateP
 
 
 def _ranges_in_order(text: str, phrases: list[DatePhrase]) -> list[DatePhrase]:
-    """The phrases; a bare "the 2nd" before the day of its predecessor is in the month after."""
+    """The phrases, no end before its start: a bare "the 2nd" is then in the month after."""
     for i in range(1, len(phrases)):
         first, second = phrases[i - 1], phrases[i]
         if first.day is None or second.day is None or second.day >= first.day:
             continue
-        if _BARE_NTH.fullmatch(text[second.start : second.end]):
+        if _THROUGH.fullmatch(text, first.end, second.start) and all(
+            _WEEKDAY_ALONE.fullmatch(text, one.start, one.end) for one in (first, second)
+        ):
+            # "Monday to Thursday" ends in the week that it begins in.
+            phrases[i] = DatePhrase(second.start, second.end, second.day + timedelta(days=7))
+        elif _BARE_NTH.fullmatch(text[second.start : second.end]):
             day = _next_nth(text[second.start : second.end], first.day)
             phrases[i] = DatePhrase(second.start, second.end, day)
     return phrases

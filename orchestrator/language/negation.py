@@ -16,12 +16,23 @@ _ENDS: Final = "|".join(sorted(WordLists("clauses").word_set("after_objects") | 
 _WORDS: Final = "|".join(
     r"\s+".join(line.split()) for line in sorted(_LISTS.lines("ruling_out"), key=len, reverse=True)
 )
+_OF: Final = "about|at|by|for|from|in|of|on|to|with"
+"""What joins a pronoun to the words that tell which one is ruled out: "the one in Rome"."""
 _RULED_OUT: Final = re.compile(
     rf"\b(?:{_WORDS})\s+(?!(?:{_HARMLESS})\b)"
     r"(?:(?:with|by|at|in|on|from|near|to)\s+)?(?:(?:the|a|an|any|my)\s+)?"
+    rf"(?P<pronoun>(?:ones?|that|those)\s+(?:{_OF})\s+(?:the\s+|my\s+)?)?"
     rf"(?P<thing>(?!(?:{_ENDS})\b)[^\s,;.!?()]+(?:\s+(?!(?:{_ENDS})\b)[^\s,;.!?()]+){{0,3}})"
 )
 _LAST: Final = re.compile(r"(\w+)\W*$")
+
+
+_NOT_SO: Final = re.compile(
+    r"(?:\b(?:not|never)|n['\u2019]t)\s+(?:(?:yet|been|be|already|being|marked|a|an|the)\s+){0,3}"
+    rf"(?!(?:{_HARMLESS}|{_ENDS})\b)(?P<word>[a-z]+)",
+    re.IGNORECASE,
+)
+"""What is said not to be so, whatever verb says it: "are not paid", "haven't been paid"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +67,10 @@ def without_exclusions(clause: str) -> str:
         blank = " " * (exclusion.end - exclusion.start)
         clause = f"{clause[: exclusion.start]}{blank}{clause[exclusion.end :]}"
     return clause
+
+
+def denied_words(clause: str) -> tuple[str, ...]:
+    """The words right behind a "not", lower case: "paid" of "which have not been paid"."""
+    covered = (*quoted_spans(clause), *told_spans(clause))
+    found = _NOT_SO.finditer(clause)
+    return tuple(m["word"].lower() for m in found if not is_within(*m.span(), covered))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -47,6 +48,8 @@ _ADDRESSES: Final[tuple[tuple[SlotKind, re.Pattern[str], str], ...]] = (
     ("identifier", _UUID, "-"),
 )
 _DIGIT = re.compile(r"\d")
+_KEPT: Final = 1 << 11
+"""Texts whose values are remembered: a goal and its clauses are read again and again."""
 _IDENTIFIER = re.compile(
     r"(?<![\w@#/.-])#?(?=[\w./-]*\d)(?=[\w./-]*[A-Za-z])[A-Za-z0-9]+(?:[-_/.][A-Za-z0-9]+)*(?![\w@-])"
     r"|(?<![\w.])#\d+\b|(?<![\w.])\d+(?:\.\d+){2,}(?!\w)"
@@ -120,6 +123,7 @@ def find_slots(text: str, *, now: datetime | None, before: str = "") -> tuple[Sl
     return tuple(slot for slot in slots if slot.value is not None)
 
 
+@lru_cache(maxsize=_KEPT)
 def read_slots(text: str, *, now: datetime | None, before: str = "") -> tuple[Slot, ...]:
     """Like `find_slots`, and with value None what cannot be told: "tomorrow" without `now`, "at 8".
 

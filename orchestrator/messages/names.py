@@ -112,6 +112,7 @@ MISSION_INCOMPLETE: Final = "MissionIncomplete"
 LEG_FAILED: Final = "LegFailed"
 PROVIDER_BUSY: Final = "ProviderBusy"
 MODEL_TROUBLE: Final = "ModelTrouble"
+TASK_LOST: Final = "TaskLost"
 
 _SCHEDULED: Final = "scheduled:"
 _DUE: Final = re.compile(

@@ -31,7 +31,12 @@ class ToolCall(CallRef):
         default=None, description="nothing is sent after this: set just before a side effect"
     )
     held_back: int = Field(
-        default=0, description="how often no worker could send it; nothing of it was sent then"
+        default=0, description="how often no worker could send it for want of what it needs"
+    )
+    may_have_arrived: bool = Field(
+        default=False,
+        description="before it was held back, an attempt may have reached its provider: what came "
+        "of it is found out by its key, and no refusal settles it",
     )
     requester: str = Field(default="", description="who asked for the mission")
     amounts: tuple[Money, ...] | None = Field(

@@ -6,6 +6,8 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
+from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.inflection import participle
 from orchestrator.language.periods import period_in
 from orchestrator.language.slots import find_slots
 from orchestrator.language.word_lists import WordLists
@@ -65,7 +67,7 @@ def _left(order: Order, context: StepContext) -> Iterator[JsonObject]:
         told = [said & _stems(member) for member in taken]
         for member in members if taken else ():
             alike = any(words <= _stems(member) for words in told)
-            if alike and member not in taken:
+            if alike and member not in taken and not _is_done_already(member, order):
                 yield member
 
 
@@ -83,6 +85,12 @@ def _is_taken(member: JsonObject, members: Sequence[JsonObject], used: set[str])
     """Whether a call names it, by what it alone of them bears."""
     own = [v for v in member.values() if isinstance(v, str | int) and str(v) in used]
     return any(sum(value in other.values() for other in members) == 1 for value in own)
+
+
+def _is_done_already(member: JsonObject, order: Order) -> bool:
+    """Whether a thing says of itself that what is ordered was done to it before: it is paid."""
+    done = participle(read_clause(order.clause).verb)
+    return any(str(held.value).lower() == done for held in scalars(member))
 
 
 def _stems(member: JsonObject) -> set[str]:

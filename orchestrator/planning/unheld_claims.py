@@ -1,7 +1,8 @@
 """What the summary of a leg names, and nothing that it was answered or told holds.
 
 Ids and amounts alone: they are written the same wherever they stand, so that one which stands
-nowhere was made up, or reckoned. Other words a planner may choose.
+nowhere was made up, or reckoned otherwise than by adding up what all of a list have. Other words a
+planner may choose.
 """
 
 import json
@@ -9,6 +10,8 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
+
+from pydantic import JsonValue
 
 from orchestrator.planning.models import FINISH, StepContext
 
@@ -33,6 +36,7 @@ def unheld_claims(summary: str, context: StepContext) -> tuple[str, ...]:
     """The ids and amounts of a summary that stand in nothing which its leg was given."""
     known = _known(context)
     numbers = {Decimal(text).normalize() for text in _WRITTEN.findall(known.replace(",", ""))}
+    numbers |= {total.normalize() for seen in context.observations for total in _sums(seen.body)}
     text, found = known.casefold(), [*_ids(summary)]
     claims = [claim for claim in found if claim.casefold() not in text]
     for amount in _AMOUNT.finditer(summary):
@@ -40,6 +44,27 @@ def unheld_claims(summary: str, context: StepContext) -> tuple[str, ...]:
         if not any((value * unit).normalize() in numbers for unit in _UNITS):
             claims.append(amount.group().strip())
     return tuple(claim[:_LONGEST] for claim in dict.fromkeys(claims))[:_MOST]
+
+
+def _sums(node: JsonValue) -> Iterator[Decimal]:
+    """What each number comes to that all the members of a list have: reckoned, and not made up."""
+    if isinstance(node, dict):
+        for inner in node.values():
+            yield from _sums(inner)
+    elif isinstance(node, list) and len(node) > 1:
+        members = [dict(_numbers(member)) for member in node]
+        for path in members[0]:
+            if all(path in member for member in members):
+                yield sum((member[path] for member in members), Decimal(0))
+
+
+def _numbers(node: JsonValue, path: str = "") -> Iterator[tuple[str, Decimal]]:
+    """Each number in an object, by the names that lead to it."""
+    if isinstance(node, dict):
+        for name, inner in node.items():
+            yield from _numbers(inner, f"{path}/{name}")
+    elif not isinstance(node, bool) and _WRITTEN.fullmatch(str(node)):
+        yield path, Decimal(str(node))
 
 
 def _ids(summary: str) -> Iterator[str]:

@@ -38,7 +38,8 @@ def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> Exam
         DocumentUnreadable: the file is missing, or is no list.
     """
     profiles, faults = read_profiles(read_profiles_file(path))
-    faults += catalog_faults(profiles, catalog)
+    # What a catalog lacks may be in a file that cannot be read now, of which it is told apart.
+    faults += () if catalog.unread else catalog_faults(profiles, catalog)
     faults += tuple(_planner_faults(profiles))
     if own_planner:
         return ExaminedProfiles(profiles, faults)

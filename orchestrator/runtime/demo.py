@@ -10,6 +10,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.shown_text import number_of
 from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.runtime.devserver import Stack
@@ -227,9 +228,10 @@ def _problems(
     if not result.ledger.obligations:
         problems.append("its ledger is empty")
     if len(live) != standing:
-        problems.append(f"{len(live)} live obligations at the providers, {standing} receipts")
+        at_providers = number_of(len(live), "live obligation")
+        problems.append(f"{at_providers} at the providers, {number_of(standing, 'receipt')}")
     if duplicates:
-        problems.append(f"{len(duplicates)} effects happened more than once")
+        problems.append(f"{number_of(len(duplicates), 'effect')} happened more than once")
     if any(
         len(step.tools_forwarded) >= step.catalog_size for leg in result.legs for step in leg.steps
     ):

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 from pydantic import SecretStr
@@ -104,6 +105,32 @@ def _hold_port(held: contextlib.ExitStack) -> int:
             return port
 
 
+class PartProcess(Protocol):
+    """One process of an installation, as `asyncio.subprocess` has them."""
+
+    @property
+    def pid(self) -> int:
+        """Its id."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, less than 0 for a signal; None while it runs."""
+        ...
+
+    async def wait(self) -> int:
+        """The exit code, once it has ended."""
+        ...
+
+    def terminate(self) -> None:
+        """Ask it to stop."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once."""
+        ...
+
+
 @dataclass
 class Stack:
     """The processes of one installation; an async context manager that starts and stops them.
@@ -123,7 +150,7 @@ class Stack:
     """Variables of made-up ones, for the sandbox: what the operator has set comes first."""
     tell: Callable[[str], None] = lambda line: None
     """Told of each part that it has come up, in a line."""
-    _processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
+    _processes: dict[str, PartProcess] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -313,19 +340,28 @@ class Stack:
         if before is not None and before.returncode is None:  # it never answered
             before.kill()
             await before.wait()
-        with private_file(self.log(name)).open("ab") as log:
-            self._processes[name] = await asyncio.create_subprocess_exec(
+        environment = {
+            **self.credentials,
+            **_inherited(),
+            "ORCHESTRATOR_DRAIN": str(_DRAIN_S),
+            **self.environment,
+            **(variables or {}),
+        }
+        self._processes[name] = await self.start_process(
+            command, environment, private_file(self.log(name))
+        )
+
+    async def start_process(
+        self, command: Sequence[str], environment: Mapping[str, str], log: Path
+    ) -> PartProcess:
+        """Start a program with this environment and no other, which prints at the end of a file."""
+        with log.open("ab") as printed:
+            return await asyncio.create_subprocess_exec(
                 *command,
-                env={
-                    **self.credentials,
-                    **_inherited(),
-                    "ORCHESTRATOR_DRAIN": str(_DRAIN_S),
-                    **self.environment,
-                    **(variables or {}),
-                },
+                env=environment,
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=printed,
+                stderr=printed,
                 # Ctrl-C goes to us alone: we stop the parts in their order.
                 start_new_session=True,
                 # All that they write is state: the server's database, their ledgers, their logs.
@@ -401,7 +437,7 @@ def ourselves(module: str = "orchestrator") -> list[str]:
     return [sys.executable, *(() if is_uninstalled else ("-P",)), "-m", module]
 
 
-async def end_process(process: asyncio.subprocess.Process) -> None:
+async def end_process(process: PartProcess) -> None:
     """Stop a process, by SIGKILL when it takes longer than a few seconds."""
     if process.returncode is not None:
         return

@@ -12,7 +12,7 @@ from temporalio.service import RPCError
 from orchestrator.client.catalog_retention import remove_catalogs
 from orchestrator.client.observation_retention import remove_observations
 from orchestrator.client.payload_retention import remove_payloads
-from orchestrator.client.payloads import payload_folder_of
+from orchestrator.client.payloads import payload_drivers_of
 from orchestrator.client.personal_retention import remove_expired
 from orchestrator.client.result_retention import KeptRound, keep_results
 from orchestrator.core.errors import OrchestratorError
@@ -73,10 +73,10 @@ async def _remove_catalogs(client: Client, store: "Store", now: datetime) -> Non
 
 
 async def _remove_payloads(client: Client, settings: Settings, now: datetime) -> None:
-    folder = payload_folder_of(settings)
-    removed = await remove_payloads(client, folder, now=now) if folder is not None else ()
-    if removed:
-        _log.info("removed the large payloads of %d workflows", len(removed))
+    for kept in payload_drivers_of(settings):
+        removed = await remove_payloads(client, kept, now=now)
+        if removed:
+            _log.info("removed the large payloads of %d workflows", len(removed))
 
 
 async def _keep_results(client: Client, settings: Settings, store: "Store", now: datetime) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.adapters.storage.files import private_folder, replace_file
+from orchestrator.catalog.skipped import UnreadFile
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.sandbox import DocumentError, create_app, redirected
@@ -47,6 +48,22 @@ def note_sources(sources: OwnDocuments, folder: Path) -> None:
         "overlays": [str(path.absolute()) for path in sources.overlays],
     }
     replace_file(folder / _SOURCES, json.dumps(named).encode())
+
+
+def last_written(
+    sources: OwnDocuments, unread: Sequence[UnreadFile], folder: Path
+) -> dict[str, JsonObject]:
+    """What was written last of files of these sources that cannot be read any more, by name.
+
+    Missions that began with it are in the middle of something at the sandbox.
+    """
+    if not (noted := folder / _SOURCES).is_file():
+        return {}
+    read = json.loads(noted.read_text(encoding="utf-8"))
+    if read["specs"] != [str(path.absolute()) for path in sources.specs]:
+        return {}
+    kept = {one.document: _written(folder) / f"{one.document}.json" for one in unread}
+    return {name: json.loads(f.read_bytes()) for name, f in kept.items() if f.is_file()}
 
 
 def _written(folder: Path) -> Path:

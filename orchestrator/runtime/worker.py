@@ -5,9 +5,11 @@ import contextlib
 import logging
 import signal
 import sys
+import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -22,16 +24,19 @@ from orchestrator.adapters.storage.observation_store import ObservationStore
 from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.adapters.temporal.deployment_versions import versioned
 from orchestrator.adapters.temporal.locked_calls import LockedCalls
+from orchestrator.adapters.temporal.lost_tasks import LostTasks
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.marking import unmarked
-from orchestrator.client.connection import connect_temporal
+from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.stores import store_of
+from orchestrator.core.errors import UnreadWarning
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import load_profiles
+from orchestrator.runtime.awaited_parts import AwaitedParts, StoppedWaiting
 from orchestrator.runtime.builds import log_build, told_build
 from orchestrator.runtime.defaults import (
     default_approval_keys,
@@ -108,6 +113,7 @@ def build(
         observations=observations,
     )
     versions = told_build(settings)
+    lost_tasks = LostTasks(client)
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])
     return [
         Worker(
@@ -120,7 +126,7 @@ def build(
             build_id=None if versions else own_build_id(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
             max_heartbeat_throttle_interval=_BEATS_AT_MOST,
-            interceptors=[LockedCalls(), *interceptors],
+            interceptors=[LockedCalls(), lost_tasks, *interceptors],
             plugins=plugins,
             **worker_limits(settings),
         )
@@ -146,6 +152,23 @@ def _with_private_state(settings: Settings) -> Settings:
     return settings
 
 
+def _load(settings: Settings) -> Catalog:
+    """The catalog of the settings; what of it cannot be read is logged as an error.
+
+    Missions that began with a tool of it keep the catalog they are pinned to.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreadWarning)
+        catalog = Catalog.load(*settings.specs, overlays=settings.overlays)
+    for file in catalog.unread:
+        _log.error(
+            "%s, and start the worker again; until then new missions have no tool of it, and those "
+            "that began with one keep it",
+            file,
+        )
+    return catalog
+
+
 def _tell_unmarked(catalog: Catalog, settings: Settings) -> None:
     """Log that no operation is marked, if so: the worker runs, and has no tools."""
     for line in (unmarked(catalog.documents, settings.specs) or "").splitlines():
@@ -163,9 +186,10 @@ async def run_worker(
     store: "Store | None" = None,
     plugins: Sequence[Plugin] = (),
     ready: Callable[[], None] | None = None,
+    connected: Callable[[Client], None] | None = None,
     metrics: Callable[[], tuple[bytes, str]] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT.
+    """Serve until SIGTERM or SIGINT; a server or a store that is away is waited for.
 
     Args:
         client: one that `connect_temporal` made; None: as TEMPORAL_ADDRESS and the SDK's other
@@ -179,24 +203,29 @@ async def run_worker(
         store: where all that is kept goes, in place of the settings' own; closed when this ends.
         plugins: of Temporal's worker.
         ready: called once, when polling has begun.
+        connected: called once, with the client, before polling begins.
         metrics: what /metrics answers, where the settings have it asked: its body and content type.
 
     Raises:
         UsageError: the planner or the embedder is none, or the file of agent profiles is wrong.
-        StoreUnavailable, StoreRefused, StoreNewer: the store cannot be used now, or at all.
+        StoreRefused, StoreNewer: the store cannot be used.
+        StoreUnavailable: it is a file that cannot be opened.
     """
     check_given(planner, embedder)
     settings = _with_private_state(settings or load_settings())
     sys.setswitchinterval(THREAD_TURN_S)
     stop = _stop_signals()
     state = WorkerState()
+    parts = AwaitedParts(state, stop)
     async with AsyncExitStack() as stack:
+        stack.enter_context(contextlib.suppress(StoppedWaiting))
         if settings.health is not None:
             await stack.enter_async_context(_served_health(settings.health, state, metrics))
-        client = client or await connect_temporal(settings=settings)
-        catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
+        if client is None:
+            client = await parts.once_there(partial(connect_temporal, settings=settings))
+        catalog = catalog or _load(settings)
         _tell_unmarked(catalog, settings)
-        store = await stack.enter_async_context(store or store_of(settings))
+        store = await _opened(store or store_of(settings), stack, parts)
         routers = default_routers(settings, embedder, store)
         workers = build(
             client,
@@ -210,18 +239,39 @@ async def run_worker(
             plugins=plugins,
             interceptors=[CountsActivities(state)],
         )
-        await register_search_attributes(client)
-        await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
+        await parts.once_there(partial(_introduce, client, settings))
+        if connected is not None:
+            connected(client)
         # In a thread: what comes meanwhile is begun, and waits for what is being made already.
         made = asyncio.to_thread(prepare, catalog, store.catalogs, routers)
         beside = (made, keep_retention(client, settings, store))
         async with _polling(workers, beside):
-            state.polls(client, workers)
+            state.polls(client, workers, store.check)
             log_build(settings)
             if ready is not None:
                 ready()
             await stop.wait()
             await drain(workers, state, settings.drain)
+
+
+async def _opened(store: "Store", stack: AsyncExitStack, parts: AwaitedParts) -> "Store":
+    """The store, to be closed with the others; a server is waited for, a file is there or not."""
+
+    async def opened() -> "Store":
+        return await stack.enter_async_context(store)
+
+    return await (opened() if store.is_file else parts.once_there(opened))
+
+
+async def _introduce(client: Client, settings: Settings) -> None:
+    """Tell the server what it has to know before workflows run.
+
+    Raises:
+        ServerUnreachable: it went away meanwhile.
+    """
+    with Connection(client, settings.task_queue).explaining():
+        await register_search_attributes(client)
+        await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
 
 
 @asynccontextmanager

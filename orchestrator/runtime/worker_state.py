@@ -1,6 +1,7 @@
 """What a worker process is doing: starting, polling or draining; how many activities it runs."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final
@@ -13,6 +14,8 @@ from temporalio.worker import (
     Interceptor,
     Worker,
 )
+
+from orchestrator.core.errors import StateLacking
 
 _ANSWERS_WITHIN: Final = timedelta(seconds=2)
 
@@ -34,12 +37,28 @@ class WorkerState:
         self.phase = Phase.STARTING
         self.running = 0
         """Activities in flight."""
+        self.waits_for = ""
+        """Why it has not begun yet, in a sentence; empty: nothing keeps it from it."""
         self._client: Client | None = None
         self._workers: Sequence[Worker] = ()
+        self._ask_store: Callable[[], object] | None = None
+        self._asking: asyncio.Future[object] | None = None
 
-    def polls(self, client: Client, workers: Sequence[Worker]) -> None:
-        """It takes tasks from now on."""
+    def polls(
+        self,
+        client: Client,
+        workers: Sequence[Worker],
+        ask_store: Callable[[], object] | None = None,
+    ) -> None:
+        """It takes tasks from now on.
+
+        Args:
+            client: of the server that they come from.
+            workers: one for each task queue.
+            ask_store: called in a thread; returns when the store has answered.
+        """
         self._client, self._workers, self.phase = client, workers, Phase.POLLING
+        self._ask_store = ask_store
 
     @property
     def task_queues(self) -> list[str]:
@@ -49,16 +68,35 @@ class WorkerState:
     async def hindrance(self) -> str | None:
         """Why it cannot do work now; None: it can."""
         if self._client is None:
-            return "it has not begun to poll"
+            return self.waits_for or "it has not begun to poll"
         if self.phase is Phase.DRAINING:
             return f"it drains: {self.running} activities in flight"
         if stopped := [w.task_queue for w in self._workers if not w.is_running]:
             return f"it no longer polls {', '.join(stopped)}"
+        # At once: who asks does not wait for long either.
+        lacks = await asyncio.gather(self._lack_of_server(self._client), self._lack_of_store())
+        return next(filter(None, lacks), None)
+
+    async def _lack_of_server(self, client: Client) -> str | None:
         try:
-            await self._client.service_client.check_health(timeout=_ANSWERS_WITHIN)
+            await client.service_client.check_health(timeout=_ANSWERS_WITHIN)
         except (RPCError, RuntimeError):
-            host = self._client.service_client.config.target_host
+            host = client.service_client.config.target_host
             return f"the Temporal server at {host} does not answer"
+        return None
+
+    async def _lack_of_store(self) -> str | None:
+        """Why the store cannot be used; one question at a time, however many ask for its answer."""
+        if self._ask_store is None:
+            return None
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.ensure_future(asyncio.to_thread(self._ask_store))
+        try:
+            await asyncio.wait_for(asyncio.shield(self._asking), _ANSWERS_WITHIN.total_seconds())
+        except TimeoutError:
+            return f"the store has not answered within {_ANSWERS_WITHIN.total_seconds():.0f} s"
+        except StateLacking as away:
+            return str(away)
         return None
 
 

@@ -52,9 +52,12 @@ def create_app(
         is_stocked: whatever a request names by an id exists, though no list ever offered it.
 
     Raises:
-        DocumentError: a document cannot be served at all.
+        DocumentError: none of the documents has paths, or there is no place for one.
     """
     plan = faults or FaultPlan()
+    if documents and not any(map(_has_paths, documents.values())):
+        named = ", ".join(map(repr, documents))
+        raise DocumentError(f"there are no paths in {named}, so there is nothing to serve")
     mounted = _mounted(
         [
             one if isinstance(one, Document) else read_document(n, one)
@@ -78,6 +81,10 @@ def memories_of(app: Starlette) -> tuple[DocumentMemory, ...]:
     """Where an app serves each of its documents, and what it remembers of each."""
     found: tuple[DocumentMemory, ...] = app.state.memories
     return found
+
+
+def _has_paths(document: Mapping[str, Any] | Document) -> bool:
+    return isinstance(document, Document) or isinstance(document.get("paths"), Mapping)
 
 
 def _mounted(documents: list[Document]) -> dict[str, Document]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.places import ThingPlace, places_of
-from orchestrator.sandbox.problems import DocumentError, Unservable, UnservedOperation
+from orchestrator.sandbox.problems import Unservable, UnservedOperation
 from orchestrator.sandbox.served_operations import ServedOperation, ServedParameter, json_schema
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.soundness import Soundness, Steps
@@ -20,17 +20,16 @@ from orchestrator.sandbox.tidying import tidied
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _LOCATIONS = ("path", "query", "header", "cookie")
 _LINKS = ("x-orchet-cancels", "x-orchet-cancel-for", "x-orchet-compensation-probe")
+_NO_PATHS = "it has none, so there is nothing to serve"
+_ADD_PATHS = "add them, or leave the document out"
 _REMOVE = "mend it there, or remove the operation by an overlay"
 
 
 def read_document(name: str, raw: Mapping[str, Any]) -> Document:
-    """One document, ready to be served; what cannot be is left out, and told of in `skipped`.
-
-    Raises:
-        DocumentError: it has no paths.
-    """
+    """One document, ready to be served; what cannot be is left out, and told of in `skipped`."""
     if not isinstance(raw.get("paths"), Mapping):
-        raise DocumentError(f"document {name!r} has no paths, so there is nothing to serve")
+        none = UnservedOperation(name, "/paths", "the document", _NO_PATHS, _ADD_PATHS)
+        return Document(name, {**raw, "paths": {}}, SchemaBook({}), (), (none,))
     tidy = tidied(raw)
     reader = _Reader(name, SchemaBook(tidy), tidy)
     read = [operation for operation in reader.operations() if reader.is_read(operation)]

@@ -95,6 +95,14 @@ class PostgresServer:
         """SIGKILL, as a machine that dies does."""
         self._end(signal.SIGKILL)
 
+    def hang(self) -> None:
+        """SIGSTOP: its connections stay, and nothing is answered on them until it goes on."""
+        self._signal_all(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """SIGCONT: all that was asked of it meanwhile is answered."""
+        self._signal_all(signal.SIGCONT)
+
     def stop(self) -> None:
         """Let it end in order; what it keeps stays for the next start."""
         self._end(signal.SIGINT)
@@ -177,6 +185,13 @@ class PostgresServer:
             return True
         return False
 
+    def _signal_all(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        server = self._process.pid  # first: it makes the others
+        for pid in (server, *_children_of(server)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
     def _end(self, number: signal.Signals) -> None:
         if self._process is None:
             return
@@ -193,6 +208,11 @@ class PostgresServer:
         assert self._folder is not None
         lines = (self._folder / "log").read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it printed nothing"
+
+
+def _children_of(pid: int) -> list[int]:
+    """Its processes for connections and for itself, each in a group of its own."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _programs() -> Path:

@@ -528,7 +528,7 @@ class FakeWorld:
         hold = self._holds.get((activity_name, subject))
         if hold is not None:
             await hold.passed()
-        with held_back() if activity_name == names.INVOKE_TOOL else translated_errors():
+        with held_back(message) if isinstance(message, ToolCall) else translated_errors():
             self.catalogs.get(self.catalog.digest)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
+from tests.forked import ForkedStack
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +16,9 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("ORCHESTRATOR_")]:
             patch.delenv(name)
-        installation = Stack(tmp_path_factory.mktemp("chaos"), (bundled_specs(),), Ports.free())
+        installation = ForkedStack(
+            tmp_path_factory.mktemp("chaos"), (bundled_specs(),), Ports.free()
+        )
         await installation.__aenter__()
     try:
         yield installation

@@ -5,14 +5,19 @@ name of each test.
 """
 
 import asyncio
+import contextlib
 import os
+import sys
 import time
 from random import Random
 
 import pytest
 
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.messages.model_trouble import ModelPause
 from orchestrator.runtime.demo import DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
@@ -105,6 +110,46 @@ async def test_missions_survive_the_server_killed_at_any_moment(
     assert trip.status is MissionStatus.ROLLED_BACK
     for result in (dinner, trip):
         await hold_the_invariant(sandbox, result)
+
+
+@pytest.mark.timeout(300)
+async def test_a_step_that_kills_its_worker_pauses_its_leg(
+    stack: Stack, sandbox: SandboxClient
+) -> None:
+    """At most three die of it in a workflow task, and four in an activity; then none in a task."""
+    client = await stack.client()
+    deaths, mended = (stack.settings.state_dir / name for name in ("deaths", "mended"))
+    await stack.kill("worker")
+    deadly = [sys.executable, "-m", "tests.chaos.deadly_worker"]
+    await stack.start_worker("deadly", command=deadly)
+    try:
+        mission = await client.start(MissionRequest(goal="What is the weather in Oslo tomorrow?"))
+        pause = await _paused(mission)
+        died = deaths.read_text().split()
+        mended.touch()
+        await mission.resume()
+        result = await run_to_end(mission)
+    finally:
+        await stack.kill("deadly", gently=True)
+        await stack.start_worker()
+
+    in_tasks, elsewhere = died.count("task"), died.count("activity")
+    assert died == ["task"] * in_tasks + ["activity"] * elsewhere
+    assert in_tasks <= 3  # fewer where a busy machine has no time for it in a task
+    assert 1 <= elsewhere <= 4
+    assert "did not answer in time" in pause.reason
+    assert result.status is MissionStatus.SUCCEEDED
+    await hold_the_invariant(sandbox, result)
+
+
+async def _paused(mission: MissionHandle) -> ModelPause:
+    """The pause of its leg, once there is one and somebody can say so."""
+    async with asyncio.timeout(200):
+        while True:
+            with contextlib.suppress(OrchestratorError):
+                if pauses := await mission.pauses():
+                    return pauses[0]
+            await asyncio.sleep(1)
 
 
 async def test_a_worker_that_has_just_died_is_missed_within_seconds(stack: Stack) -> None:

@@ -23,7 +23,8 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end
-from orchestrator.testing.commands import Ran, run_apart
+from tests.commands import Ran, run_apart
+from tests.forked import ForkedStack
 from tests.otlp_receiver import OtlpReceiver
 
 PERSON = {
@@ -72,7 +73,7 @@ async def stack(
     tmp_path_factory: pytest.TempPathFactory, collector: OtlpReceiver
 ) -> AsyncIterator[Stack]:
     """The installation, on free ports and in a folder of its own."""
-    installation = Stack(
+    installation = ForkedStack(
         tmp_path_factory.mktemp("stack"),
         (bundled_specs(),),
         Ports.free(),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.runtime.devserver import Ports
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli

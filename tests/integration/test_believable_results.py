@@ -24,6 +24,7 @@ from orchestrator.runtime.demo import DINING, LEAVING, RETURNING, day_in
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end
+from tests.forked import ForkedStack
 from tests.integration.installations import served_by
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ async def test_an_empty_answer_is_an_answer(client: MissionClient) -> None:
 async def lockers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     """An installation of one document, of somebody who rents lockers."""
     folder = tmp_path_factory.mktemp("lockers")
-    async with Stack(folder, (LOCKERS,), Ports.free()) as installation:
+    async with ForkedStack(folder, (LOCKERS,), Ports.free()) as installation:
         yield installation
 
 

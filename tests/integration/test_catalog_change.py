@@ -19,6 +19,7 @@ from orchestrator.saga.ledger import ObligationState
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end
+from tests.forked import ForkedStack
 from tests.integration.installations import standing
 
 Document = dict[str, Any]
@@ -54,7 +55,7 @@ async def own_stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[S
     """An installation over a copy of the documents, so that they can be changed."""
     folder = tmp_path_factory.mktemp("changing")
     specs = shutil.copytree(bundled_specs(), folder / "specs")
-    installation = Stack(folder / "state", (specs,), Ports.free())
+    installation = ForkedStack(folder / "state", (specs,), Ports.free())
     async with standing(installation):
         yield installation
 

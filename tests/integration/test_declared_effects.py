@@ -15,8 +15,8 @@ import pytest
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.saga.ledger import ObligationState
 from orchestrator.testing import eventually, run_to_end
-from orchestrator.testing.commands import Ran, run_apart
 from orchestrator.testing.installation import Installation, installed
+from tests.commands import Ran, run_apart
 
 ANSWER = {"type": "object", "properties": {"note_id": {"type": "string"}}}
 

@@ -23,7 +23,7 @@ from orchestrator.runtime.devserver import Ports, ourselves
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
 from orchestrator.testing import run_to_end
-from orchestrator.testing.commands import run_apart
+from tests.commands import run_apart
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FOREIGN = Path(__file__).parents[1] / "documents" / "foreign"

@@ -15,12 +15,18 @@ from uuid import uuid4
 
 import pytest
 
+from orchestrator.adapters.storage.payload_driver import PayloadKey
+from orchestrator.adapters.storage.payload_folder import PayloadFolder
 from orchestrator.adapters.storage.store import Store
+from orchestrator.adapters.temporal.payload_codec import mark_of
+from orchestrator.adapters.temporal.payload_use import PLAIN, key_ids_of_schedule
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.payload_retention import remove_payloads
 from orchestrator.client.result_retention import keep_results
 from orchestrator.confirmation.mission_records import read_sealed, seal, verdict_of
 from orchestrator.core.errors import UsageError
+from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.messages.schedules import MissionSchedule, ScheduleShown
 from orchestrator.runtime.demo import DINNER
@@ -66,6 +72,35 @@ async def test_a_schedule_starts_missions(client: MissionClient) -> None:
     assert (paused.paused, paused.note) == (True, "enough")
     with pytest.raises(UsageError, match="no schedule"):
         await schedules.show(schedule_id)
+
+
+async def test_what_a_schedule_gives_to_its_missions_stays(
+    client: MissionClient, tmp_path: Path
+) -> None:
+    """A large payload, while it or a run of it is there; and it counts as a use of its key."""
+    schedule_id, when = f"large-{uuid4().hex[:6]}", MissionSchedule(every=timedelta(days=1))
+    server_id = names.schedule_workflow_id(schedule_id)
+    driver = PayloadFolder(tmp_path, marked=mark_of)
+    namespace, later = client.temporal.namespace, datetime.now(UTC) + timedelta(days=2)
+    for kept in (server_id, f"{server_id}-gone"):
+        driver.keep(PayloadKey(namespace, kept, "0" * 64), b"large")
+    await client.schedules.create(schedule_id, MissionRequest(goal=WEATHER), when)
+    keys = await key_ids_of_schedule(client.temporal, server_id)
+    first = await remove_payloads(client.temporal, driver, now=later)
+    await client.schedules.run(schedule_id)
+
+    async def has_run() -> bool:
+        shown = await client.schedules.show(schedule_id)
+        mission = client.temporal.get_workflow_handle(shown.last_mission or "none")
+        listed = client.temporal.list_workflows(f"WorkflowId STARTS_WITH '{server_id}-'")
+        return await described(mission) is not None and any([True async for _ in listed])
+
+    await eventually(has_run)
+    await client.schedules.delete(schedule_id)
+
+    assert keys == {PLAIN}
+    assert first == (f"{server_id}-gone",)
+    assert await remove_payloads(client.temporal, driver, now=later) == ()
 
 
 async def test_only_schedules_of_missions_are_touched(client: MissionClient) -> None:

@@ -22,6 +22,7 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end, states_of
+from tests.forked import ForkedStack
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
     """An installation where nobody else books anything."""
     folder: Path = tmp_path_factory.mktemp("place")
     variables = {"ORCHESTRATOR_ROUTING_TIMEOUT_MS": "5000"}
-    stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=variables)
+    stack = ForkedStack(folder, (bundled_specs(),), Ports.free(), variables=variables)
     with pytest.MonkeyPatch.context() as patch:
         for name in [n for n in os.environ if n.startswith(("ORCHESTRATOR_", "TEMPORAL_"))]:
             patch.delenv(name)

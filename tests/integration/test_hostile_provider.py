@@ -28,7 +28,8 @@ from orchestrator.runtime.demo import DINING
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end
-from orchestrator.testing.commands import Ran, run_apart
+from tests.commands import Ran, run_apart
+from tests.forked import ForkedStack
 from tests.integration.installations import standing
 
 GOAL = f"Reserve a table for four at an Italian restaurant in Lisbon on {DINING} at 20:00"
@@ -64,7 +65,7 @@ async def own_stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[S
     specs.write_text(yaml.safe_dump(_without_examples(_with_hostile_text(dining))))
     state = folder / "state"
     state.mkdir(mode=0o755)
-    installation = Stack(state, (specs,), Ports.free())
+    installation = ForkedStack(state, (specs,), Ports.free())
     before = os.umask(0)
     try:
         async with standing(installation):

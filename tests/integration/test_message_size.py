@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.adapters.storage.store import Store
 from orchestrator.runtime.devserver import Stack
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 LARGE = "x" * 3_000_000
 WEATHER = "What is the weather in Oslo tomorrow?"

@@ -17,6 +17,7 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end, states_of
+from tests.forked import ForkedStack
 
 GOAL = f"Reserve a table in Lisbon on {DINING} at 20:00 for 4"
 BUDGET = Money(amount=Decimal(80), currency="EUR")
@@ -26,7 +27,7 @@ BUDGET = Money(amount=Decimal(80), currency="EUR")
 async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     """A worker of its own, which tests may kill."""
     specs = (bundled_specs() / "dining.yaml",)
-    async with Stack(tmp_path_factory.mktemp("dear"), specs, Ports.free()) as running:
+    async with ForkedStack(tmp_path_factory.mktemp("dear"), specs, Ports.free()) as running:
         yield running
 
 

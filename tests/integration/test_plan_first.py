@@ -25,6 +25,7 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import eventually, run_to_end
+from tests.forked import ForkedStack
 
 TABLE = f"Reserve a table in Lisbon on {DINING} at 20:00 for 4"
 IN_DOUBT = f"{TABLE}, then frobnicate it"
@@ -34,7 +35,7 @@ IN_DOUBT = f"{TABLE}, then frobnicate it"
 async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     """A worker of its own, which tests may kill."""
     specs = (bundled_specs() / "dining.yaml", bundled_specs() / "messages.yaml")
-    async with Stack(tmp_path_factory.mktemp("plans"), specs, Ports.free()) as running:
+    async with ForkedStack(tmp_path_factory.mktemp("plans"), specs, Ports.free()) as running:
         yield running
 
 

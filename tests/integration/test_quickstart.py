@@ -22,7 +22,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.runtime.devserver import Ports, ourselves
 from orchestrator.settings import Settings
 from orchestrator.testing import eventually
-from orchestrator.testing.commands import Ran, run_apart
+from tests.commands import Ran, run_apart
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs/quickstart.md").read_text(encoding="utf-8")

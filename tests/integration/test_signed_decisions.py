@@ -29,6 +29,7 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import eventually
+from tests.forked import ForkedStack
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli
@@ -68,7 +69,7 @@ def _key_of(folder: Path, name: str) -> dict[str, object]:
 @pytest.fixture(scope="module")
 async def governed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     """The installation: its worker knows keys and policy, its clients know neither."""
-    installation = Stack(
+    installation = ForkedStack(
         tmp_path_factory.mktemp("governed"),
         (bundled_specs(),),
         Ports.free(),

@@ -18,6 +18,7 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end
+from tests.forked import ForkedStack
 from tests.otlp_receiver import OtlpReceiver, SeenSpan
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ async def test_killed_workers_leave_one_trace_with_each_span_and_line_once(
     """What another worker replays and ends is told by the ids that the first one gave it."""
     with OtlpReceiver() as collector:
         variables = {"ORCHESTRATOR_ROUTING_TIMEOUT_MS": "5000", **collector.variables}
-        stack = Stack(tmp_path, (bundled_specs(),), Ports.free(), variables=variables)
+        stack = ForkedStack(tmp_path, (bundled_specs(),), Ports.free(), variables=variables)
         async with stack:
             mission = await (await stack.client()).start(MissionRequest(goal=TRIP))
             await eventually(mission.confirmations)

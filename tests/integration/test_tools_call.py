@@ -11,7 +11,7 @@ import pytest
 from orchestrator.runtime.demo import LEAVING
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
 from orchestrator.settings import bundled_specs
-from orchestrator.testing.commands import Ran, run_apart
+from tests.commands import Ran, run_apart
 
 FORECAST = ("weather_get_forecast", "--input", "city=Oslo", "--input", f"date={LEAVING}")
 

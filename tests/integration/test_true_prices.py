@@ -19,6 +19,7 @@ from orchestrator.runtime.demo import LEAVING, RETURNING
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually
+from tests.forked import ForkedStack
 from tests.integration.installations import standing
 
 SERVER = {
@@ -143,7 +144,7 @@ async def own_stack(
     documents: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stack]:
     """An installation over these documents."""
-    installation = Stack(tmp_path_factory.mktemp("prices"), (documents,), Ports.free())
+    installation = ForkedStack(tmp_path_factory.mktemp("prices"), (documents,), Ports.free())
     async with standing(installation):
         yield installation
 

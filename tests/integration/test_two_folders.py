@@ -5,6 +5,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,9 +17,12 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 
+from orchestrator.adapters.storage.payload_driver import PayloadKey
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.payload_retention import remove_payloads
+from orchestrator.client.payloads import IN_STORE, payload_drivers_of
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import MissionNotFound
 from orchestrator.messages import names
@@ -34,6 +38,8 @@ from tests.integration.conftest import Witness
 
 _TASK_DONE = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 _KEY = Fernet.generate_key().decode()
+_LARGE = 3_000
+"""Bytes from which on a payload is kept in the store that machines share: plans are, for one."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +58,14 @@ class Site:
         changes |= {"routing_timeout_ms": 5000, "specs": (specs or bundled_specs(),)}
         if self.store is not None:
             changes |= {"store": SecretStr(self.store), "pii_key": SecretStr(_KEY)}
+            changes |= {"payload_store": IN_STORE, "payload_store_over": _LARGE}
         return self.stack.settings.model_copy(update=changes)
 
     @asynccontextmanager
     async def worker(self, machine: str, specs: Path | None = None) -> AsyncIterator[None]:
         """A worker of that machine; where they share no store, it has the installation's vault."""
         settings = self.settings(machine, specs)
-        temporal = await connect_temporal(self.stack.address)
+        temporal = await connect_temporal(self.stack.address, settings=settings)
         async with AsyncExitStack() as running:
             store = await running.enter_async_context(store_of(settings))
             vault = store if self.store else store_of(self.stack.settings)
@@ -69,7 +76,9 @@ class Site:
 
     async def client(self) -> MissionClient:
         """A client of the task queue."""
-        return MissionClient(await connect_temporal(self.stack.address), self.settings("client"))
+        settings = self.settings("client")
+        temporal = await connect_temporal(self.stack.address, settings=settings)
+        return MissionClient(temporal, settings)
 
 
 @pytest.fixture
@@ -128,7 +137,7 @@ async def test_after_a_change_of_documents_a_worker_with_its_own_folder_loses_no
 async def test_workers_of_two_folders_share_one_store(
     site: Site, newer: Path, sandbox: Witness, postgres_url: str, person: dict[str, str]
 ) -> None:
-    """What one keeps, the other has: catalogs, personal values, and which grants were used."""
+    """What one keeps, the other has: catalogs, personal values, used grants, large payloads."""
     shared = replace(site, store=postgres_url)
     client = await shared.client()
     async with store_of(shared.settings("client")) as store:
@@ -148,8 +157,22 @@ async def test_workers_of_two_folders_share_one_store(
     assert ended.status is MissionStatus.CANCELLED
     assert await sandbox.live(undone.mission_id) == []
     assert "has been used" in sent
+    assert await _large_payloads_of(client, shared.settings("client"), "gone") >= {
+        first.mission_id,
+        undone.mission_id,
+    }
     assert len(await sandbox.live(first.mission_id)) == 2
     assert await sandbox.duplicates(first.mission_id) == []
+
+
+async def _large_payloads_of(client: MissionClient, settings: Settings, forgotten: str) -> set[str]:
+    """The workflows that large payloads are kept of, once those of a forgotten one have gone."""
+    (driver,) = payload_drivers_of(settings)
+    namespace, later = client.temporal.namespace, datetime.now(UTC) + timedelta(days=2)
+    driver.keep(PayloadKey(namespace, forgotten, "0" * 64), b"of nobody")
+    assert await remove_payloads(client.temporal, driver, now=datetime.now(UTC)) == ()
+    assert await remove_payloads(client.temporal, driver, now=later) == (forgotten,)
+    return set(driver.workflows(namespace))
 
 
 async def _sent_again(client: MissionClient, mission: MissionHandle) -> str:

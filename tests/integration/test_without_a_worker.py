@@ -20,7 +20,8 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import eventually, run_to_end
-from orchestrator.testing.commands import Ran, run_apart
+from tests.commands import Ran, run_apart
+from tests.forked import ForkedStack
 
 if TYPE_CHECKING:
     from orchestrator.confirmation.models import ConfirmationCard
@@ -44,7 +45,7 @@ Command = Callable[..., Awaitable[Ran]]
 @pytest.fixture(scope="module")
 async def idle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     """A server and a sandbox; each test starts the workers that it wants, on queues of its own."""
-    stack = Stack(
+    stack = ForkedStack(
         tmp_path_factory.mktemp("idle"),
         (bundled_specs(),),
         Ports.free(),

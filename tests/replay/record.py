@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
+from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
@@ -28,6 +29,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.schedules import MissionSchedule
 from orchestrator.runtime.demo import DINING, DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
@@ -68,6 +70,7 @@ class Recorder:
         await self.asked_about_its_plan()
         await self.plan_approved()
         await self.plan_shown()
+        await self.scheduled()
 
     async def succeeded(self) -> None:
         """Legs side by side, a budget that they share, confirmations, facts handed on."""
@@ -256,6 +259,33 @@ class Recorder:
 
         (workflow_id,) = await eventually(found)
         await self._write("plan-shown", workflow_id)
+
+    async def scheduled(self) -> None:
+        """What a schedule starts: a mission that succeeds, and one that is rolled back."""
+        await self._due("scheduled-mission")
+        async with self._trouble("message_send", "status_before", status=409):
+            await self._due("scheduled-mission-lost")
+
+    async def _due(self, name: str) -> None:
+        """A dinner that a schedule starts, and the run of that schedule."""
+        when, schedules = MissionSchedule(every=timedelta(days=1)), self._client.schedules
+        await schedules.create(name, MissionRequest(goal=DINNER), when)
+        await schedules.run(name)
+
+        async def started() -> str:
+            mission_id = (await schedules.show(name)).last_mission or ""
+            mission = self._client.temporal.get_workflow_handle(mission_id or "none")
+            return mission_id if await described(mission) is not None else ""
+
+        await run_to_end(self._client.get(await eventually(started)))
+        prefix = names.schedule_workflow_id(name)
+        runs = self._client.temporal.list_workflows(f"WorkflowId STARTS_WITH '{prefix}-'")
+
+        async def over() -> list[str]:
+            return [run.id async for run in runs if run.close_time is not None]
+
+        (workflow_id,) = await eventually(over)
+        await self._write(name, workflow_id)
 
     async def _decided_on(self, tool: str, decide: Decide) -> MissionResult:
         """A dinner whose cards are approved, except for those of one tool."""

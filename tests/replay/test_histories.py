@@ -54,6 +54,7 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
         "RollbackWorkflow",
         "SweepWorkflow",
         "PlanWorkflow",
+        "ScheduledMissionWorkflow",
     }
     assert {h.events[-1].event_type for h in histories.values()} == ENDED
     assert set(histories) >= {
@@ -78,6 +79,8 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
         "rollback-done",
         "rollback-parked-and-resolved",
         "sweep",
+        "scheduled-mission",
+        "scheduled-mission-lost",
     }
 
 

@@ -10,12 +10,15 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from orchestrator.adapters.temporal.search_attributes import WAITING_FOR
+from orchestrator.core.errors import TransportFailed
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.news import WaitKind
+from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.models import RULES, CallTool, CallTools
 from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task
 from workflows import ALL_WORKFLOWS
@@ -66,6 +69,76 @@ async def test_a_leg_waits_for_a_worker_that_has_its_catalog(
     }
     assert not world.compensated()
     assert await replays_at_every_task(mission.leg_handle("trip"))
+
+
+def _lost(world: FakeWorld, tool: str, *, then: ToolOutcome) -> None:
+    """Lose the answer of a tool's first attempt, and with it the catalog of every worker."""
+
+    async def lost(_: ToolCall) -> ToolOutcome:
+        world.catalogs.lost = True
+        raise TransportFailed(tool, "the answer was lost", may_have_arrived=True)
+
+    world.answer(tool, lost, then)
+
+
+async def test_what_may_have_been_made_is_asked_about_once_the_store_is_back(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """By its own key, and with a new deadline in the ledger; nothing is undone for an outage."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", BOOK)
+    _lost(world, "book_flight", then=ToolOutcome(kind="succeeded", status=201))
+    mission = await stage.start()
+    waiting = await mission.eventually(_held_up(mission, "trip"))
+    assert all(word in waiting.held_up for word in WORDS)
+    world.catalogs.lost = False
+    result = await mission.end()
+
+    assert result.status is MissionStatus.SUCCEEDED, result.error
+    assert states_of(result.ledger) == {"book_flight": ObligationState.COMMITTED}
+    assert not world.compensated()
+    sent = world.sent("book_flight")
+    assert len({call.call_id for call in sent}) == 1
+    assert [call.may_have_arrived for call in (sent[0], sent[-1])] == [False, True]
+    first, last = sent[0].deadline, sent[-1].deadline
+    assert first is not None
+    assert last is not None
+    assert first < last == result.ledger.obligations[0].deadline
+    assert await replays_at_every_task(mission.leg_handle("trip"))
+
+
+async def test_a_refusal_after_the_wait_leaves_what_may_have_been_made_in_doubt(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Whatever worker says so: rollback takes back what may stand."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", BOOK)
+    _lost(world, "book_flight", then=ToolOutcome(kind="rejected", status=422, reason="no"))
+    mission = await stage.start()
+    await mission.eventually(_held_up(mission, "trip"))
+    world.catalogs.lost = False
+    result = await mission.end()
+
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert [o.tool for o in world.compensated()] == ["book_flight"]
+
+
+async def test_cancelled_while_it_waits_what_may_have_been_made_is_taken_back(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Nobody has asked what came of it: it is in doubt, and not taken for never sent."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", BOOK)
+    _lost(world, "book_flight", then=ToolOutcome(kind="succeeded", status=201))
+    mission = await stage.start()
+    await mission.eventually(_held_up(mission, "trip"))
+    await mission.handle.cancel()
+    world.catalogs.lost = False
+    await mission.failure()
+
+    assert [o.tool for o in world.compensated()] == ["book_flight"]
+    assert len(world.sent("book_flight")) > 1
+    assert not any(call.may_have_arrived for call in world.sent("book_flight"))
 
 
 async def test_it_can_be_found_by_what_it_waits_for(stage: Stage, world: FakeWorld) -> None:

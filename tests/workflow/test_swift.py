@@ -3,8 +3,10 @@
 import asyncio
 from collections import Counter
 
+from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowExecutionStatus
+from temporalio.exceptions import ApplicationError
 
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegResult
@@ -115,6 +117,37 @@ async def test_what_fails_in_its_task_is_tried_by_any_worker(
     assert result.status is MissionStatus.SUCCEEDED
     assert names.THINK in await _events(mission, "flight")
     assert len(world.sent("book_flight")) == 1
+
+
+async def test_a_step_whose_task_was_lost_is_any_workers_and_pauses_after_a_few_attempts(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Its own task tries it no more, after the pause neither; the pause can be ended by a word."""
+    tried: list[bool] = []
+
+    def think(_: StepContext) -> CallTool:
+        tried.append(activity.info().is_local)
+        if activity.info().is_local:
+            raise ApplicationError("lost 3 times", type=names.TASK_LOST)
+        if len(tried) < 6:
+            raise RuntimeError("it died")
+        return CallTool(tool="book_flight")
+
+    world.plan(_by_rules("flight"))
+    world.decide("flight", think)
+    mission = await stage.start()
+
+    async def paused() -> ModelPause | None:
+        return (await mission.waiting("flight")).pause
+
+    await mission.eventually(paused)
+    assert tried == [True, *[False] * 4]
+    result = await mission.end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert tried == [True, *[False] * 5]
+    assert len(world.sent("book_flight")) == 1
+    assert await replays_at_every_task(mission.leg_handle("flight"))
 
 
 async def test_a_leg_that_thinks_for_long_can_be_asked_meanwhile(

@@ -21,7 +21,7 @@ from sqlalchemy import (
     and_,
 )
 
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 """The revision of these tables; a test holds it to the newest of `migrations`."""
 _DIGEST: Final = String(64)
 _NUMBER: Final = BigInteger().with_variant(Integer, "sqlite")
@@ -120,6 +120,16 @@ results = Table(
     Column("key_id", Text, nullable=False),
     Column("piece", LargeBinary, nullable=False),
     Index("results_by_start", "started_at"),
+)
+
+payloads = Table(
+    "payloads",
+    metadata,
+    Column("namespace", String(200), primary_key=True),
+    Column("workflow_id", Text, primary_key=True),
+    Column("sha256", _DIGEST, primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+    Column("kept_at", UtcMoment, nullable=False),
 )
 
 personal_values = Table(

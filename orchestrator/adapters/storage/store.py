@@ -4,8 +4,9 @@ Making one imports a database library, which takes a while: whoever may do witho
 """
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from orchestrator.adapters.storage.migrating import migrate
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
@@ -18,6 +19,12 @@ from orchestrator.adapters.storage.sql_vectors import SqlVectors
 from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, url_of
 from orchestrator.adapters.storage.taking_over import take_over
 from orchestrator.adapters.storage.vault_key import VaultKey
+from orchestrator.core.payload_errors import PayloadLost
+
+if TYPE_CHECKING:  # imports Temporal's SDK, which a store does without
+    from temporalio.api.common.v1 import Payload
+
+    from orchestrator.adapters.storage.sql_payloads import SqlPayloads
 
 FILE_NAME: Final = "store.db"
 VAULT_FOLDER: Final = "pii"
@@ -46,6 +53,8 @@ class Store:
         place = file_url(folder / FILE_NAME) if url is None else url_of(url)
         self._database = StoreDatabase(place, prepare=self._prepare)
         self._identity: str | None = None
+        self.is_file = self._database.is_file
+        """Whether it is a file of this machine, and no server that may come back."""
         self.place = self._database.place
         """What it is called before people: a file, or a URL without its password."""
         self.catalogs = SqlCatalogs(self._database)
@@ -68,6 +77,16 @@ class Store:
             self._identity = self._database.identity()
         return self._identity
 
+    def payloads(self, *, marked: "Callable[[PayloadLost], Payload]") -> "SqlPayloads":
+        """Its large payloads, as Temporal's SDK keeps and reads them.
+
+        Args:
+            marked: what is to stand in the place of one that cannot be given.
+        """
+        from orchestrator.adapters.storage.sql_payloads import SqlPayloads
+
+        return SqlPayloads(self._database, marked=marked)
+
     def open(self) -> None:
         """Connect, and have all prepared that a first use would.
 
@@ -76,6 +95,14 @@ class Store:
             StoreNewer: its tables are of a newer release.
         """
         self._database.open()
+
+    def check(self) -> None:
+        """Have it answer.
+
+        Raises:
+            StoreUnavailable, StoreRefused, StoreNewer: it does not.
+        """
+        self._database.check()
 
     def close(self) -> None:
         """Close every connection; a later use opens new ones."""

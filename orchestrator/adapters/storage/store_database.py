@@ -141,6 +141,12 @@ class StoreDatabase:
         if not self.is_file:  # a writer of a SQLite file is alone anyway
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
 
+    def freeze(self, connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
+        """Let nobody change these tables until the transaction is over; reading goes on."""
+        if not self.is_file:  # a writer of a SQLite file is alone anyway
+            names = ", ".join(table.name for table in tables)
+            connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE MODE")
+
     def identity(self) -> str:
         """What no other store is called: written with the first use of its tables."""
         query = sa.select(facts.c.value).where(facts.c.name == _IDENTITY)
@@ -162,6 +168,15 @@ class StoreDatabase:
         """
         with self._told():
             self._prepared()
+
+    def check(self) -> None:
+        """Have it answer.
+
+        Raises:
+            StoreUnavailable, StoreRefused, StoreNewer: it does not.
+        """
+        with self.read() as connection:
+            connection.execute(sa.select(sa.literal(1)))
 
     def close(self) -> None:
         """Close all connections; the next use opens new ones."""
@@ -192,7 +207,7 @@ class StoreDatabase:
 
     def _made(self) -> sa.Engine:
         if not self.is_file:
-            return sa.create_engine(
+            engine = sa.create_engine(
                 self.url,
                 pool_pre_ping=True,  # what was open when the server was restarted is not handed out
                 pool_recycle=600,
@@ -211,6 +226,8 @@ class StoreDatabase:
                     "prepare_threshold": None,
                 },
             )
+            sa.event.listen(engine, "do_connect", _connect)
+            return engine
         path = Path(self.url.database or "")
         private_folder(path.parent)
         # SQLite gives the files that it makes beside this one the mode of this one.
@@ -249,6 +266,12 @@ class StoreDatabase:
         if isinstance(error, OperationalError) and not self.is_file:
             self._away = (time.monotonic() + _REST_S, said)
         return StoreUnavailable(self.place, said)
+
+
+def _connect(_: object, __: object, given: list[Any], options: dict[str, Any]) -> Any:
+    from orchestrator.adapters.storage.answering_connection import AnsweringConnection
+
+    return AnsweringConnection.connect(*given, **options)
 
 
 def _set_up_file(connection: Any, _: object) -> None:

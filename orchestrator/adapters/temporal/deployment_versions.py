@@ -7,20 +7,17 @@ by the current build as well: a build may be switched off once nothing runs on i
 of what it ran are still wanted, by rollbacks and by people.
 """
 
-from typing import Any
-
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
-from temporalio.converter import SerializationContext, StorageDriverStoreContext
 from temporalio.worker import (
     WorkerDeploymentConfig,
     WorkflowInstance,
     WorkflowInstanceDetails,
     WorkflowRunner,
 )
-from temporalio.workflow import Info, _Definition
 
+from orchestrator.adapters.temporal.wrapped_runner import WrappedRun, WrappedRunner
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
 
@@ -59,33 +56,21 @@ def versioned(inner: WorkflowRunner, told: WorkerDeploymentConfig | None) -> Wor
     return inner if told is None else VersionedRunner(inner)
 
 
-class VersionedRunner(WorkflowRunner):
+class VersionedRunner(WrappedRunner):
     """Runs workflows as another runner does, and says of each task which build may have the next.
 
     The server refuses that from a worker that has not told its build.
     """
-
-    def __init__(self, inner: WorkflowRunner) -> None:
-        """Take the runner that does the work."""
-        self._inner = inner
-
-    def prepare_workflow(self, defn: _Definition) -> None:
-        """As the inner runner does."""
-        self._inner.prepare_workflow(defn)
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """An instance of the inner runner."""
         pinned = det.info.workflow_type not in _GOES_ON_ANYWHERE
         return _Versioned(self._inner.create_instance(det), is_pinned=pinned)
 
-    def set_worker_level_failure_exception_types(self, types: Any) -> None:
-        """As the inner runner does."""
-        self._inner.set_worker_level_failure_exception_types(types)
 
-
-class _Versioned(WorkflowInstance):
+class _Versioned(WrappedRun):
     def __init__(self, inner: WorkflowInstance, *, is_pinned: bool) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._is_pinned = is_pinned
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
@@ -93,18 +78,6 @@ class _Versioned(WorkflowInstance):
         if completion.HasField("successful") and (not self._is_pinned or _ends(completion)):
             completion.successful.versioning_behavior = VersioningBehavior.AUTO_UPGRADE.value
         return completion
-
-    def get_serialization_context(self, command_info: Any) -> SerializationContext | None:
-        return self._inner.get_serialization_context(command_info)
-
-    def get_external_store_context(self, command_info: Any) -> StorageDriverStoreContext:
-        return self._inner.get_external_store_context(command_info)
-
-    def get_info(self) -> Info:
-        return self._inner.get_info()
-
-    def get_thread_id(self) -> int | None:
-        return self._inner.get_thread_id()
 
 
 def _ends(completion: WorkflowActivationCompletion) -> bool:

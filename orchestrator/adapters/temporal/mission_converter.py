@@ -8,6 +8,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
 from temporalio.contrib.pydantic import PydanticJSONPlainPayloadConverter, PydanticPayloadConverter
 from temporalio.converter import (
+    CompositePayloadConverter,
     DataConverter,
     DefaultFailureConverter,
     EncodingPayloadConverter,
@@ -85,16 +86,21 @@ def _is_read_by_worker() -> bool:
 
 _JSON = PydanticJSONPlainPayloadConverter()
 """One for all runs: it remembers how each type is read."""
+_SDKS = PydanticPayloadConverter().converters.values()
+_OTHERS = (one for one in _SDKS if one.encoding != _JSON.encoding)
+_CONVERTERS = (*_OTHERS, _JSON, _Marks())
 
 
-class MissionPayloadConverter(PydanticPayloadConverter):
-    """Pydantic's JSON, and the marks of what is locked."""
+class MissionPayloadConverter(CompositePayloadConverter):
+    """Pydantic's JSON, and the marks of what is locked.
+
+    The SDK makes several for each workflow task and one for each payload of an activity: all share
+    what they are made of.
+    """
 
     def __init__(self) -> None:
-        """Add the marks to what the SDK converts."""
-        super().__init__()
-        others = (one for one in self.converters.values() if one.encoding != _JSON.encoding)
-        self._set_converters(*others, _JSON, _Marks())
+        """Take the converters that all share."""
+        super().__init__(*_CONVERTERS)
 
 
 class PlainFailures(DefaultFailureConverter):

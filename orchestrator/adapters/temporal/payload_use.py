@@ -51,12 +51,30 @@ async def key_ids_of(client: Client, workflow_id: str, run_id: str) -> set[str]:
         PayloadUnread: a large payload of it is not to be had.
     """
     handle = client.get_workflow_handle(workflow_id, run_id=run_id)
-    references = PayloadReferences(client.data_converter.external_storage)
     ids = set()
     async for event in handle.fetch_history_events():
-        for recorded in payloads_in(event):
-            payload = await references.fetched(recorded)
-            if is_mark(payload):
-                raise error_of(payload)
-            ids.add(key_id_of(payload) or PLAIN)
+        ids |= await _key_ids_in(client, event)
+    return ids
+
+
+async def key_ids_of_schedule(client: Client, schedule_id: str) -> set[str]:
+    """The ids of the keys that what a schedule starts needs, and what it tells of itself.
+
+    Raises:
+        RPCError: there is no such schedule.
+        PayloadUnread: a large payload of it is not to be had.
+    """
+    found = await client.get_schedule_handle(schedule_id).describe()
+    told = found.raw_description
+    return await _key_ids_in(client, told.schedule.action) | await _key_ids_in(client, told.memo)
+
+
+async def _key_ids_in(client: Client, message: Message) -> set[str]:
+    references = PayloadReferences(client.data_converter.external_storage)
+    ids = set()
+    for recorded in payloads_in(message):
+        payload = await references.fetched(recorded)
+        if is_mark(payload):
+            raise error_of(payload)
+        ids.add(key_id_of(payload) or PLAIN)
     return ids

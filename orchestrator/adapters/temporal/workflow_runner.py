@@ -7,39 +7,28 @@ them together with what that task brought, signals and updates first: other comm
 is stuck in a nondeterminism error. Deterministic workflow code cannot avoid it, so the runner does.
 """
 
-from typing import Any
-
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
-from temporalio.converter import SerializationContext, StorageDriverStoreContext
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
-from temporalio.workflow import Info, _Definition
 
 from orchestrator.adapters.temporal.shared_sandbox import SharedSandboxRunner
+from orchestrator.adapters.temporal.wrapped_runner import WrappedRun, WrappedRunner
 from orchestrator.messages.names import RUN_REPLAYED
 
 
-class TaskOrderedRunner(WorkflowRunner):
+class TaskOrderedRunner(WrappedRunner):
     """Runs workflows as another runner does, and lets only workflow tasks move them."""
 
     def __init__(self, inner: WorkflowRunner | None = None) -> None:
         """Take the runner that does the work; a sandboxed one is the default."""
-        self._inner = inner or SharedSandboxRunner()
-
-    def prepare_workflow(self, defn: _Definition) -> None:
-        """As the inner runner does."""
-        self._inner.prepare_workflow(defn)
+        super().__init__(inner or SharedSandboxRunner())
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """An instance of the inner runner, watched."""
         return _Watched(self._inner.create_instance(det))
 
-    def set_worker_level_failure_exception_types(self, types: Any) -> None:
-        """As the inner runner does."""
-        self._inner.set_worker_level_failure_exception_types(types)
 
-
-class _Watched(WorkflowInstance):
+class _Watched(WrappedRun):
     """One cached run, and whether a query has moved it.
 
     A workflow task brings its own start as the time. Events that make the history longer while the
@@ -47,7 +36,7 @@ class _Watched(WorkflowInstance):
     """
 
     def __init__(self, inner: WorkflowInstance) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._seen = 0
         self._time = 0
         self._ahead = False
@@ -61,18 +50,6 @@ class _Watched(WorkflowInstance):
         self._ahead = act.history_length > self._seen and time == self._time
         self._seen, self._time = act.history_length, time
         return self._inner.activate(act)
-
-    def get_serialization_context(self, command_info: Any) -> SerializationContext | None:
-        return self._inner.get_serialization_context(command_info)
-
-    def get_external_store_context(self, command_info: Any) -> StorageDriverStoreContext:
-        return self._inner.get_external_store_context(command_info)
-
-    def get_info(self) -> Info:
-        return self._inner.get_info()
-
-    def get_thread_id(self) -> int | None:
-        return self._inner.get_thread_id()
 
 
 def _moves(act: WorkflowActivation) -> bool:

@@ -7,6 +7,7 @@ from orchestrator.catalog.lint.finding import Code, Finding, Problem, Suppressio
 from orchestrator.catalog.lint.place_uses import Uses
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.lint.suppressions import IGNORED, Ignores
+from orchestrator.core.shown_text import number_of
 from orchestrator.json_schema.pointer import parse_pointer
 
 
@@ -99,7 +100,7 @@ def _finding(group: list[tuple[Raised, Suppression | None]], uses: Mapping[str, 
     if first.subject is None and number == 1:
         known = uses.get(first.document)
         number = known.of(parse_pointer(problem.pointer)) if known is not None else 0
-    others = f" (and {len(places) - 1} more operations)" if len(places) > 1 else ""
+    others = f" (and {number_of(len(places) - 1, 'more operation')})" if len(places) > 1 else ""
     return Finding(
         code=first.code.code,
         severity=first.code.severity,

@@ -199,7 +199,7 @@ def absolute_server(subject: Subject) -> Iterator[Problem]:
     if not _has_host(url):
         servers = subject.operation.inherited("servers")
         yield Problem(
-            servers.pointer if servers is not None else subject.pointer,
+            servers.pointer if servers is not None else "",
             f"{subject.name} has no server with a host: {url!r}" if url else "no server is named",
             "add servers with an absolute http(s) URL; its variables may be set by configuration",
         )

@@ -11,6 +11,7 @@ from orchestrator.catalog.lint.place_uses import Uses
 from orchestrator.catalog.lint.referred_operations import referred_operations, spelled_out
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.overlay import IdleAction
+from orchestrator.catalog.skipped import UnreadFile
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -65,6 +66,11 @@ def _breaches(content: JsonObject, uses: Uses) -> Iterator[tuple[Code, Problem]]
             yield code, Problem(pointer, shortened(reason), _REMEDY)
         elif min(found[INVALID], found[UNUSED]) > MOST_FINDINGS:
             return
+
+
+def unread_finding(file: UnreadFile) -> Finding:
+    """ORC001: a file of a folder can be read."""
+    return INVALID.finding(file.document, Problem("", file.reason, file.remedy))
 
 
 def idle_finding(action: IdleAction) -> Finding:

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.lint import CODES, Finding, Severity
 from orchestrator.catalog.source_lines import SourceLine
 from orchestrator.core.record import JsonObject
-from orchestrator.core.shown_text import visible, visible_json
+from orchestrator.core.shown_text import number_of, visible, visible_json
 
 SourceLines = Mapping[tuple[str, str], SourceLine]
 """Where findings stand, by document and pointer, as far as it is known."""
@@ -67,7 +67,7 @@ def _lines(finding: Finding, sources: SourceLines) -> Iterator[str]:
 
 def _total(standing: Sequence[Finding], suppressed: int) -> str:
     counts = Counter(finding.severity for finding in standing)
-    named = ", ".join(f"{counts[level]} {level}s" for level in _SEVERITIES)
+    named = ", ".join(number_of(counts[level], level) for level in _SEVERITIES)
     beside = f" ({suppressed} suppressed)" if suppressed else ""
     return (named if standing else "nothing to mend") + beside
 

@@ -21,6 +21,7 @@ from orchestrator.catalog.lint.subject import Subject, subjects
 from orchestrator.catalog.lint.suppressions import IGNORED, Ignores
 from orchestrator.catalog.operations import Operation, check_document, operations
 from orchestrator.catalog.overlay import IdleAction
+from orchestrator.catalog.skipped import UnreadFile
 from orchestrator.core.errors import DocumentInvalid, UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -52,12 +53,14 @@ def lint(
     documents: Mapping[str, JsonObject],
     *,
     idle: Iterable[IdleAction] = (),
+    unread: Iterable[UnreadFile] = (),
     ignored: Iterable[str] = (),
 ) -> list[Finding]:
     """What is wrong with the tools of these documents, in order of place; once for each cause.
 
     Operations that are not exposed as tools are not examined. The documents are parsed, by name,
-    with overlays applied: `load_documents` gives them; `idle` actions of those changed nothing.
+    with overlays applied: `load_documents` gives them; `idle` actions of those changed nothing,
+    and `unread` files beside them are no documents that can be read.
     What a document says is not to be mended, or whose code is `ignored`, is there as suppressed.
     """
     raised: list[Raised] = []
@@ -84,6 +87,7 @@ def lint(
     raised += document_rules.repeated_names(names)
     findings = merged(raised, uses, ignores, frozenset(ignored))
     findings += [document_rules.idle_finding(action) for action in idle]
+    findings += [document_rules.unread_finding(file) for file in unread]
     return sorted(findings, key=_place)
 
 

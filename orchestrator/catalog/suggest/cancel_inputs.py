@@ -5,6 +5,7 @@ from typing import NamedTuple
 from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.suggest.identity import Fit, FoundId, find_id, holds
 from orchestrator.catalog.suggest.path_shape import PathShape
+from orchestrator.catalog.suggest.takes_back import Removal
 from orchestrator.catalog.tool import InputBinding, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import format_pointer
@@ -27,22 +28,24 @@ class Lacking(NamedTuple):
     why: str
 
 
-def fill(maker: Tool, made_at: PathShape, cancel: Tool, item: PathShape) -> Filled | Lacking:
+def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Filled | Lacking:
     """Fill what a cancel requires, and the caller's own reference where it takes one.
 
     Args:
         maker: what makes the thing.
         made_at: its path.
         cancel: what takes it back.
-        item: the path of the thing, whose last parameter is its id.
+        removal: how it does.
     """
     args: JsonObject = {}
     found: FoundId | None = None
     assumed: list[str] = []
-    own = item.parameters[-1]
+    item = removal.item
     for binding in cancel.bindings:
-        if binding.location == "path" and binding.field == own:
-            found, value = _id(maker, own, item)
+        if removal.constant is not None and binding.name == removal.constant[0]:
+            value: str | None = removal.constant[1]
+        elif binding == removal.own and item.segments != made_at.segments:
+            found, value = _id(maker, binding.field, item)
         else:
             value = _sent(maker, made_at, binding, item)
         if value is None and (same := _sent_alike(maker, binding)) is not None:
@@ -90,11 +93,15 @@ def _sent(maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShap
 
 
 def _sent_alike(maker: Tool, binding: InputBinding) -> str | None:
-    """What both require in their bodies under one name: an account, an amount."""
-    same = [b for b in maker.bindings if (b.location, b.field) == ("body", binding.field)]
-    is_alike = bool(binding.required and same and same[0].required and binding.field)
-    is_alike = is_alike and binding.location == "body"
-    return f"$request.body#{format_pointer((binding.field,))}" if is_alike else None
+    """What its body asks for, and the maker requires under one name: an account, a depot."""
+    if not (binding.required and binding.field and binding.location == "body"):
+        return None
+    same = [b for b in maker.bindings if b.field == binding.field and b.required]
+    if len(same) != 1 or same[0].location not in ("body", "path"):
+        return None
+    is_body = same[0].location == "body"
+    pointer = format_pointer((binding.field,))
+    return f"$request.body#{pointer}" if is_body else f"$request.path.{binding.field}"
 
 
 def _from_path(

@@ -61,7 +61,7 @@ def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | N
     plain = [removal for removal in match.removals if removal.is_plain]
     removal = (plain or [*match.removals])[0]
     assert match.maker.tool is not None and removal.by.tool is not None
-    filled = fill(match.maker.tool, match.maker.shape, removal.by.tool, removal.item)
+    filled = fill(match.maker.tool, match.maker.shape, removal.by.tool, removal)
     doubts = [*_doubts_of_words(match.maker, removal)]
     if not removal.is_plain:
         doubts.append(f"{removal.by.name} may stand for a cancel, or may not")
@@ -71,6 +71,8 @@ def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | N
     if isinstance(filled, Lacking):
         doubts.append(f"{filled.why}, which {removal.by.name} is told by")
         return Pair(match.maker, removal.by, {}, tuple(doubts))
+    if match.maker.method == "PUT":
+        doubts.append("what was there before the call would be removed, too")
     doubts += [f"is {n} the same for both?" for n in filled.assumed]
     doubts += _doubts_of_answer(match, removal, filled, reads.get(removal.item.segments))
     notes = tuple(_notes(match.maker, filled, removal))

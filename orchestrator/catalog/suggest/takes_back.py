@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from orchestrator.catalog.suggest.path_shape import PathShape
 from orchestrator.catalog.suggest.survey import Surveyed
+from orchestrator.catalog.tool import InputBinding
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
-from orchestrator.language.words import action_of, name_words
+from orchestrator.language.words import action_of, action_of_stem, name_words, stem
 
 _BY_WORD = frozenset({"POST", "PUT", "PATCH"})
+_CHANGES = frozenset({"PUT", "PATCH"})
 _LIKE_A_CANCEL = frozenset({"refund", "archive"})
 """What may stand for a cancel: money comes back, a thing is put away."""
 
@@ -24,6 +26,10 @@ class Removal:
     """The path of the thing: `/orders/{order_id}` of `/orders/{order_id}/cancel`."""
     is_plain: bool
     """A DELETE, or a verb that says nothing but that: cancel, void, revoke."""
+    own: InputBinding | None = None
+    """The input that names the thing; None where nothing but what was sent tells which it is."""
+    constant: tuple[str, str] | None = None
+    """An input, and its value that says that the thing is taken back: `state`, `cancelled`."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,10 @@ class Undoing:
 
 
 def matches(listed: Iterable[Surveyed]) -> Iterator[Undoing]:
-    """Each POST to a collection with what may undo it, in the order of the document."""
+    """Each POST to a collection with what may undo it, in the order of the document.
+
+    So is each PUT without a body that joins two things, where a DELETE parts them again.
+    """
     known = [one for one in listed if one.tool is not None]
     removals: dict[tuple[str, ...], list[Removal]] = defaultdict(list)
     for one in known:
@@ -50,19 +59,80 @@ def matches(listed: Iterable[Surveyed]) -> Iterator[Undoing]:
         found = same or _elsewhere(maker, removals, at)
         if found:
             yield Undoing(maker, tuple(found), is_same_path=bool(same))
+    for one in known:
+        if one.method == "PUT" and one.shape.ends_in_parameter and len(one.shape.parameters) > 1:
+            parting = [r for r in removals.get(one.shape.segments, []) if r.by.method == "DELETE"]
+            if parting and not any(b.location == "body" for b in _bindings(one)):
+                yield Undoing(one, tuple(parting), is_same_path=True)
 
 
 def _removal(one: Surveyed) -> Removal | None:
     if one.method == "DELETE":
-        return Removal(one, one.shape, True) if one.shape.ends_in_parameter else None
+        return _of_item(one, one.shape, True) if one.shape.ends_in_parameter else _by_body(one)
+    if one.shape.ends_in_parameter:
+        return _by_state(one) if one.method in _CHANGES else None
     words, item = name_words(one.shape.last), one.shape.parent
-    if one.method not in _BY_WORD or not item.ends_in_parameter or len(words) != 1:
+    if one.method not in _BY_WORD or len(words) != 1:
         return None
     # A path may name the deed as a thing: `/payments/{id}/cancels`.
     deed = singular(words[0])
-    if Action.CANCEL in (action_of(words[0]), action_of(deed)):
-        return Removal(one, item, True)
-    return Removal(one, item, False) if deed in _LIKE_A_CANCEL else None
+    is_cancel = Action.CANCEL in (action_of(words[0]), action_of(deed))
+    if not item.ends_in_parameter:
+        return _of_named(one, item) if is_cancel else None
+    return _of_item(one, item, is_cancel) if is_cancel or deed in _LIKE_A_CANCEL else None
+
+
+def _of_item(
+    one: Surveyed, item: PathShape, is_plain: bool, constant: tuple[str, str] | None = None
+) -> Removal:
+    """Of the thing that the last parameter of the path names."""
+    named = (b for b in _bindings(one) if (b.location, b.field) == ("path", item.parameters[-1]))
+    return Removal(one, item, is_plain, next(named, None), constant)
+
+
+def _of_named(one: Surveyed, collection: PathShape) -> Removal | None:
+    """Of the thing that an input names after it: `/pickups/cancel` takes a `pickup_number`."""
+    named = [
+        b
+        for b in _bindings(one)
+        if b.location == "body"
+        and b.required
+        and (b.field == "id" or {*map(singular, name_words(b.field))} & {*collection.thing})
+    ]
+    if len(named) != 1:
+        return None
+    return Removal(one, _item_of(collection, named[0].field), True, named[0])
+
+
+def _by_body(one: Surveyed) -> Removal | None:
+    """A DELETE of a collection that is told in its body what is meant."""
+    told = [b for b in _bindings(one) if b.location == "body" and b.required]
+    return Removal(one, _item_of(one.shape, ""), False) if told else None
+
+
+def _by_state(one: Surveyed) -> Removal | None:
+    """A change whose input can have one value that says that the thing is cancelled."""
+    found: list[tuple[str, str]] = []
+    for binding in _bindings(one):
+        schema = one.tool.properties.get(binding.name, {}) if one.tool is not None else {}
+        values = schema.get("enum")
+        listed = values if isinstance(values, list) and binding.location == "body" else []
+        said = [v for v in listed if isinstance(v, str) and _is_cancelled(v)]
+        found += [(binding.name, said[0])] if len(said) == 1 else []
+    return _of_item(one, one.shape, False, found[0]) if len(found) == 1 else None
+
+
+def _is_cancelled(state: str) -> bool:
+    """Whether a state is the past of a cancel: `cancelled`, `VOIDED`."""
+    return action_of_stem(stem(state.lower())) is Action.CANCEL
+
+
+def _item_of(collection: PathShape, parameter: str) -> PathShape:
+    return PathShape((*collection.segments, "{}"), (*collection.parameters, parameter))
+
+
+def _bindings(one: Surveyed) -> tuple[InputBinding, ...]:
+    return one.tool.bindings if one.tool is not None else ()
 
 
 def _elsewhere(

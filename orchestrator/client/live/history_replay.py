@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from temporalio.api.common.v1 import Payload
 from temporalio.api.enums.v1 import EventType
@@ -24,18 +24,15 @@ from temporalio.client import WorkflowHistory
 from temporalio.converter import (
     DataConverter,
     PayloadCodec,
-    SerializationContext,
-    StorageDriverStoreContext,
 )
 from temporalio.worker import (
     Replayer,
     UnsandboxedWorkflowRunner,
     WorkflowInstance,
     WorkflowInstanceDetails,
-    WorkflowRunner,
 )
-from temporalio.workflow import Info, _Definition
 
+from orchestrator.adapters.temporal.wrapped_runner import WrappedRun, WrappedRunner
 from orchestrator.core.errors import EventsUnreadable
 
 COMPLETED: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
@@ -208,28 +205,20 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=2, thread_name_prefix="replay")
 
 
-class _AskingRunner(WorkflowRunner):
+class _AskingRunner(WrappedRunner):
     """Runs a workflow as it is, and asks it after each activation."""
 
     def __init__(self, query: str, tasks: Sequence[int], after: int) -> None:
-        self._inner = UnsandboxedWorkflowRunner()
+        super().__init__(UnsandboxedWorkflowRunner())
         self._query = query
         self._tasks = tasks
         self._after = after
         self.found: list[AnsweredTask] = []
         self.failure = ""
 
-    def prepare_workflow(self, defn: _Definition) -> None:
-        """Nothing to prepare: the code runs in this process as it is."""
-        self._inner.prepare_workflow(defn)
-
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """An instance that is asked."""
         return _Asked(self._inner.create_instance(det), self)
-
-    def set_worker_level_failure_exception_types(self, types: Any) -> None:
-        """As the inner runner does."""
-        self._inner.set_worker_level_failure_exception_types(types)
 
     def ask(self, instance: WorkflowInstance, act: WorkflowActivation) -> None:
         """Keep what the instance answers now, where that is wanted and new."""
@@ -262,11 +251,11 @@ class _AskingRunner(WorkflowRunner):
         self.found.append(AnsweredTask(task, act.timestamp.ToDatetime(tzinfo=UTC), payload))
 
 
-class _Asked(WorkflowInstance):
+class _Asked(WrappedRun):
     """One run, asked after each activation that moved it."""
 
     def __init__(self, inner: WorkflowInstance, runner: _AskingRunner) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._runner = runner
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
@@ -275,15 +264,3 @@ class _Asked(WorkflowInstance):
         if not evicted and completion.HasField("successful"):
             self._runner.ask(self._inner, act)
         return completion
-
-    def get_serialization_context(self, command_info: Any) -> SerializationContext | None:
-        return self._inner.get_serialization_context(command_info)
-
-    def get_external_store_context(self, command_info: Any) -> StorageDriverStoreContext:
-        return self._inner.get_external_store_context(command_info)
-
-    def get_info(self) -> Info:
-        return self._inner.get_info()
-
-    def get_thread_id(self) -> int | None:
-        return self._inner.get_thread_id()

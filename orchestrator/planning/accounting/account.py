@@ -8,6 +8,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
+from orchestrator.language.coordination import coordinated
 from orchestrator.language.corrections import Replaced, corrected
 from orchestrator.language.intent import Slot, tells_apart
 from orchestrator.language.slots import find_slots
@@ -20,7 +21,10 @@ from orchestrator.planning.accounting.deeds_elsewhere import (
     doubt_about_command,
     doubts_about_deeds_elsewhere,
 )
-from orchestrator.planning.accounting.deeds_unsaid import doubt_about_deed
+from orchestrator.planning.accounting.deeds_unsaid import (
+    doubt_about_deed,
+    doubt_about_nothing_named,
+)
 from orchestrator.planning.accounting.drafts import drafted
 from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplained
 from orchestrator.planning.accounting.kinds import doubt_about_kinds
@@ -142,6 +146,7 @@ class _Account:
             doubt = self._router and doubt_about_deed(
                 clause, said, looking, self._catalog, self._router.without_deadline()
             )
+            doubt = doubt or doubt_about_nothing_named(clause, said, looking)
             if doubt:
                 yield doubt
 
@@ -223,6 +228,8 @@ class _Account:
         legs = self._plan.legs
         exact = tuple(leg for leg in legs if clause.text in leg.goal or leg.goal in clause.text)
         held = exact or tuple(leg for leg in legs if _quotes(leg, clause))
+        joined = coordinated(clause.text) if not held else None
+        held = held or tuple(leg for leg in legs if joined and leg.goal in joined.clauses)
         held = held or tuple(leg for leg in legs if _holds(leg.goal, clause))
         return held or tuple(leg for leg in legs if _is_said_anew(leg, clause))
 

@@ -8,6 +8,7 @@ from typing import Final
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Action
+from orchestrator.planning.accounting.half_orders import doubt_about_half_order
 from orchestrator.planning.accounting.left_over import doubt_about, doubt_about_clause
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.stating import aside, explains_an_end, states
@@ -54,6 +55,8 @@ class ClauseAccount:
             return  # its planner asks about all of it
         if self.clause.is_negated or not self._is_consequential:
             return
+        if self.order and not is_asked and (half := doubt_about_half_order(self.clause)):
+            yield half
         yield from self._ends_before()
         for said, mention in zip(self.said, mentions, strict=True):
             if not mention.used_as:

@@ -20,6 +20,8 @@ from orchestrator.routing.router import Router
 
 _WHY: Final = "it does not say whether that is to be looked up or done; it would only be looked up"
 _MADE: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
+_WHEN_AND_WHERE: Final = frozenset({"date", "time", "place"})
+_AVAILABLE: Final = frozenset({"free", "available"})
 _WHEN: Final = frozenset({"date", "time"})
 
 
@@ -54,10 +56,28 @@ def doubt_about_deed(
     return None
 
 
+def doubt_about_nothing_named(
+    clause: ClauseReading, said: Sequence[Said], looking: Sequence[Tool]
+) -> Doubt | None:
+    """The doubt about a request that says when or where, and not what: "Anything on Friday?".
+
+    Whichever tool comes first would answer it, as if nothing else were there.
+    """
+    if not looking or not said or any(s.kind not in _WHEN_AND_WHERE for s in said):
+        return None
+    what = " and ".join(tool.title or tool.name for tool in looking)
+    why = f"it names nothing that is to be looked up; only this would be: {what}"
+    return Doubt(kind="deed", about=clause.text, why=why)
+
+
 def _is_known(words: Sequence[str]) -> bool:
-    """Whether it is of one that is there, or of several: "my next meeting", "flights to Rome"."""
+    """Whether it is of one that is there, or of several: "my next meeting", "flights to Rome".
+
+    What begins with "free" asks whether anything is.
+    """
     first = words[0]
-    return first in lexicon.DEFINITE | lexicon.PREFERENCES or singular(first) != first
+    known = lexicon.DEFINITE | lexicon.PREFERENCES | _AVAILABLE
+    return first in known or singular(first) != first
 
 
 def _is_called(tool: Tool, words: Collection[str]) -> bool:

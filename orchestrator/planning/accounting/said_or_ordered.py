@@ -1,11 +1,13 @@
-"""Orders that may be a part of what somebody is told: "tell Bo that I'll book it and cancel it"."""
+"""Orders that may be a part of a text: "tell Bo that I'll book it and cancel it"."""
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clauses import begins_request
 from orchestrator.language.said import is_within, quoted_spans, told_in
 from orchestrator.planning.models import Doubt
 
@@ -15,7 +17,13 @@ _PLANS: Final = re.compile(
     re.IGNORECASE,
 )
 """What somebody will do or has to; a second verb without a subject of its own may go on with it."""
-_JOINED: Final = re.compile(r",?\s+(?:and|or)\s+", re.IGNORECASE)
+_JOINED: Final = re.compile(r",?\s+(?:(?:and|or)\s+)?", re.IGNORECASE)
+_ENDED: Final = re.compile(r"[.!?]+\s+")
+_SPELLED_OUT: Final = re.compile(
+    r"(?P<opener>\bsaying:?|\bwith\s+the\s+(?:text|words|message|content):?|:)\s+(?P<text>\S.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_TO: Final = re.compile(r"\s*to\s+", re.IGNORECASE)
 _WHY: Final = (
     "it may be a part of what is said before it, or an order of its own; it would be done as an"
     " order, and not be said"
@@ -23,20 +31,55 @@ _WHY: Final = (
 
 
 def doubts_about_orders_said(goal: str, clauses: Sequence[ClauseReading]) -> Iterator[Doubt]:
-    """The doubt about each order that goes on, by "and", with what somebody is told of plans.
+    """The doubt about each order that may go on with the text before it.
+
+    A text that nothing closes may: one that is spelled out ("saying ...", "...: ..."), that tells
+    of plans ("that I'll book it") or that is itself an order ("remind me to pay it"). What follows
+    one behind "then" is an order.
 
     Args:
         goal: in which the clauses stand.
         clauses: in their order.
     """
-    quoted = quoted_spans(goal)
-    for told, ordered in pairwise(clauses):
-        start = goal.find(told.text) + len(told.text)
+    text: _Text | None = None
+    for clause, ordered in pairwise(clauses):
+        text = _text_of(goal, clause) or text
+        start = goal.find(clause.text) + len(clause.text)
         between = goal[start : goal.find(ordered.text, start)]
-        said = told_in(told.text) or ""
-        goes_on = _JOINED.fullmatch(between) and ordered.asks_side_effect
-        if not goes_on or is_within(start - len(said), start, quoted):
-            continue
+        goes_on = _JOINED.fullmatch(between) or (
+            _ENDED.fullmatch(between) and text is not None and text.is_after_colon
+        )
+        text = text if goes_on else None
         begins = ordered.text.lower().startswith(ordered.verb)
-        if ordered.verb and begins and _PLANS.search(said):
+        if text is not None and ordered.asks_side_effect and ordered.verb and begins:
             yield Doubt(kind="not_understood", about=ordered.text, why=_WHY)
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text with which the clause behind it may go on."""
+
+    is_after_colon: bool = False
+    """Whether it may have several sentences."""
+
+
+def _text_of(goal: str, clause: ClauseReading) -> _Text | None:
+    """The text that a clause ends with; None where it has none, or quotation marks close it."""
+    spelled = _SPELLED_OUT.search(clause.text)
+    written = spelled["text"] if spelled and _is_written(clause, spelled) else ""
+    said = written or told_in(clause.text) or ""
+    end = goal.find(clause.text) + len(clause.text)
+    if not said or is_within(end - len(said), end, quoted_spans(goal)):
+        return None
+    if spelled and written:
+        return _Text(is_after_colon=spelled["opener"].endswith(":"))
+    is_order = begins_request(_TO.sub("", said, count=1), firm=True)
+    return _Text() if is_order or _PLANS.search(said) else None
+
+
+def _is_written(clause: ClauseReading, spelled: re.Match[str]) -> bool:
+    """Whether what is spelled out is a text: a colon may as well stand before a list of orders."""
+    if spelled["opener"] != ":":
+        return True
+    opening = read_clause(clause.text[: spelled.start()])
+    return opening.asks_side_effect

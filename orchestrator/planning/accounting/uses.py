@@ -3,8 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
+from orchestrator.catalog.stated_prices import names_price
+from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import POINTING_STEMS
 from orchestrator.language.bounds import limit_of
@@ -13,15 +16,25 @@ from orchestrator.language.deeds import is_vague, other_deed, same_deed
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot
+from orchestrator.language.negation import exclusions
+from orchestrator.language.quantifiers import place_in
+from orchestrator.language.slots import read_slots
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import QUESTION_WORDS, is_verb, name_stems, stem, tokens
+from orchestrator.language.words import (
+    QUESTION_WORDS,
+    content_stems,
+    is_verb,
+    name_stems,
+    stem,
+    tokens,
+)
 from orchestrator.planning.accounting.filling import filled, texts_too_many
 from orchestrator.planning.accounting.grounds import explained, spoken_of, takes, unexplained
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import RELATIVE, Said
 from orchestrator.planning.order_deeds import named
-from orchestrator.planning.rules.answers import answers_price
+from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.saga.served import Order
 
@@ -52,6 +65,15 @@ _UNTIL: Final = lexicon.END_HINTS | {"to"}
 _EACH: Final = frozenset({"all", "both", "each", "every", "everything"})
 _CHOSEN: Final = "chooses among what is found"
 _MATCHED: Final = "to be matched with what is found"
+_PER_UNIT: Final = re.compile(
+    r"\s*(?:/\s*|(?:a|per|every|each)\s+)(?:head|person|guest|night|day|week|month|year|hour|km|mile)\b",
+    re.IGNORECASE,
+)
+_MEASURED: Final = frozenset({"date", "time", "amount", "quantity"})
+_LEFT_OUT: Final = "left out of what is found"
+_NEGATING: Final = frozenset(content_stems(" ".join(WordLists("accounting").words("negations"))))
+_MOST_LEVELS: Final = 8
+_INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
 _WORDS: Final = frozenset({"thing", "quality", "name", "addressee", "place", "identifier"})
 """Kinds that are told by their words, which what is found may have."""
 _ENDS: Final = frozenset({Kind.DATE, Kind.DATETIME})
@@ -110,7 +132,9 @@ class Taken:
                 return self._as_count(said)
             case "amount":
                 return self._as_amount(said)
-            case "negation" | "correction" | "condition":
+            case "negation":
+                return self._as_ruled_out(said)
+            case "correction" | "condition":
                 return ""
             case "thing" if self._is_strange(said):
                 return self._as_text(said) or self._as_search(said)
@@ -202,6 +226,37 @@ class Taken:
             return not _FEATURE.search(before[: joined.start()])
         return bool(_AND.search(before) and _DONE_TO.match(after))
 
+    def _as_ruled_out(self, said: Said) -> str:
+        """What is not wanted of what is found, where that tells it: by a name, by a listed value.
+
+        "Not the Hofner", "except the one in Rome", "no suite". Of anything else nobody knows
+        whether what is taken is so.
+        """
+        if self.order is None or self.path.finds is None:
+            return ""
+        spans = ((e.start, e.end, e.thing) for e in exclusions(self.clause.text))
+        thing = next((t for start, end, t in spans if start < said.end and said.position < end), "")
+        values = {slot.kind for slot in read_slots(thing, now=None)}
+        if place_in(f"the {thing}") is not None or values & _MEASURED:
+            return ""
+        denied = {word for word in said.stems if word not in _NEGATING}
+        names = {s for w in thing.split() if w[:1].isupper() for s in content_stems(w)}
+        told = names | self._listed_values
+        whole = {*content_stems(thing)}
+        return _LEFT_OUT if denied and denied <= whole and whole <= told else ""
+
+    @cached_property
+    def _listed_values(self) -> frozenset[str]:
+        """Stems of the values that the document of what is found lists, and of its yes-or-no."""
+        schema = self.path.finds.output_schema if self.path.finds else None
+        told: list[str] = []
+        for part in walk(schema or {}, _INSIDE, most_levels=_MOST_LEVELS):
+            listed = part.get("enum")
+            told += [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
+            flags = properties_of(part).items()
+            told += [name for name, inner in flags if inner.get("type") == "boolean"]
+        return frozenset(word for value in told for word in name_stems(value))
+
     def _as_count(self, said: Said) -> str:
         """A number by the input that counts it; a word for several, as how often it is done."""
         if isinstance(said.value, str):
@@ -238,11 +293,15 @@ class Taken:
 
     def _as_amount(self, said: Said) -> str:
         """Money by the input that takes it; a most or a least also by what things cost."""
+        if _PER_UNIT.match(self.clause.text, said.end):
+            return ""  # "40 EUR a head": what things cost is told as a whole
         at = Slot(kind="amount", value=said.value, text=said.text, position=said.position)
         is_bound = limit_of(self.clause.text, at) is not None or said.hint in lexicon.MOST_HINTS
         for where, parameter in self.path.grounds.inputs:
             if takes(said, parameter) and (is_bound or parameter.bound is None):
                 return where
         finds = self.path.finds
-        priced = finds is not None and answers_price(finds)
+        priced = finds is not None and (
+            answers_price(finds) or any(map(names_price, answer_fields(finds)))
+        )
         return "the most that is paid" if is_bound and priced else ""

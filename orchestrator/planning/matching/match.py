@@ -11,6 +11,7 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import name_words
+from orchestrator.planning.already_done import state_reached
 from orchestrator.planning.matching.composed import doubts_of_texts
 from orchestrator.planning.matching.held_against import CallEvidence
 from orchestrator.planning.matching.left_out import doubts_of_filters, doubts_of_nothing
@@ -40,7 +41,18 @@ def doubts_of(call: TakenCall) -> tuple[Doubt, ...]:
     # A filter that was left out is often what was said: that is asked about once.
     said = {word for doubt in doubts for word in plain_words(doubt.about)}
     filters = [d for d in doubts_of_filters(call) if not said & plain_words(d.about)]
-    return (*doubts, *filters, *doubts_of_texts(call)) or doubts_of_nothing(call)
+    done = () if doubts else _doubts_of_the_done(call)
+    return (*doubts, *filters, *doubts_of_texts(call), *done) or doubts_of_nothing(call)
+
+
+def _doubts_of_the_done(call: TakenCall) -> Iterator[Doubt]:
+    """The doubt about the thing that a call names itself, and that this was done to before."""
+    link = next((link for link in call.links if link.finder is not None), None)
+    if link is None or link.finder is None or call.chosen_by_people:
+        return
+    if state := state_reached(link.item, call.tool, link.finder):
+        called = thing_called(link.item)
+        yield Doubt(kind="not_matched", about=called, why=f"{called!r} is {state!r} already")
 
 
 def unmatched_in(things: Sequence[SaidThing], evidence: CallEvidence) -> list[SaidThing]:

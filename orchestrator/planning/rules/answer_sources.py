@@ -1,6 +1,7 @@
 """Values for a tool's inputs out of answers: which thing of which answer gives its values."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
@@ -8,7 +9,8 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.quantifiers import place_in
 from orchestrator.language.words import tokens
-from orchestrator.planning.rules.answers import Item
+from orchestrator.planning.already_done import state_reached
+from orchestrator.planning.rules.answers import Item, is_listing
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.found_call import FoundCall, is_in, is_offer
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
@@ -54,6 +56,8 @@ def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) ->
         if followed.refusal or not followed.is_read:
             return Lack(choice_of_one(wanted, fresh), note=followed.refusal or _unread(situation))
         fresh = list(followed.items)
+        if not several and is_own and _is_answered_by(finder, call.tool, ranking):
+            return Lack(listed_by=finder.name)
         if not several and (lack := _undecided(call, ranking, fresh, wanted, finder)) is not None:
             return lack
         values |= gives(fresh[0], [p for p in left if p.kind in (Kind.TITLE, Kind.TEXT)])
@@ -78,8 +82,16 @@ def _several(
         return [] if needs_the_very_one(call.tool) else alike_and_left(call, ranking, wanted)
     if ranking.refusal:
         return Lack(reason=ranking.refusal)
+    if asked.number is None:
+        ranking = replace(ranking, items=_to_be_done(ranking.items, call.tool, finder))
     picking = Picking(call.tool, call.situation, asked, keys[0])
     return picking.left(ranking, call.heeded(finder), call.known(finder))
+
+
+def _to_be_done(items: tuple[Item, ...], tool: Tool, finder: Tool) -> tuple[Item, ...]:
+    """Of all there are, those that are not as the tool would make them: what is to be paid."""
+    left = (item for item in items if not state_reached(item.fields, tool, finder))
+    return tuple(left) or items
 
 
 def alike_and_left(call: FoundCall, ranking: Ranking, wanted: list[Parameter]) -> list[Item]:
@@ -101,6 +113,16 @@ def texts_of(item: Item) -> JsonObject:
         for name, value in item.fields.items()
         if name in item.own and isinstance(value, str) and not lexicon.IDENTIFIER & {*tokens(name)}
     }
+
+
+def _is_answered_by(finder: Tool, tool: Tool, ranking: Ranking) -> bool:
+    """Whether the list of what there is answers, since no one thing of it alone is what is meant.
+
+    What was charged is not told by the first of two invoices.
+    """
+    lists_all = not finder.is_side_effect and not finder.required_inputs and is_listing(finder)
+    is_unsure = bool(ranking.doubt) or not ranking.is_meant or ranking.tied > 1
+    return not tool.is_side_effect and lists_all and is_unsure
 
 
 def _undecided(

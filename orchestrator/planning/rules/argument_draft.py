@@ -19,6 +19,8 @@ class Lack:
     """What the person who is asked for the values is told first."""
     is_done: bool = False
     """Whether nothing is left to be done: the call was made for each thing that is meant."""
+    listed_by: str = ""
+    """The tool whose list answers the request as it stands: no single thing of it is meant."""
 
 
 @dataclass(frozen=True)

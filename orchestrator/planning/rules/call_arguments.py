@@ -18,7 +18,11 @@ from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.stated_items import items_stated
 from orchestrator.planning.rules.text_sources import composed_text
 from orchestrator.planning.rules.utterance import Utterance
-from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances
+from orchestrator.planning.rules.utterance_sources import (
+    is_one_of_several,
+    may_fill_optional,
+    value_from_utterances,
+)
 
 _WHEN_AND_WHERE: Final = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.PLACE})
 _ALONE: Final = frozenset(
@@ -121,6 +125,12 @@ class _Call:
         value = value_from_utterances(parameter, said, self.draft)
         if parameter.kind is Kind.DATETIME and self._is_hourless(said):
             return None
+        if (
+            not parameter.required
+            and not self.tool.is_side_effect
+            and is_one_of_several(parameter, said)
+        ):
+            return None  # what is found is held against all that are named
         if parameter.kind is not Kind.IDENTIFIER or value is None:
             return value
         refused = (o.arguments.get(parameter.name) for o in self.situation.refused(self.tool))

@@ -130,6 +130,9 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     step = next_call(target, situation)
     if not isinstance(step, Lack):
         return step
+    if step.listed_by:
+        finder = situation.catalog.tool(step.listed_by)
+        return _finish(finder, _done(finder, situation), situation)
     if step.is_done:
         return _finish(target, _done(target, situation), situation)
     if step.reason:
@@ -146,7 +149,10 @@ def _unread(target: Tool, situation: Situation) -> AskUser | None:
     context = situation.context
     unread = situation.utterance.unread
     period = period_in(context.leg_goal, now=context.now)
-    if period is not None and not any(p.kind in DAYS for p in tool_parameters(target)):
+    picked = [p for p in tool_parameters(target) if p.kind in DAYS]
+    if not target.is_side_effect:
+        picked = [p for p in picked if p.required]
+    if period is not None and not picked:
         # Of what is there already, "in March" tells which: no day has to be picked.
         unread = tuple(
             slot for slot in unread if slot.kind != "date" or slot.text not in period.said

@@ -16,7 +16,7 @@ from orchestrator.planning.models import Observation
 from orchestrator.planning.rules.answers import Item
 from orchestrator.planning.rules.argument_draft import Lack
 from orchestrator.planning.rules.how_many import HowMany
-from orchestrator.planning.rules.narrowing import narrowed
+from orchestrator.planning.rules.narrowing import excepts, narrowed
 from orchestrator.planning.rules.parameters import Parameter
 from orchestrator.planning.rules.ranking import Ranking
 from orchestrator.planning.rules.situation import Situation
@@ -87,10 +87,11 @@ class Picking:
             if len(ranking.items) < number:
                 return everything, self._ask(everything, self._found(len(everything)))
             return list(ranking.items[:number]), None
-        found = narrowed(
-            ranking.items, utterance, used=heeded, known=known, text=spoken_text(utterance)
-        )
-        meant = list(found.items)
+        # An exception that something bears has been heeded: what it rules out is known by it.
+        text, ruled_out = spoken_text(utterance), ranking.ruled_out
+        things = (*ranking.items, *ruled_out) if excepts(text) else ranking.items
+        found = narrowed(things, utterance, used=heeded, known=known, text=text)
+        meant = [item for item in found.items if item not in ruled_out]
         if found.unread:
             words = ", ".join(map(repr, found.unread))
             return meant, self._ask(meant, f"nothing that was found says {words}")

@@ -31,6 +31,11 @@ class Narrowed:
     unread: tuple[str, ...] = ()
 
 
+def excepts(text: str) -> bool:
+    """Whether a text leaves some of what it is about out: "all except the one in Rome"."""
+    return _EXCEPT.search(text) is not None
+
+
 def narrowed(
     items: Sequence[Item],
     utterance: Utterance,
@@ -70,7 +75,7 @@ def narrowed(
         if slot.kind in _CALLED and wanted and not _overlaps(slot, period, text):
             left, missed = _kept(left, [i for i in left if wanted <= _words(i)], slot.text)
             unread += missed
-    for word in _telling(text, slots, period):
+    for word in words_apart(text, slots, period):
         same = {stem(word), *synonyms_of(stem(word))}
         bearing = [i for i in left if stem(word) in _words(i)]
         if bearing:
@@ -110,8 +115,8 @@ def _overlaps(slot: Slot, period: Period | None, text: str) -> bool:
     return at <= slot.position < at + len(period.said)
 
 
-def _telling(text: str, slots: Iterable[Slot], period: Period | None) -> list[str]:
-    """The words that may single out some of the things, in their order."""
+def words_apart(text: str, slots: Iterable[Slot], period: Period | None) -> list[str]:
+    """The words that may single out some of several things, in their order."""
     spoken = f"{text} "
     for slot in slots:
         if slot.kind in MEASURES or slot.kind in _CALLED:

@@ -31,7 +31,7 @@ NextCall = CallTool | DiscoverTools | Lack
 def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) -> NextCall:
     """The next step towards a call; the tools in `trail`, for which it is made, are not called."""
     draft, lack = gather_arguments(tool, situation)
-    if lack is not None and lack.is_done:
+    if lack is not None and (lack.is_done or lack.listed_by):
         return lack
     if not draft.missing:
         notes = [*counted_note(tool, situation), *draft.notes]

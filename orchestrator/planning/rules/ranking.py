@@ -64,6 +64,8 @@ class Ranking:
     """Why a person must choose: what was said does not tell which of the things is meant."""
     unsure: tuple[Item, ...] = ()
     """Things of which nobody can tell whether they keep within what was said."""
+    ruled_out: tuple[Item, ...] = ()
+    """Things that are not wanted."""
 
     def as_fitting_as(self, other: Item) -> list[Item]:
         """The things that fit what was asked for no worse than another of them."""
@@ -81,9 +83,15 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
     Another mismatch with what was stated, then fewer of the request's own words, then the
     preference ("the latest"), then the price, put it behind.
     """
-    items, refusal = left_after(items, wish.utterance.text)
+    left, refusal = left_after(items, wish.utterance.text)
     if refusal:
         return Ranking((), refusal)
+    ruled_out = tuple(item for item in items if item not in left)
+    return replace(_ranked(left, wish), ruled_out=ruled_out)
+
+
+def _ranked(items: Sequence[Item], wish: Wish) -> Ranking:
+    """Those of the things that keep within what was said, best first."""
     usable = [item for item in items if not _is_gone(item)] or list(items)
     names = {stem(token) for name in wish.named for token in tokens(name)}
     called = [item for item in usable if names <= mentioned(item)]

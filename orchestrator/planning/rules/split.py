@@ -10,7 +10,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits, TooMany
 from orchestrator.language.clause_reading import read_clause
-from orchestrator.language.clauses import split_clauses
+from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.corrections import corrected
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.ellipsis import continued
@@ -18,6 +18,7 @@ from orchestrator.language.goal_text import GoalText, Governed
 from orchestrator.language.intent import Action
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal
+from orchestrator.language.words import COMPUTING_VERBS, stem, tokens
 from orchestrator.planning.models import (
     AgentProfile,
     Doubt,
@@ -43,7 +44,7 @@ from orchestrator.planning.rules.parameters import Parameter
 from orchestrator.planning.rules.parts import Clause, Part, allowed, apart, located, refers_back
 from orchestrator.planning.rules.situation import read_situation
 from orchestrator.planning.rules.target import find_target, read_request
-from orchestrator.planning.rules.tool_words import speaks_of
+from orchestrator.planning.rules.tool_words import own_words, speaks_of
 from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.planning.several import requests_in
 from orchestrator.planning.walls import is_inside
@@ -311,6 +312,10 @@ class _Goal:
         """The tool that reaches a request; None when its best has little to do with it."""
         target = self._best(request, earlier)
         if target is None:
+            return None
+        # Looking something up converts nothing, unless the tool says that it does.
+        verb = next(iter(tokens(without_lead(request)[:40])), "")
+        if verb in COMPUTING_VERBS and stem(verb) not in own_words(target):
             return None
         # "Book the second one" has no word for what was found before it.
         goes_on = bool(earlier) and only_points(read_clause(request))

@@ -1,5 +1,8 @@
 """A list of things with amounts, such as what an expense report holds, out of one clause."""
 
+import re
+from typing import Final
+
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
@@ -11,27 +14,50 @@ from orchestrator.planning.rules.amounts import money_said
 from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.tool_words import generic_words
-from orchestrator.planning.rules.utterance import WORD, Utterance
+from orchestrator.planning.rules.utterance import WORD, Utterance, read_utterance
 from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances
 from orchestrator.planning.trimming import cut_text
 
-_MAX_NAME = 200
+_FOR: Final = re.compile(
+    r"\s+(?:for|on)\s+(?P<what>\S.*?)(?:\s*,|\s*,?\s+(?:and|plus|&))?\s*[.!]?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What an amount is for, up to the next one."""
+_MAX_NAME: Final = 200
 
 
 def items_stated(parameter: Parameter, tool: Tool, utterance: Utterance) -> JsonValue:
-    """A list of the one thing that the clause gives an amount of; None where it is none or several.
+    """A list of what the clause gives amounts of; None where it gives none.
 
-    Of several amounts nobody can tell by rules which belongs to what: they are asked about.
+    Of several amounts each has to say itself what it is for, "40 EUR for a taxi and 20 EUR for
+    lunch": else nobody can tell by rules which belongs to what, and they are asked about.
     """
     element = parameter.element
     if element is None or element.kind is not Kind.OBJECT:
         return None
-    amounts = [money for slot in utterance.of("amount") if (money := money_said(slot))]
     holds_money = any(f.required and f.kind in (Kind.AMOUNT, Kind.MONEY) for f in element.fields)
-    if len(amounts) != 1 or not holds_money:
+    if not holds_money:
         return None
-    item = _item(element, tool, utterance)
-    return [item] if item is not None and parameter.accepts([item]) else None
+    apart = _of_each_amount(utterance)
+    items: list[JsonValue] = [i for one in apart if (i := _item(element, tool, one)) is not None]
+    whole = bool(apart) and len(items) == len(apart)
+    return items if whole and parameter.accepts(items) else None
+
+
+def _of_each_amount(utterance: Utterance) -> list[Utterance]:
+    """The clause for each of its amounts; none where one of several does not say what it is for."""
+    amounts = [slot for slot in utterance.of("amount") if money_said(slot)]
+    if len(amounts) < 2:
+        return [utterance for _ in amounts]
+    text, said = utterance.text, []
+    ends = [*(slot.position for slot in amounts[1:]), len(text)]
+    for slot, end in zip(amounts, ends, strict=True):
+        own = _FOR.fullmatch(text[slot.position + len(slot.text) : end])
+        if own is None:
+            return []
+        lead = text[: amounts[0].position]
+        said.append(read_utterance(f"{lead}{slot.text} for {own['what']}", now=utterance.now))
+    return said
 
 
 def paid_for(utterance: Utterance, tool: Tool) -> str:

@@ -10,12 +10,14 @@ from pydantic import JsonValue
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.durations import MINUTES
+from orchestrator.language.negation import denied_words
 from orchestrator.language.words import STOP_WORDS, stem, tokens
 from orchestrator.planning.rules.amounts import amounts_stated, as_taken, money_said
 from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.parameters import Kind, Parameter, moment_at
 from orchestrator.planning.rules.utterance import Utterance
 
+_BETWEEN: Final = "between"
 _MINUTES_OF_AN_EVENT: Final = 60
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
@@ -49,16 +51,30 @@ def may_fill_optional(parameter: Parameter) -> bool:
 
 def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     slots = utterance.of("date")
-    # A goal that only looks is asked nothing: a weekend is then looked up from its first day.
-    several = (day for slot in utterance.unread if slot.kind == "date" for day in slot.readings)
-    values = [slot.value for slot in slots] or [*several]
+    values: list[JsonValue] = [slot.value for slot in slots] or _of_several(parameter, utterance)
     if parameter.side != "end":
         return [s.value for s in slots if s.hint not in lexicon.END_HINTS] or values
     if not draft.start_inputs:
         return values[::-1]
-    ends = [s.value for s in slots if s.hint in lexicon.END_HINTS] or values[1:]
+    ends = [s.value for s in slots if s.hint in lexicon.END_HINTS]
+    # Of the days between two any may be meant, where nothing has to end: no way back is.
+    is_any = not parameter.required and slots and slots[0].hint == _BETWEEN
+    is_any = is_any and any(p.required for p in draft.start_inputs)
+    ends = ends or ([] if is_any else values[1:])
     start = draft.start if isinstance(draft.start, str) else next(iter(values), None)
     return ends or _after(start, utterance)
+
+
+def _of_several(parameter: Parameter, utterance: Utterance) -> list[JsonValue]:
+    """Of several days that are meant, "this weekend", the first or last, where one has to be sent.
+
+    A goal that only looks is asked nothing: a weekend is then looked up from its first day. What
+    may be left out is, where it would find one day alone: what is found is held against all.
+    """
+    several = [s.readings for s in utterance.unread if s.kind == "date" and s.readings]
+    if not several or (not parameter.required and parameter.side is None):
+        return []
+    return [several[0][0], several[0][-1]]
 
 
 def _after(start: JsonValue, utterance: Utterance) -> list[JsonValue]:
@@ -176,10 +192,29 @@ def _length(parameter: Parameter, utterance: Utterance) -> JsonValue:
 
 
 def _choices(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
-    """The listed values that the clause names, the longest first."""
-    stems = [stem(word) for word in tokens(without_lead(utterance.wanted))]
-    named = [o for o in parameter.options if _is_named(o, parameter, stems)]
+    """The listed values that the clause names, the longest first; none that it denies."""
+    words = tokens(without_lead(utterance.wanted))
+    # "Settle the fees" is of no fees that are settled.
+    ordered = utterance.reading.asks_side_effect and words[:1] == [utterance.reading.verb]
+    stems = [stem(word) for word in words[ordered:]]
+    denied = {stem(word) for word in denied_words(utterance.text)}
+    named = [
+        option
+        for option in parameter.options
+        if _is_named(option, parameter, stems) and denied.isdisjoint(map(stem, tokens(option)))
+    ]
     return [*sorted(named, key=len, reverse=True)]
+
+
+def is_one_of_several(parameter: Parameter, utterances: Iterable[Utterance]) -> bool:
+    """Whether a clause names several values of a list, of which the input takes one."""
+    if parameter.kind is not Kind.CHOICE:
+        return False
+    for utterance in utterances:
+        named = [{*tokens(str(o))} for o in _choices(parameter, utterance, ArgumentDraft(()))]
+        if sum(not any(own < other for other in named) for own in named) > 1:
+            return True
+    return False
 
 
 def _is_named(option: str, parameter: Parameter, stems: list[str]) -> bool:

@@ -1,5 +1,7 @@
 """Filters that a search was made without, since it had found nothing with them: they are told."""
 
+from collections.abc import Sequence
+
 from orchestrator.core.record import JsonObject
 from orchestrator.language.words import name_words
 from orchestrator.planning.models import Finish, Observation, StepContext, StepDecision
@@ -22,8 +24,7 @@ def telling_what_was_left_out(decision: StepDecision, context: StepContext) -> S
     """The decision; an answer says first what nothing was found with."""
     if not isinstance(decision, Finish) or any(o.side_effect for o in context.observations):
         return decision
-    good = [o for o in context.observations if o.outcome == "succeeded"]
-    left = _left_out_before(good)
+    left = _left_out_before(context.observations)
     if not left:
         return decision
     answer = decision.summary[:1].lower() + decision.summary[1:]
@@ -31,10 +32,10 @@ def telling_what_was_left_out(decision: StepDecision, context: StepContext) -> S
     return decision.model_copy(update={"summary": told})
 
 
-def _left_out_before(good: list[Observation]) -> JsonObject:
-    """What the last search that found something was made without."""
-    if not good or is_empty(good[-1].body):
+def _left_out_before(seen: Sequence[Observation]) -> JsonObject:
+    """What the last search that found something was made without, since it came to nothing with."""
+    last = next((o for o in reversed(seen) if o.outcome == "succeeded"), None)
+    if last is None or is_empty(last.body):
         return {}
-    last = good[-1]
-    empty = [o for o in good if o.tool == last.tool and is_empty(o.body)]
-    return next((left for o in empty if (left := left_out_of(last.arguments, o.arguments))), {})
+    vain = [o for o in seen if o.tool == last.tool and (o.error or is_empty(o.body))]
+    return next((left for o in vain if (left := left_out_of(last.arguments, o.arguments))), {})

@@ -16,18 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.language.clause_reading import read_clause, tells_what_to_do
-from orchestrator.language.clauses import begins_request, clause_spans, joints
+from orchestrator.language.clauses import begins_request, clause_spans, joints, without_lead
 from orchestrator.language.coordination import joined_spans
 from orchestrator.language.intent import Action, Slot
-from orchestrator.language.words import name_stems, stem
+from orchestrator.language.said import is_within
+from orchestrator.language.words import QUESTION_WORDS, name_stems, stem, tokens
 from orchestrator.routing.indexes.terms import Floats, Positions
 
 Span = tuple[int, int]
 
-# What goes on about the thing before it: "returning on Friday", "with a pool", "that is near".
+# What goes on about the thing before it: "returning on Friday", "with a pool", "not a small one".
 _GOES_ON: Final = re.compile(
     r"(?:\w{3,}ing|that|who|whose|with|without|for|from|in|at|on|to|by|of|under|over|near|until|since"
-    r"|because|so|if|unless)\b",
+    r"|because|so|if|unless|not|nor|neither|except|excluding)\b",
     re.IGNORECASE,
 )
 _SENTENCE: Final = frozenset(".;!?\n")
@@ -96,7 +97,10 @@ class Conjuncts:
         """
         clauses = clause_spans(text, verbs=self._verbs)
         values = {word for slot in slots for word in name_stems(slot.text)}
-        return tuple(span for clause in clauses for span in self._apart(text, clause, values))
+        names = [(s.position, s.position + len(s.text)) for s in slots if s.kind == "name"]
+        return tuple(
+            span for clause in clauses for span in self._apart(text, clause, values, names)
+        )
 
     def texts(self, text: str, spans: Sequence[Span]) -> list[str]:
         """The requests as they are written; what has no verb takes the order before it.
@@ -125,9 +129,16 @@ class Conjuncts:
         domains = self._domains[cards]
         return bool(about.any() and orders[domains == domains[about.argmax()]].any())
 
-    def _apart(self, text: str, clause: Span, values: Collection[str]) -> Sequence[Span]:
+    def _apart(
+        self, text: str, clause: Span, values: Collection[str], names: Sequence[Span]
+    ) -> Sequence[Span]:
         start, end = clause
-        found = self._joints(text[start:end])
+        # "Papier & Co" is one name: what it joins are no requests.
+        found = [
+            (a, b)
+            for a, b in self._joints(text[start:end])
+            if not is_within(start + a, start + b, names)
+        ]
         if not found or self._domains is None:
             return (clause,)
         starts = [start, *(start + joint[1] for joint in found)]
@@ -138,7 +149,22 @@ class Conjuncts:
         orders = np.array([begins_request(text[a:end], verbs=self._verbs) for a in starts])
         parts = _Parts(totals.cumsum(axis=0), self._domains[cards], orders)
         cuts = [0, *self._cuts(parts, 0, len(atoms)), len(atoms)]
-        return [(starts[a], ends[b - 1]) for a, b in pairwise(cuts)]
+        pieces = [(starts[a], ends[b - 1]) for a, b in pairwise(cuts)]
+        return (clause,) if self._is_one_question(text, pieces) else pieces
+
+    def _is_one_question(self, text: str, pieces: Sequence[Span]) -> bool:
+        """Whether what would be an order apart has its verb from the question that it goes on.
+
+        "How much did Ana and the plumber charge us" charges nobody.
+        """
+        first, *rest = (text[start:end] for start, end in pieces)
+        if not rest or not QUESTION_WORDS & {*tokens(without_lead(first))[:1]}:
+            return False
+        return any(
+            read_clause(piece, verbs=self._verbs).asks_side_effect
+            and not begins_request(piece, verbs=self._verbs, firm=True)
+            for piece in rest
+        )
 
     def _joints(self, clause: str) -> list[Span]:
         """Where a clause may be cut: what somebody is told is cut where a sentence ends only.

@@ -1,6 +1,7 @@
 """Preparing and sending calls: what is filled in, and what is never let through."""
 
 import dataclasses
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -25,6 +26,7 @@ from orchestrator.core.errors import (
     TransportFailed,
 )
 from orchestrator.core.record import JsonObject
+from orchestrator.messages.lacking import LackingState
 from orchestrator.messages.mission_policy import MissionPolicy, widenings
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Observation
@@ -325,24 +327,85 @@ async def test_a_refusal_settles_when_nothing_before_it_was_worked_on(
 
 
 @pytest.mark.parametrize(
-    ("attempt", "noted", "is_slow"), [(1, (), False), (2, (1,), False), (2, (), True)]
+    ("attempt", "noted", "held_back", "nothing_sent"),
+    [
+        (1, (), {}, True),
+        (2, (1,), {}, True),
+        (2, (), {}, False),
+        (1, (), {"held_back": 1}, True),
+        (1, (), {"held_back": 1, "may_have_arrived": True}, False),
+        (2, (1,), {"held_back": 1, "may_have_arrived": True}, False),
+    ],
 )
-async def test_attempts_outlast_a_store_that_is_away(
+async def test_a_store_that_is_away_is_told_with_whether_anything_was_sent(
     store: CatalogStore,
     shop: Shop,
     scripted: Any,
     attempt: int,
     noted: tuple[int, ...],
-    is_slow: bool,
+    held_back: dict[str, Any],
+    nothing_sent: bool,
 ) -> None:
-    """Of a call that may have been made few are left: the next waits. Others look elsewhere now."""
+    """By this attempt, by one before it, or before the call was held back."""
     client = scripted({"order_book": [StoreUnavailable("the store", "it restarts")]})
-    call = await approved(store, client, shop())
+    call = (await approved(store, client, shop())).model_copy(update=held_back)
 
     with pytest.raises(ApplicationError) as lacking:
         await invoke(store, client, call, attempt=attempt, noted=noted)
 
-    assert (lacking.value.next_retry_delay is not None) is is_slow
+    told = LackingState.found_in([d.model_dump() for d in lacking.value.details])
+    assert told is not None
+    assert told.nothing_sent is nothing_sent
+
+
+async def test_a_call_lives_while_its_store_hangs(
+    store: CatalogStore, shop: Shop, scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so while it waits for its catalog: nothing was sent, and none takes it for dead."""
+    monkeypatch.setattr("activities.boundary._BEAT_S", 0.01)
+    client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=201)]})
+    call = await approved(store, client, shop())
+    beats, is_alive = [], threading.Event()
+
+    class Hangs:
+        def get(self, digest: str) -> Catalog:
+            assert is_alive.wait(10), "no sign of life"
+            return store.get(digest)
+
+    def beat(*details: object) -> None:
+        beats.append(details)
+        is_alive.set()
+
+    environment = ActivityEnvironment()
+    environment.on_heartbeat = beat
+    activities = ToolActivities(
+        cast(CatalogStore, Hangs()),
+        client.as_client,
+        MemoryGrants(),
+        cast(Client, None),
+        origins=TrustedOrigins(),
+    )
+
+    assert (await environment.run(activities.invoke_tool, call)).kind == "succeeded"
+    assert beats
+
+
+async def test_no_refusal_settles_a_call_that_may_have_arrived_before_it_was_held_back(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Its first attempt after the wait is no first one; an answer tells what came of it."""
+    refused = ToolOutcome(kind="rejected", status=409, reason="go away")
+    booked = ToolOutcome(kind="succeeded", status=201, body={"order": {"id": "o-1"}})
+    call = (await approved(store, scripted({}), shop())).model_copy(
+        update={"held_back": 1, "may_have_arrived": True}
+    )
+
+    with pytest.raises(ApplicationError, match="may have succeeded") as raised:
+        await invoke(store, scripted({"order_book": [refused]}), call)
+    answered = await invoke(store, scripted({"order_book": [booked]}), call)
+
+    assert raised.value.non_retryable
+    assert answered.kind == "succeeded"
 
 
 @pytest.mark.parametrize(

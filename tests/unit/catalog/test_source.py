@@ -268,7 +268,7 @@ def test_swagger_is_refused_with_a_command_for_the_very_file(tmp_path: Path) -> 
     (tmp_path / "old api.json").write_text('{"swagger": "2.0", "paths": {}}')
 
     with pytest.raises(DocumentInvalid) as refused:
-        read_sources([tmp_path])
+        read_sources([tmp_path / "old api.json"])
 
     assert str(refused.value).endswith(
         f"npx --yes swagger2openapi --patch --outfile '{tmp_path}/old api.openapi.json' "

@@ -12,7 +12,7 @@ import yaml
 from orchestrator.cli import main
 from orchestrator.cli.output import progress
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from orchestrator.core.errors import ProfilesInvalid
 from orchestrator.planning.models import AgentProfile
 from orchestrator.runtime.agent_profiles import load_profiles
 from orchestrator.settings import Settings
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 Run = Callable[..., Ran]
 WRONG = "- name: office\n  domains: [mesages]\n- name: fares\n  model: opnai:gpt-5\n"

@@ -94,7 +94,7 @@ def test_what_only_parks_is_not_called_undone_by_nothing() -> None:
 
 def test_good_pairs_are_said_to_hold() -> None:
     """The verdict of a report without flaws."""
-    assert "every pair held: 2 tools, 1 trials" in printed(check("book", "clean"))
+    assert "every pair held: 2 tools, 1 trial in" in printed(check("book", "clean"))
 
 
 def test_a_broken_contract_exits_with_one_and_prints_one_document(tmp_path: Path, run: Run) -> None:

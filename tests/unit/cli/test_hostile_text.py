@@ -23,7 +23,7 @@ from orchestrator.confirmation.mission_records import FORMAT, seal
 from orchestrator.routing.learning import calibration, evaluation
 from orchestrator.runtime.demo import DemoReport
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 Run = Callable[..., Ran]
 Make = Callable[[Any], Any]

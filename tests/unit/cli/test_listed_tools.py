@@ -4,7 +4,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.testing.commands import Ran
+import pytest
+
+from tests.commands import Ran
 
 DOCUMENT = """
 openapi: 3.1.0
@@ -58,3 +60,28 @@ def test_a_skipped_tool_that_is_asked_for_says_why(run: Callable[..., Ran], tmp_
 
     assert shown.exit_code == 2
     assert "add of parts is skipped: a parameter cannot be in 'nowhere'" in shown.stderr
+
+
+def test_names_stay_whole_on_a_narrow_terminal(
+    run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table where it fits; else what undoes a tool stands below it, in words."""
+    monkeypatch.setenv("COLUMNS", "160")
+    wide = run("tools", "list").stdout.splitlines()
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = run("tools", "list").stdout.splitlines()
+
+    assert wide[0].split() == ["tool", "domain", "effect", "confirmation", "undone", "by"]
+    at = narrow.index("calendar_create_event")
+    assert " ".join(" ".join(narrow[at + 1 : at + 3]).split()) == (
+        "domain calendar, effect obligation, confirmation structured-reservation, "
+        "undone by calendar_cancel_event"
+    )
+    assert max(map(len, narrow)) <= 60
+
+
+def test_one_is_told_in_the_singular(run: Callable[..., Ran], tmp_path: Path) -> None:
+    """Where numbers are written with what they count."""
+    (tmp_path / "parts.yaml").write_text(DOCUMENT)
+
+    assert "\n1 tool, catalog " in run("tools", "list", "--specs", "parts.yaml").stdout

@@ -1,9 +1,13 @@
+import logging
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from orchestrator.cli import main
 from orchestrator.client.payloads import payload_keys_of
+from orchestrator.codec_server import serving
 from orchestrator.core.payload_errors import KEYS_VARIABLE
 from orchestrator.settings import Settings
 
@@ -44,6 +48,35 @@ def test_a_file_of_keys_is_not_spoilt(
     before = file.read_bytes()
     assert run(monkeypatch, "payload-keys", *words, str(file)) == 2
     assert file.read_bytes() == before
+
+
+async def test_a_codec_server_tells_who_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """On standard error, a line for each request, and nothing of what was in it."""
+    served: list[Any] = []
+    monkeypatch.setattr(serving, "serve", lambda app, *_, **__: served.append(app))
+    run(monkeypatch, "payload-keys", "new", "k1", str(tmp_path / "keys"))
+    monkeypatch.setenv(f"{KEYS_VARIABLE}_FILE", str(tmp_path / "keys"))
+    monkeypatch.setenv("ORCHESTRATOR_CODEC_TOKEN", "planted-token")
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+    try:
+        run(monkeypatch, "codec-server")
+        capsys.readouterr()
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=served[0]), base_url="http://codec"
+        ) as http:
+            body = {"payloads": [{"metadata": {}, "data": "WmVwaHlyaW5l"}]}
+            for token in ("planted-token", "another-token"):
+                bearer = {"Authorization": f"Bearer {token}"}
+                await http.post("/decode", json=body, headers=bearer)
+    finally:
+        root.handlers[:], root.level = before
+    said = capsys.readouterr().err
+    assert "decode: 1 payloads for a holder of the token" in said
+    assert "decode refused" in said
+    assert not any(secret in said for secret in ("token-", "planted", "Zephyrine", "WmVw"))
 
 
 def test_a_codec_server_that_would_let_everybody_in_does_not_start(

@@ -15,7 +15,7 @@ from orchestrator.core.plan_origin import LegNeed, PlanOrigin
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview
 from orchestrator.planning.models import Doubt, Mention
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 Run = Callable[..., Ran]
 

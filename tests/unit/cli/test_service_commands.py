@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 
 @pytest.fixture
@@ -48,3 +48,18 @@ def test_a_sandbox_serves_documents_with_their_overlays(
     operation = overlaid["documents"]["crm"]["paths"]["/customers/{id}"]["get"]
     assert operation["x-orchet-tool"] is True
     assert "x-orchet-tool" not in plain["documents"]["crm"]["paths"]["/customers/{id}"]["get"]
+
+
+def test_what_a_sandbox_would_serve_is_shown_without_serving(
+    run: Callable[..., Ran], served: list[Any], crm: Path
+) -> None:
+    """Where each document would be, and what would be remembered of it."""
+    shown = run("sandbox", "--show", "--port", "8123", "--specs", str(crm))
+
+    assert (shown.exit_code, served) == (0, [])
+    assert shown.stdout.splitlines()[:2] == [
+        "crm: http://127.0.0.1:8123/crm",
+        "  served: 1 operation; not served: none",
+    ]
+    (document,) = run("sandbox", "--show", "--specs", str(crm), "--json").json["documents"]
+    assert document["operations"] == 1

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
 from orchestrator.cli import chaos_pairs
 from orchestrator.core.errors import UsageError
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 Run = Callable[..., Ran]
 FLAW = Flaw(why="it still stands", mend="cancel it")

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from orchestrator.settings import Settings
-from orchestrator.testing.commands import Ran
+from tests.commands import Ran
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ def test_lint_exits_0_on_warnings_only(run: Run, crm: Path, ours: Path) -> None:
     assert ran.stdout.splitlines()[2].startswith(
         "ours.yaml:2: ours.yaml/actions/0: warning ORC003: "
     )
-    assert ran.stdout.endswith("0 errors, 1 warnings, 0 notes\n")
+    assert ran.stdout.endswith("0 errors, 1 warning, 0 notes\n")
 
 
 def test_lint_exits_1_on_errors_and_says_where_they_are(run: Run, crm: Path, ours: Path) -> None:

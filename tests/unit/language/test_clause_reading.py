@@ -33,6 +33,9 @@ from orchestrator.language.intent import Action
         ("open an account for Ada", "open", Action.CREATE, ("account",)),
         ("please open a ticket about it", "open", Action.CREATE, ("ticket",)),
         ("open the ticket", "open", Action.READ, ("ticket",)),
+        ("reminders for next week", "", Action.SEARCH, ("reminders",)),
+        ("make me a list of my bookings", "list", Action.READ, ("bookings",)),
+        ("make a list of groceries", "make", Action.CREATE, ("list",)),
     ],
 )
 def test_a_clause_has_a_verb_its_class_and_objects(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.language.negation import exclusions, without_exclusions
+from orchestrator.language.negation import denied_words, exclusions, without_exclusions
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,19 @@ def test_the_rest_keeps_its_places() -> None:
 
     assert " ".join(kept.split()) == "Book a table for two"
     assert kept.index("for") == clause.index("for")
+
+
+@pytest.mark.parametrize(
+    ("clause", "words"),
+    [
+        ("how many invoices are not paid", ("paid",)),
+        ("which haven't been paid yet", ("paid",)),
+        ("those that are not yet approved", ("approved",)),
+        ("no more than two", ()),
+        ("tell Bo that it is not paid", ()),
+        ("which are paid", ()),
+    ],
+)
+def test_what_is_said_not_to_be_so(clause: str, words: tuple[str, ...]) -> None:
+    """Whatever verb says it; what somebody is told denies nothing."""
+    assert denied_words(clause) == words

@@ -70,6 +70,7 @@ def test_what_is_meant_as_well_is_left() -> None:
         ended("pay all bills except Globex", "b-1", "b-3"),
         ended("pay all bills due before 3 December", "b-1"),
         ended("pay all open bills of March", "b-1"),
+        ended("pay all bills", "b-1", "b-2"),
     ],
     ids=lambda context: context.leg_goal,
 )

@@ -1,6 +1,8 @@
 """What probes and scrapers are told of a worker."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,7 +12,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
-from orchestrator.core.errors import UsageError
+from orchestrator.core.errors import StoreUnavailable, UsageError
 from orchestrator.runtime.health_server import health_app, read_address, served_health
 from orchestrator.runtime.worker_limits import worker_limits
 from orchestrator.runtime.worker_state import Phase, WorkerState
@@ -30,10 +32,14 @@ class Server:
         return True
 
 
-def _polling(server: Server, **worker: Any) -> WorkerState:
+def _polling(
+    server: Server, *, ask_store: Callable[[], object] | None = None, **worker: Any
+) -> WorkerState:
     state = WorkerState()
     one = SimpleNamespace(task_queue="missions", is_running=True, **worker)
-    state.polls(cast(Client, SimpleNamespace(service_client=server)), [cast(Worker, one)])
+    state.polls(
+        cast(Client, SimpleNamespace(service_client=server)), [cast(Worker, one)], ask_store
+    )
     return state
 
 
@@ -41,6 +47,49 @@ async def _asked(state: WorkerState, path: str, **options: Any) -> httpx.Respons
     transport = httpx.ASGITransport(health_app(state, **options))
     async with httpx.AsyncClient(transport=transport, base_url="http://worker") as http:
         return await http.get(path)
+
+
+async def test_a_worker_says_what_it_waits_for() -> None:
+    """Before it begins, in the words of its log."""
+    state = WorkerState()
+    state.waits_for = "no Temporal server answers at temporal:7233"
+
+    asked = await _asked(state, "/readyz")
+
+    assert asked.status_code == 503
+    assert asked.json()["why_not"] == state.waits_for
+
+
+async def test_a_worker_whose_store_is_away_or_hangs_is_not_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A probe is answered in time all the same, and asks a store that hangs no second question."""
+    monkeypatch.setattr(
+        "orchestrator.runtime.worker_state._ANSWERS_WITHIN", timedelta(milliseconds=50)
+    )
+    asked, goes_on = [], Event()
+
+    def away() -> None:
+        raise StoreUnavailable("postgresql://me@db/missions", "connection refused")
+
+    def hangs() -> None:
+        asked.append("once")
+        goes_on.wait(20)
+
+    down = await _asked(_polling(Server(), ask_store=away), "/readyz")
+    state = _polling(Server(), ask_store=hangs)
+    try:
+        stuck = [await _asked(state, "/readyz") for _ in range(3)]
+    finally:
+        goes_on.set()
+    back = await _asked(state, "/readyz")
+
+    assert down.status_code == 503
+    assert "connection refused" in down.json()["why_not"]
+    assert [one.status_code for one in stuck] == [503] * 3
+    assert "has not answered" in stuck[0].json()["why_not"]
+    assert len(asked) <= 2
+    assert back.status_code == 200
 
 
 async def test_a_worker_is_ready_while_it_polls_and_its_server_answers() -> None:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from orchestrator.catalog.skipped import UnreadFile
 from orchestrator.core.errors import UsageError
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.runtime.sandboxed_documents import (
     OwnDocuments,
+    last_written,
     note_sources,
     sources_of,
     write_redirected,
@@ -34,7 +36,7 @@ def test_what_was_written_for_other_documents_is_gone(tmp_path: Path) -> None:
 
 def test_a_document_that_cannot_be_served_is_named(tmp_path: Path) -> None:
     """Nothing is written then."""
-    with pytest.raises(UsageError, match="'hollow' has no paths"):
+    with pytest.raises(UsageError, match="no paths in 'hollow'"):
         write_redirected({"hollow": {"openapi": "3.1.0"}}, tmp_path, port=8700)
 
     assert list(tmp_path.iterdir()) == []
@@ -48,6 +50,22 @@ def test_a_shell_that_has_read_env_sh_starts_from_the_users_own_files(tmp_path: 
 
     assert sources_of([folder], [], tmp_path) == own
     assert sources_of([Path("other")], [], tmp_path) == ((Path("other"),), ())
+
+
+def test_what_cannot_be_read_any_more_is_there_as_it_was_written_last(tmp_path: Path) -> None:
+    """Its missions go on; of other sources, and of what was never read, nothing is."""
+    own = OwnDocuments((Path("/mine"),), ())
+    write_redirected({"crm": EMPTY, "kept": EMPTY}, tmp_path, port=8700)
+    broken = [UnreadFile(document=n, file=f"/mine/{n}.yaml", reason="r") for n in ("crm", "new")]
+
+    assert last_written(own, broken, tmp_path) == {}
+    note_sources(own, tmp_path)
+    kept = last_written(own, broken, tmp_path)
+
+    assert list(kept) == ["crm"]
+    assert last_written(OwnDocuments((Path("/yours"),), ()), broken, tmp_path) == {}
+    folder = write_redirected({"kept": EMPTY, **kept}, tmp_path, port=8700).folder
+    assert sorted(file.stem for file in folder.iterdir()) == ["crm", "kept"]
 
 
 def test_a_shell_is_held_to_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from orchestrator.sandbox import DocumentError, load_documents
+from orchestrator.sandbox import DocumentError, create_app, load_documents
+from orchestrator.sandbox.app import memories_of
 from orchestrator.sandbox.document_reading import read_document
+from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.served_operations import OperationKind
 
 
@@ -71,10 +73,20 @@ def test_two_files_of_one_name_are_refused(shop: dict[str, Any], tmp_path: Path)
         load_documents([tmp_path])
 
 
-def test_document_without_paths_is_refused() -> None:
-    """There is nothing to serve."""
-    with pytest.raises(DocumentError, match="no paths"):
-        read_document("empty", {"openapi": "3.1.0"})
+def test_a_document_without_paths_costs_itself_alone(shop: dict[str, Any]) -> None:
+    """It is said not to be served; where no document has paths there is nothing to serve."""
+    hollow = {"openapi": "3.1.0"}
+    with EffectLedger() as ledger:
+        memories = memories_of(create_app({"hooks": hollow, "shop": shop}, ledger=ledger))
+        with pytest.raises(DocumentError, match="no paths in 'hooks'"):
+            create_app({"hooks": hollow}, ledger=ledger)
+
+    told = {memory.document: [str(one) for one in memory.skipped] for memory in memories}
+    assert told["shop"] == []
+    assert told["hooks"] == [
+        "hooks: the document is not served: /paths: it has none, so there is nothing to serve; "
+        "add them, or leave the document out"
+    ]
 
 
 def test_kinds_follow_the_contract(shop: dict[str, Any]) -> None:

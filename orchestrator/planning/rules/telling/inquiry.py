@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import dropwhile, islice, takewhile
+from itertools import chain, dropwhile, islice, takewhile
 from typing import Final
 
 from pydantic import JsonValue
@@ -12,16 +12,20 @@ from pydantic import JsonValue
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.intent import Action, Slot
+from orchestrator.language.negation import denied_words
+from orchestrator.language.periods import period_in
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     QUESTION_WORDS,
     STOP_WORDS,
+    action_of_stem,
     content_stems,
     is_verb,
     stem,
     tokens,
 )
+from orchestrator.planning.rules.narrowing import words_apart
 from orchestrator.planning.rules.telling.told_field import Told
 from orchestrator.planning.rules.utterance import Utterance
 
@@ -30,6 +34,7 @@ _ASKS: Final[Mapping[str, str]] = _LISTS.table("asks")
 _AUXILIARIES: Final = _LISTS.word_set("auxiliaries")
 _EXISTENTIAL: Final = frozenset(_LISTS.lines("existential"))
 _NEGATIONS: Final = _LISTS.word_set("negations")
+_SUMS: Final = _LISTS.word_set("sums")
 _PERSON: Final = _LISTS.word_set("person")
 _POINTING: Final = frozenset({"my", "our", "the", "this", "that"})
 _BOUNDS: Final = frozenset(WordLists("matching").words("earliest")) | frozenset(
@@ -40,6 +45,19 @@ _FEATURE: Final = re.compile(
     r"\b(?:with|including)\s+(?P<rest>[^,.;?!]+)",
     re.IGNORECASE,
 )
+_SUPERLATIVES: Final = ("most", "least", "dearest")
+_SHORT_DENIAL: Final = re.compile(r"\b\w+n['\u2019]t\b", re.IGNORECASE)
+PARTS_OF_THE_DAY: Final = ("morning", "afternoon", "evening")
+_COURTESIES: Final = WordLists("accounting").word_set("courtesies")
+_DULL: Final = (
+    frozenset(chain(*(tokens(beginning) for beginning in _ASKS)))
+    | _NEGATIONS
+    | _LISTS.word_set("of_an_answer")
+    | frozenset(PARTS_OF_THE_DAY)
+    | _BOUNDS
+    | frozenset(chain(*(tokens(line) for key in _SUPERLATIVES for line in _LISTS.lines(key))))
+)
+"""Words that say what is asked for, and when: they are heeded by themselves."""
 _DENIED: Final = re.compile(
     r"\S.*?(?:\b(?:not|no|never|without|except|excluding|than)|n['\u2019]t)\s+(?:[a-z]+\s+){0,2}",
     re.IGNORECASE | re.DOTALL,
@@ -80,6 +98,11 @@ class Inquiry:
         return first in _AUXILIARIES and not _NEGATIONS & self.words
 
     @property
+    def asks_for_sum(self) -> bool:
+        """Whether it asks what several amounts come to: "how much in total"."""
+        return bool(_SUMS & self.words)
+
+    @property
     def asks_for_any(self) -> bool:
         """Whether it asks if there is any at all: "are there ...", "do I have ..."."""
         pair = " ".join(tokens(self.said.text)[:2])
@@ -113,7 +136,9 @@ class Inquiry:
         known = {word for text in texts for word in content_stems(text)}
         known |= {word for text in self.sent for word in content_stems(text)}
         values = {word for slot in self.said.slots for word in content_stems(slot.text)}
-        named = [*self._objects(), *self._features()]
+        things = [*self._objects(), *self._features()]
+        inside = {word for thing in things for word in tokens(thing)}
+        named = [*things, *(word for word in self.telling_apart if word not in inside)]
         return [
             text
             for text in dict.fromkeys(named)
@@ -170,15 +195,50 @@ class Inquiry:
 
     @property
     def days_left(self) -> list[str]:
-        """Of several days that are meant, as "this weekend", those that the call was not for."""
+        """Of several days that are meant, "this weekend", those that the call was not for."""
         several = [slot.readings for slot in self.said.unread if slot.kind == "date"]
         asked = [days for days in several if {*days} & {*self.sent}]
-        return [day for days in asked for day in days if day not in self.sent]
+        left = [day for days in asked for day in days if day not in self.sent]
+        # Of "between 12 and 15 December", where one day was looked up.
+        said = [str(slot.value) for slot in self.said.of("date")]
+        is_one = bool({*said} & {*self.sent})
+        return [*left, *(day for day in said if is_one and day not in self.sent)]
 
     def is_denied(self, slot: Slot) -> bool:
         """Whether the things that have this value are not meant: "that aren't with Alba Air"."""
         before = self.said.text[: slot.position]
         return _DENIED.fullmatch(before[before.rfind(",") + 1 :].lstrip()) is not None
+
+    @cached_property
+    def denied_words(self) -> tuple[str, ...]:
+        """What the things are not to be: "paid" of "which are not paid yet"."""
+        return denied_words(self.said.text)
+
+    @property
+    def denied(self) -> frozenset[str]:
+        """Their stems."""
+        return frozenset(map(stem, self.denied_words))
+
+    @cached_property
+    def telling_apart(self) -> tuple[str, ...]:
+        """Words that may tell some things from others: no grammar, no courtesy, no deed, no value.
+
+        Neither what the things are called as a whole, nor what went into the call.
+        """
+        said = self.said
+        sent = {word for text in self.sent for word in content_stems(text)}
+        known = sent | self.dull | self.denied | {stem(said.reading.verb)}
+        # "This weekend" is held against their days.
+        values = (*said.slots, *(slot for slot in said.unread if slot.kind in ("date", "time")))
+        text = _SHORT_DENIAL.sub(lambda match: " " * len(match.group()), said.text)
+        words = words_apart(text, values, period_in(said.text, now=said.now))
+        return tuple(
+            word
+            for word in words
+            if word not in _COURTESIES | _DULL
+            and not known & {stem(word), *synonyms_of(stem(word))}
+            and action_of_stem(stem(word)) is Action.UNKNOWN
+        )
 
     @cached_property
     def unasked(self) -> tuple[Slot, ...]:
@@ -191,6 +251,9 @@ class Inquiry:
             if not _POINTING & set(tokens(slot.text)[:1] + tokens(slot.hint))
             and not (slot.kind == "date" and slot.hint in _BOUNDS)
             and not any(form in text for form in _forms(slot.value) for text in self.sent)
+            and str(slot.value) not in self.days_left
+            # "On Saturday" may be a day of the week, and no day.
+            and not (slot.kind == "date" and {*self.sent} & {*tokens(slot.text)})
         )
 
 

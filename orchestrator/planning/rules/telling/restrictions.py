@@ -4,6 +4,7 @@ Where a call could not be narrowed so, its answer is: what it does not hold of i
 where no thing tells, the answer says so.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,11 +14,15 @@ from itertools import pairwise
 from typing import Final
 
 from orchestrator.core.budget import Money
+from orchestrator.language import lexicon
 from orchestrator.language.bounds import Limit, limit_of
+from orchestrator.language.durations import MINUTES
+from orchestrator.language.intent import Slot
 from orchestrator.language.periods import period_in
 from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import STOP_WORDS, stem, tokens
 from orchestrator.planning.rules.amounts import money_said
-from orchestrator.planning.rules.telling.inquiry import Inquiry
+from orchestrator.planning.rules.telling.inquiry import PARTS_OF_THE_DAY, Inquiry
 from orchestrator.planning.rules.telling.spoken_values import said_day
 from orchestrator.planning.rules.telling.told_field import Told
 
@@ -25,12 +30,24 @@ _LISTS: Final = WordLists("matching")
 _EARLIEST: Final = _LISTS.word_set("earliest")
 _LATEST: Final = _LISTS.word_set("latest")
 _BOUNDS: Final = _EARLIEST | _LATEST
+_OR_EQUAL: Final = re.compile(
+    r"\b(?:or\s+(?:less|more|fewer)|at\s+(?:most|least)|up\s+to|no\s+(?:more|less|fewer)"
+    r"|minimum|maximum|max|min)\b",
+    re.IGNORECASE,
+)
+"""What makes a bound hold of its own number."""
+_LENGTHS: Final = frozenset(MINUTES) | lexicon.NIGHTS | lexicon.WEEKS
+_NO_NOUNS: Final = STOP_WORDS | lexicon.PREFERENCES | lexicon.MOST_HINTS | lexicon.LEAST_HINTS
+"""What is no noun beside a number: of "the 2 cheapest" it says how many are wanted."""
+_BOUND_WORDS: Final = {
+    ("max", True): "less than ",
+    ("max", False): "at most ",
+    ("min", True): "more than ",
+    ("min", False): "at least ",
+}
 _BETWEEN: Final = ("between", "and")
 """The words before the two ends of a stretch of hours."""
-_PARTS: Final = {
-    word: WordLists("times").table("parts")[word].split()
-    for word in ("morning", "afternoon", "evening")
-}
+_PARTS: Final = {word: WordLists("times").table("parts")[word].split() for word in PARTS_OF_THE_DAY}
 
 
 @dataclass(frozen=True)
@@ -50,7 +67,7 @@ class Restriction:
 
 def restrictions(question: Inquiry) -> list[Restriction]:
     """What a request restricts its things by, and the call that was made did not."""
-    return [*_days(question), *_hours(question), *_amounts(question)]
+    return [*_days(question), *_hours(question), *_amounts(question), *_numbers(question)]
 
 
 def _days(question: Inquiry) -> Iterator[Restriction]:
@@ -64,7 +81,8 @@ def _days(question: Inquiry) -> Iterator[Restriction]:
             day = f"on {said_day(str(slot.value), said.now)}"
             yield Restriction(day, partial(_of_day, str(slot.value).__eq__), was_sent=True)
     is_bounded = len(dated) == 1 and dated[0].hint in _BOUNDS and bool(dated[0].value)
-    period = period_in(said.text, now=said.now) if is_bounded or not dated else None
+    is_read = any(slot.value or slot.readings for slot in dated)
+    period = period_in(said.text, now=said.now) if is_bounded or not is_read else None
     if period is not None and not (is_bounded and str(dated[0].value) in question.sent):
         words = f"{dated[0].hint} {period.said}" if is_bounded else period.said
         yield Restriction(repr(words), partial(_of_day, period.holds))
@@ -101,6 +119,47 @@ def _amounts(question: Inquiry) -> Iterator[Restriction]:
             continue
         said = f"{'at most' if limit == 'max' else 'at least'} {slot.text}"
         yield Restriction(repr(said), partial(_of_price, money, limit))
+
+
+def _numbers(question: Inquiry) -> Iterator[Restriction]:
+    """A number of what things have, which no argument carried: "seats 7", "at least 5 places".
+
+    How many things are wanted is none: "two flights", "the next three".
+    """
+    text = question.said.text
+    is_strict = _OR_EQUAL.search(text) is None
+    for slot in question.said.of("quantity"):
+        number, limit, hint = _number(str(slot.value)), limit_of(text, slot), _noun(slot, text)
+        if number is None or number in map(_number, question.sent) or stem(hint) in question.dull:
+            continue
+        if not hint.isalpha() or hint in _NO_NOUNS or (hint in _LENGTHS and limit is None):
+            continue
+        bound = _BOUND_WORDS[limit, is_strict] if limit else ""
+        said = f"{bound}{slot.text}" if hint in slot.text.lower() else f"{hint} {bound}{slot.text}"
+        test = partial(_is_number, number, limit, is_strict)
+        yield Restriction(repr(said), partial(_of_number, stem(hint), test))
+
+
+def _noun(slot: Slot, text: str) -> str:
+    """What a number is said to be of: the word behind it, else the one before its bound."""
+    hint = slot.hint.lower()
+    if hint and hint not in _NO_NOUNS:
+        return hint
+    before = tokens(text[: slot.position])[::-1] if limit_of(text, slot) else []
+    return next((word for word in before if word not in _NO_NOUNS), hint)
+
+
+def _is_number(wanted: Decimal, limit: Limit | None, is_strict: bool, number: Decimal) -> bool:
+    if number == wanted:
+        return limit is None or not is_strict
+    return limit is not None and ((number < wanted) is (limit == "max"))
+
+
+def _of_number(noun: str, test: Callable[[Decimal], bool], told: Told) -> bool | None:
+    """By the number of a field that is named so, or counted in that unit."""
+    number = _number(str(told.value)) if told.sort == "number" else None
+    named = {stem(word) for word in (*told.words, *told.unit.split("-"))}
+    return test(number) if number is not None and noun in named else None
 
 
 def _of_day(test: Callable[[str], bool], told: Told) -> bool | None:

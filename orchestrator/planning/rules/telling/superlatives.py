@@ -1,20 +1,39 @@
 """The one of several that a request asks for: cheapest, next, latest, best rated."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 from orchestrator.catalog.stated_prices import money_of
 from orchestrator.language import lexicon
 from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import stem, tokens
 from orchestrator.planning.rules.telling.inquiry import Inquiry
 from orchestrator.planning.rules.telling.told_field import Told
 
-_UPCOMING: Final = WordLists("telling").word_set("upcoming")
+_LISTS: Final = WordLists("telling")
+_UPCOMING: Final = _LISTS.word_set("upcoming")
+_RANKED: Final = (lexicon.CHEAPEST | lexicon.BEST_RATED | lexicon.NEWEST | lexicon.OLDEST) - {
+    "cheap",
+    "affordable",
+    "inexpensive",
+    "top",
+    "recent",
+    "rated",
+}
 _STRETCHES: Final = (*WordLists("dates").words("units"), *WordLists("dates").words("counts"))
+_MOST, _LEAST = _LISTS.lines("most"), _LISTS.lines("least")
+_DEAREST: Final = frozenset(_LISTS.lines("dearest"))
+_NAMED: Final = re.compile(
+    rf"(?<!\bat )\b(?:(?P<most>{'|'.join((*_DEAREST, *_MOST))})|(?P<least>{'|'.join(_LEAST)}))\b"
+    r"(?!\s+of\b)"
+)
+"""A superlative that the noun of a field may follow: "the most seats"."""
+_COUNTED: Final = frozenset({"number", "money"})
 _Row = Sequence[Told]
 _Measure = Callable[[_Row], Decimal | None]
 
@@ -40,11 +59,59 @@ def best_of(things: Sequence[_Row], question: Inquiry) -> Best | None:
         (lexicon.NEWEST - {"recent"}, _moment, -1),
         (lexicon.OLDEST, _moment, 1),
     )
+    if (best := _by_name(things, question)) is not None:
+        return best
     for words, measure, sign in wanted:
         said = sorted(word for word in words & question.words if _is_asked(word, question))
         if said and (place := _first(things, measure, sign, partly=words is _UPCOMING)) is not None:
             return Best(said[0], place)
     return None
+
+
+def total_of(things: Sequence[_Row]) -> str:
+    """What the amounts of things come to, with the currency; empty where not each has one."""
+    prices, currencies = [*map(_price, things)], {_currency(row) for row in things}
+    known = [price for price in prices if price is not None]
+    if len(currencies) != 1 or len(known) != len(prices):
+        return ""
+    return f"{sum(known, Decimal(0)):,.2f} {currencies.pop()}"
+
+
+def untold_best(question: Inquiry) -> str:
+    """The superlative of a request of whose things none is told to be that; empty: it has none."""
+    text = question.said.without_values.lower()
+    named = _NAMED.search(text)
+    ranked = sorted(word for word in _RANKED & question.words if _is_asked(word, question))
+    return named.group() if named else next(iter(ranked), "")
+
+
+def _by_name(things: Sequence[_Row], question: Inquiry) -> Best | None:
+    """By the field that the superlative stands before, "the most seats"; else the only number."""
+    text = question.said.without_values.lower()
+    for match in _NAMED.finditer(text):
+        sign = -1 if match["most"] else 1
+        nouns = {stem(word) for word in tokens(text[match.end() :])[:2]}
+        measures = (partial(_number_of, nouns), _price if match.group() in _DEAREST else _number)
+        for measure in measures:
+            if (place := _first(things, measure, sign, partly=False)) is not None:
+                told = (t for t in things[place] if nouns & {stem(word) for word in t.words})
+                heading = next((f" {t.heading}" for t in told if t.sort in _COUNTED), "")
+                return Best(f"{match.group()}{heading}", place)
+    return None
+
+
+def _number(row: _Row) -> Decimal | None:
+    """The only number or amount that a thing has."""
+    found = [told for told in row if told.sort in _COUNTED and not told.is_bookkeeping]
+    if len(found) != 1:
+        return None
+    value = found[0].value if found[0].sort == "number" else found[0].said.split()[0]
+    return Decimal(str(value).replace(",", ""))
+
+
+def _number_of(nouns: Set[str], row: _Row) -> Decimal | None:
+    """The only one that is called so."""
+    return _number([told for told in row if nouns & {stem(word) for word in told.words}])
 
 
 def _is_asked(word: str, question: Inquiry) -> bool:

@@ -1,6 +1,6 @@
 """What a reading tool answered, told as a person would: a sentence, and a table of several."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -9,18 +9,23 @@ from pydantic import JsonValue
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
-from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
-from orchestrator.language.intent import Slot
-from orchestrator.language.words import content_stems, is_verb, stem, tokens
+from orchestrator.language.words import content_stems, is_verb, tokens
 from orchestrator.planning.models import AnswerTable
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
+from orchestrator.planning.rules.telling.bearing import (
+    bears,
+    in_words,
+    named,
+    not_told,
+    options_asked,
+)
 from orchestrator.planning.rules.telling.circumstances import circumstances
 from orchestrator.planning.rules.telling.found import Found, is_echo, take_apart
 from orchestrator.planning.rules.telling.inquiry import Inquiry
 from orchestrator.planning.rules.telling.restrictions import restrictions
-from orchestrator.planning.rules.telling.spoken_values import said_day, said_words
-from orchestrator.planning.rules.telling.superlatives import best_of
+from orchestrator.planning.rules.telling.spoken_values import said_day
+from orchestrator.planning.rules.telling.superlatives import best_of, total_of, untold_best
 from orchestrator.planning.rules.telling.table import columns_of, table_of_things
 from orchestrator.planning.rules.telling.told_field import Told, said_value
 from orchestrator.planning.rules.utterance import Utterance
@@ -80,6 +85,8 @@ def _unspoken(tool: Tool, found: Found, question: Inquiry) -> str:
     every = (*found.own, *found.echoed, *(told for thing in found.things for told in thing))
     words = {word for told in every for word in (*told.words, *told.options, str(told.value))}
     left = question.unspoken(*_speaking(tool), *tool.examples, *tool.intent_tags, *words)
+    if found.is_listing and not found.things:
+        left = [text for text in left if text not in question.telling_apart]  # none are so
     return f" Nothing here speaks of {' and '.join(map(repr, left))}." if left else ""
 
 
@@ -97,88 +104,43 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
         looked_for = f" ({rest})" if rest else ""
         no = "No: no" if is_sure else "No"
         return Telling(f"{no} {found.noun}{around}{looked_for} were found.")
+    meant, note = named(found.things, question)
     table = table_of_things(found.things)
-    named, note = _named(found.things, question)
-    untold = _not_told(found.things, question)
+    untold = not_told(found.things, question) + _not_looked_up(question)
+    untold += _sum_of(meant, question, is_cut=found.is_cut)
     of_all = f" of {found.total}" if found.total > number else ""
     by = f" ({rest})" if rest else ""
     counted = f"{number}{of_all} {found.nouns(found.total or number)}{around}{by}"
     yes = "Yes, " if is_sure and not (note or untold) else ""
     note += ", and there may be more" if found.is_cut else ""
-    best = best_of(named, question) if number > 1 else None
-    if number == 1 or best is not None:
-        one = named[best.place] if best is not None else named[0]
+    best = best_of(meant, question) if len(meant) > 1 else None
+    if len(meant) > 1 and best is None and (asked := untold_best(question)):
+        untold += f" Nothing here tells which of them is the {asked!r}."
+    if len(meant) == 1 or best is not None:
+        one = meant[best.place] if best is not None else meant[0]
         head = f"The {best.word} of {counted}" if best is not None else f"{yes}{counted}"
         told = [t for t in one if not t.is_id and not t.is_bookkeeping]
         told = [t for t in told if not is_echo(t, question.arguments)] or told
         parts, sentences = _thing(told, question)
         said = ", ".join(parts + [text.rstrip(".") for text in sentences])
         return Telling(f"{head}{note}: {said or 'no more is told'}.{untold}", table)
-    return Telling(f"{yes}{counted}{note}: {_listed(named, found.things)}.{untold}", table)
+    return Telling(f"{yes}{counted}{note}: {_listed(meant, found.things)}.{untold}", table)
 
 
-def _named(
-    things: Sequence[tuple[Told, ...]], question: Inquiry
-) -> tuple[Sequence[tuple[Told, ...]], str]:
-    """The things that bear what the request says and no argument carried, and a note of that."""
-    note = ""
-    every, some = list(things), []
-    for text, bearing in _borne(things, question):
-        if len(bearing) != len(things):
-            note += f", {len(bearing) or 'none'} of them {text}"
-            every = [t for t in every if t in bearing]
-            some += [t for t in bearing if t not in some]
-    return every or [t for t in things if t in some] or things, note
+def _not_looked_up(question: Inquiry) -> str:
+    """A sentence about the days of the request that the call was not for."""
+    left = [said_day(day, question.said.now) for day in question.days_left]
+    return f" Not looked up: {', '.join(left)}." if left else ""
 
 
-def _borne(
-    things: Sequence[tuple[Told, ...]], question: Inquiry
-) -> Iterator[tuple[str, list[tuple[Told, ...]]]]:
-    """What is said of the things, in words, and those that bear it."""
-    denied = [slot for slot in question.unasked if question.is_denied(slot)]
-    for slot in denied:
-        value = str(slot.value).casefold()
-        text = f"not {_in_words(slot, question)}"
-        yield text, [t for t in things if not any(_bears(told, value) for told in t)]
-    wanted = [
-        (str(slot.value).casefold(), _in_words(slot, question))
-        for slot in question.unasked
-        if slot not in denied
-    ]
-    options = {
-        option for thing in things for told in thing for option in _options_asked(told, question)
-    }
-    known = {value for value, _ in wanted}
-    wanted += [(option, said_words(option)) for option in sorted(options - known)]
-    for value, text in wanted:
-        yield text, [t for t in things if any(_bears(told, value) for told in t)]
-    for one in restrictions(question):
-        if any(one.holds(thing) is not None for thing in things):
-            yield one.text, [thing for thing in things if one.holds(thing)]
-
-
-def _not_told(things: Sequence[tuple[Told, ...]], question: Inquiry) -> str:
-    """A sentence about what the request restricts its things by, and none of them tells."""
-    untold = [
-        one.text
-        for one in restrictions(question)
-        if not one.was_sent and all(one.holds(thing) is None for thing in things)
-    ]
-    return f" Nothing here tells which are {' and '.join(untold)}." if untold else ""
-
-
-def _in_words(slot: Slot, question: Inquiry) -> str:
-    """A value of the request, as it is told back."""
-    if slot.kind == "date":
-        return f"on {said_day(str(slot.value), question.said.now)}"
-    return repr(slot.text.strip("\"'"))
-
-
-def _bears(told: Told, value: str) -> bool:
-    text, until = str(told.value).casefold(), str(told.until or "").casefold()
-    if until and told.sort in ("date", "moment"):
-        return text[:10] <= value <= until[:10]
-    return text == value if told.options else value in text or (bool(until) and value in until)
+def _sum_of(things: Sequence[tuple[Told, ...]], question: Inquiry, *, is_cut: bool) -> str:
+    """A sentence with what the amounts of the things come to, where that was asked for."""
+    if not question.asks_for_sum:
+        return ""
+    total = total_of(things)
+    if not total:
+        return " Nothing here tells one amount of each, in one currency, to add up."
+    return f" {'Those listed come' if is_cut else 'Together they come'} to {total}."
 
 
 def _listed(named: Sequence[tuple[Told, ...]], things: Sequence[tuple[Told, ...]]) -> str:
@@ -217,11 +179,11 @@ def _untold(found: Found, question: Inquiry) -> str:
     """A sentence about days and places of the request of which the answer says nothing."""
     every = (*found.own, *found.echoed, *(told for thing in found.things for told in thing))
     left = [
-        _in_words(slot, question).removeprefix("on ")
+        in_words(slot, question).removeprefix("on ")
         for slot in question.unasked
         if slot.kind in ("date", "place", "origin")
         and slot.value != question.said.now.date().isoformat()
-        and not any(_bears(told, str(slot.value).casefold()) for told in every)
+        and not any(bears(told, str(slot.value).casefold()) for told in every)
     ]
     wanted = (one for one in restrictions(question) if not one.was_sent)
     left += [one.text for one in wanted if one.holds(every) is not True]
@@ -252,7 +214,7 @@ def _verdict(tool: Tool, told: Sequence[Told], question: Inquiry) -> str:
     """A yes or a no where one field alone is what was asked about; else nothing."""
     if not question.is_yes_or_no:
         return ""
-    about = [t for t in told if question.speaks_of(t) or _options_asked(t, question)]
+    about = [t for t in told if question.speaks_of(t) or options_asked(t, question)]
     flags = [t for t in told if t.sort == "flag"]
     if not about and len(flags) == 1:
         about = [t for t in flags if question.speaks_of(t, at_all=True)]
@@ -263,21 +225,10 @@ def _verdict(tool: Tool, told: Sequence[Told], question: Inquiry) -> str:
     (one,) = about
     if isinstance(one.value, bool):
         return "Yes. " if one.value else "No. "
-    asked = _options_asked(one, question)
+    asked = options_asked(one, question)
     if len(asked) != 1:
         return ""
     return "Yes. " if asked[0] == str(one.value) else "No. "
-
-
-def _options_asked(told: Told, question: Inquiry) -> list[str]:
-    """Those of the only values of a field that the request names, and no argument carried."""
-    words = question.words
-    if not {"status", "state"} & set(told.words):
-        words -= lexicon.AMBIGUOUS_CHOICES
-    said = {stem(word) for word in words}
-    sent = set(map(str, question.arguments.values()))
-    named = ((o, set(tokens(o.replace("_", " ")))) for o in told.options if o not in sent)
-    return [option for option, parts in named if parts and {stem(p) for p in parts} <= said]
 
 
 def _subject(tool: Tool) -> str:

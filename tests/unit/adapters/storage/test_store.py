@@ -163,6 +163,31 @@ def test_a_server_that_dies_loses_nothing_and_is_found_again(tmp_path: Path) -> 
         store.close()
 
 
+def test_a_server_that_hangs_is_given_up_and_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps its connections and answers nothing: nobody waits for it for longer than is set."""
+    monkeypatch.setattr("orchestrator.adapters.storage.answering_connection._ANSWER_S", 0.3)
+    monkeypatch.setattr("orchestrator.adapters.storage.store_database._CONNECT_S", 2)
+    with PostgresServer() as server:
+        store = Store(tmp_path, url=server.create_database())
+        assert store.grants.claim("a" * 64, "leg 1") is None
+        store.check()
+        server.hang()
+
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            store.check()
+        with pytest.raises(StoreUnavailable):
+            store.grants.claim("b" * 64, "leg 1")
+        assert time.monotonic() - began < 5
+
+        server.go_on()
+        assert _when_back(store) == "leg 1"
+        store.check()
+        store.close()
+
+
 def _when_back(store: Store) -> str | None:
     until = time.monotonic() + 20
     while True:

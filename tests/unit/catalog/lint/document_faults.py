@@ -294,7 +294,7 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC034", secured({"type": "mutualTLS"}), f"{AT_GET}/security/0/key"),
     ("ORC034", secured({"type": "http", "scheme": "digest"}), f"{AT_GET}/security/0/key"),
     ("ORC035", lambda s: s.update(servers=[{"url": "/v1"}]), "/servers"),
-    ("ORC035", lambda s: s.pop("servers"), AT_GET),
+    ("ORC035", lambda s: s.pop("servers"), ""),
     ("ORC036", put(GET, x_orchet_tool="yes"), f"{AT_GET}/x-orchet-tool"),
     ("ORC036", put(POST, x_orchet_compensation_timeout="soon"), f"{AT_POST}/{PREFIX}timeout"),
     ("ORC036", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),

@@ -93,4 +93,4 @@ def test_operations_that_are_references_are_followed_and_told_once(shop: dict[st
     (finding,) = lint({"shop": shop})
 
     assert (finding.code, finding.severity, finding.operations) == ("ORC004", "warning", 2)
-    assert finding.message.endswith("do not follow (and 1 more operations)")
+    assert finding.message.endswith("do not follow (and 1 more operation)")

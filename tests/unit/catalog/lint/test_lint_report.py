@@ -31,7 +31,7 @@ def test_text_says_where_what_and_how_to_mend_it() -> None:
 
     assert lines[3] == ("shop/paths/~1orders/post/x-orchet-cancels: error ORC041: it names nobody")
     assert lines[4].strip() == "name somebody"
-    assert lines[-1] == "1 errors, 0 warnings, 1 notes"
+    assert lines[-1] == "1 error, 0 warnings, 1 note"
 
 
 def test_text_begins_with_the_line_of_a_file_where_it_is_known() -> None:
@@ -81,7 +81,7 @@ def test_what_is_suppressed_is_counted_and_not_shown() -> None:
     results = json.loads(as_sarif(found))["runs"][0]["results"]
 
     assert "ORC041" not in text
-    assert text.endswith("0 errors, 0 warnings, 1 notes (1 suppressed)")
+    assert text.endswith("0 errors, 0 warnings, 1 note (1 suppressed)")
     assert (listed["errors"], listed["suppressed"]) == (0, 1)
     assert listed["findings"][0]["suppressed"] == because.model_dump()
     assert [result.get("suppressions") for result in results] == [

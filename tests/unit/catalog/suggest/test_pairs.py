@@ -380,6 +380,74 @@ def test_a_thing_that_is_made_below_another_is_deleted_at_the_top() -> None:
     assert pairs(paths) == {("open_in_list", "delete_ticket"): {"ticket_id": "$response.body#/id"}}
 
 
+def likely(paths: dict[str, dict[str, Any]], maker: str) -> str:
+    """What is asked about a pair that is only likely."""
+    assert pairs(paths) == {}
+    return asked(proposed(paths), maker)
+
+
+def test_a_cancel_beside_the_things_is_told_by_its_body() -> None:
+    """What it needs of the path that the thing was made at is in the request."""
+    sent = thing({"pickup_number": "string", "depot": "string"})
+    paths = {
+        "/depots/{depot}/pickups": {
+            "post": operation("book_pickup", answer(thing({"pickup_number": "string"})), thing({}))
+        },
+        "/pickups/cancel": {
+            "post": operation(
+                "cancel_pickup", answer(None, "204"), {**sent, "required": [*sent["properties"]]}
+            )
+        },
+    }
+
+    said = likely(paths, "book_pickup")
+
+    assert "is depot the same for both?" in said
+    assert "depot: $request.path.depot, pickup_number: $response.body#/pickup_number" in said
+
+
+def test_a_delete_of_a_collection_is_told_by_its_body() -> None:
+    """Without one it would take away all."""
+    track = {**thing({"uri": "string"}), "required": ["uri"]}
+    one, every = (
+        operation("drop", answer(None, "204"), track),
+        operation("drop", answer(None, "204")),
+    )
+    paths = {"/lists/{list_id}/tracks": {"post": operation("add", answer(None, "204"), track)}}
+    paths["/lists/{list_id}/tracks"]["delete"] = one
+
+    said = likely(paths, "add")
+
+    assert "list_id: $request.path.list_id, uri: $request.body#/uri" in said
+    paths["/lists/{list_id}/tracks"]["delete"] = every
+    assert "x-orchet-cancels: drop" not in likely(paths, "add")
+
+
+@pytest.mark.parametrize(("states", "is_found"), [(["open", "cancelled"], True), (["open"], False)])
+def test_a_state_may_say_that_a_thing_is_cancelled(states: list[str], is_found: bool) -> None:
+    """It is sent as a constant, where exactly one value says so."""
+    paths = desk(thing(TICKET))
+    sent = {**thing({"state": {"type": "string", "enum": states}}), "required": ["state"]}
+    del paths["/tickets/{ticket_id}"]["delete"]
+    paths["/tickets/{ticket_id}"]["patch"] = operation("change", answer(thing(TICKET)), sent)
+
+    said = likely(paths, "open_ticket")
+
+    args = "x-orchet-cancels: change, with the args ticket_id: $response.body#/id, state: cancelled"
+    assert (args in said) is is_found
+
+
+def test_what_joins_two_things_is_undone_by_what_parts_them() -> None:
+    """They may have been joined before, which is asked."""
+    path = "/courses/{course_id}/students/{student_id}"
+    put, drop = (operation(name, answer(None, "204")) for name in ("enroll", "unenroll"))
+
+    said = likely({path: {"put": put, "delete": drop}}, "enroll")
+
+    assert "what was there before the call would be removed, too" in said
+    assert "course_id: $request.path.course_id, student_id: $request.path.student_id" in said
+
+
 def test_the_text_says_what_is_proposed() -> None:
     """Counts, the pair, and the questions as comments."""
     paths = desk(thing(TICKET))

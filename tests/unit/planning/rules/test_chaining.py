@@ -333,3 +333,62 @@ async def test_a_search_that_finds_only_what_the_mission_made_ends_in_no_cancel(
 
     called = [call.tool for call in run.calls(run.plan.legs[1].leg_id)]
     assert "flight_cancel_booking" not in called
+
+
+async def test_the_list_answers_where_no_one_thing_is_meant(mission: Any) -> None:
+    """What was charged is not told by the first of two invoices."""
+
+    def invoices(tool: Tool, arguments: JsonObject) -> JsonObject | None:
+        if tool.name != "payment_list_invoices":
+            return None
+        names = ("Blue Cleaning", "Blue Cleaning", "Acme")
+        return {
+            "invoices": [
+                {
+                    "invoice_id": f"inv_{number}",
+                    "vendor_name": name,
+                    "total": {"amount": 10.0 * number, "currency": "EUR"},
+                    "due_date": "2026-12-01",
+                }
+                for number, name in enumerate(names, 1)
+            ]
+        }
+
+    mission.provider.script = invoices
+    run = await mission.run("what did Blue Cleaning charge us")
+
+    (leg,) = run.plan.legs
+    assert [call.tool for call in run.calls(leg.leg_id)] == ["payment_list_invoices"]
+    end = run.last(leg.leg_id)
+    assert isinstance(end, Finish)
+    assert end.summary.startswith("3 invoices, 2 of them 'Blue Cleaning': ")
+
+
+async def test_between_two_days_is_no_way_back(mission: Any) -> None:
+    """The second day is told as not looked up, where nothing has to end."""
+    run = await mission.run("Find a flight from Berlin to Rome between 12 and 15 December")
+
+    (leg,) = run.plan.legs
+    (call,) = run.calls(leg.leg_id)
+    assert call.arguments["departure_date"] == "2026-12-12"
+    assert "return_date" not in call.arguments
+    assert "Not looked up: 15 December." in run.last(leg.leg_id).summary
+
+
+@pytest.mark.parametrize(
+    ("goal", "tool"),
+    [
+        ("Make a list of my hotel bookings", "hotel_list_bookings"),
+        ("reminders for next week", "calendar_list_reminders"),
+        ("reminders about milk", "calendar_list_reminders"),
+    ],
+)
+async def test_what_is_to_be_listed_is_looked_up_at_once(
+    mission: Any, goal: str, tool: str
+) -> None:
+    """Neither the noun of a deed nor a week that need not be sent is asked about."""
+    run = await mission.run(goal)
+
+    (leg,) = run.plan.legs
+    assert [call.tool for call in run.calls(leg.leg_id)] == [tool]
+    assert isinstance(run.last(leg.leg_id), Finish)

@@ -132,7 +132,7 @@ def test_everyday_words_are_no_reason_to_refuse(
 
 
 @pytest.mark.parametrize(
-    "goal", ["sell my car in Lisbon", "paint my house", "tell me a joke", "book me a massage"]
+    "goal", ["sell my car in Lisbon", "paint my house", "tell me a joke", "book me a massage", "convert 100 USD to EUR"]
 )
 def test_what_nobody_does_is_still_refused(goal: str, plan_of: Any) -> None:
     """A synonym or a known verb alone is not enough."""

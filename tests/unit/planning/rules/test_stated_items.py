@@ -1,4 +1,4 @@
-"""Items of a list, out of a clause that gives one amount."""
+"""Items of a list, out of a clause that gives their amounts."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -33,6 +33,22 @@ async def test_an_expense_is_filed_as_it_was_said(
         amount,
         currency,
     )
+
+
+async def test_each_amount_that_says_what_it_is_for_is_an_item(mission: Any) -> None:
+    """Two receipts are one report with two items."""
+    run = await mission.run("File an expense of 40 EUR for taxi and 20 EUR for lunch")
+
+    (filed,) = run.calls(run.plan.legs[0].leg_id)
+    items = [(item["description"], item["amount"]) for item in filed.arguments["items"]]
+    assert items == [("Taxi", 40), ("Lunch", 20)]
+
+
+async def test_amounts_that_do_not_say_what_they_are_for_are_asked_about(mission: Any) -> None:
+    """Which belongs to what nobody can tell."""
+    run = await mission.run("File an expense of 40 EUR and 20 EUR for taxi and lunch")
+
+    assert isinstance(run.last(run.plan.legs[0].leg_id), AskUser)
 
 
 @pytest.mark.parametrize("goal", ["expense 40 EUR", "file an expense report for my taxi ride"])

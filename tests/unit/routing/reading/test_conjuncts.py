@@ -94,3 +94,15 @@ def test_a_pair_of_things_is_one(plain: Router) -> None:
     text = "put bread and butter on the shopping list"
 
     assert plain.route(text).frame.clauses == (text,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How much did Papier & Co charge us",
+        "how much did the plumber and the painter charge us",
+    ],
+)
+def test_a_question_stays_one(bundled: Router, text: str) -> None:
+    """A name is not cut, and what goes on with a question's verb is no order: nobody is charged."""
+    assert bundled.route(text).frame.clauses == (text,)

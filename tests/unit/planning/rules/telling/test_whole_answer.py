@@ -145,7 +145,7 @@ def test_one_thing_is_told_with_units_ranges_and_its_own_sentences() -> None:
         ("Which bills are not from Nobody Ltd?", "3 bills: Acme"),
         ("Do I have bills?", "Yes, 3 bills: "),
         ("Do I have vegetarian bills?", "3 bills: "),
-        ("Show the bills of next week", "3 bills: "),
+        ("Show the bills of next week", "3 bills, 1 of them 'next week': Acme, 120.00 EUR"),
     ],
 )
 def test_several_things_are_told_by_what_was_asked(goal: str, starts: str) -> None:

@@ -1,12 +1,14 @@
-"""Commands run as a person runs them, in a process of their own, and what they printed."""
+"""Commands run as a person runs them, each in a process of its own, and what they printed."""
 
 import asyncio
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from tests.forked import Command, Forked
 
 
 @dataclass(frozen=True)
@@ -39,20 +41,15 @@ async def run_apart(
     Raises:
         TimeoutError: it had not ended in time; it is killed.
     """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "orchestrator", *arguments),
-        env=dict(environment),
-        cwd=folder,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(timeout_s):
-            stdout, stderr = await process.communicate()
-    finally:
-        if process.returncode is None:
+    with TemporaryDirectory() as printed:
+        stdout, stderr = Path(printed, "stdout"), Path(printed, "stderr")
+        process = Forked.start(
+            Command(arguments, environment, stdout=stdout, stderr=stderr, folder=folder)
+        )
+        try:
+            async with asyncio.timeout(timeout_s):
+                exit_code = await process.wait()
+        finally:
             process.kill()
             await process.wait()
-    assert process.returncode is not None
-    return Ran(process.returncode, stdout.decode(), stderr.decode())
+        return Ran(exit_code, *(file.read_bytes().decode() for file in (stdout, stderr)))

@@ -1,7 +1,10 @@
 import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import (
     ActivitySerializationContext,
@@ -13,7 +16,10 @@ from temporalio.converter import (
     StorageDriverWorkflowInfo,
 )
 
+from orchestrator.adapters.storage.payload_driver import PayloadDriver
 from orchestrator.adapters.storage.payload_folder import PayloadFolder
+from orchestrator.adapters.storage.schema import payloads
+from orchestrator.adapters.storage.store import Store
 from orchestrator.adapters.temporal.mission_converter import LockedInput, mission_converter
 from orchestrator.adapters.temporal.payload_codec import error_of, is_mark, key_id_of, mark_of
 from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
@@ -29,6 +35,17 @@ READING = StorageDriverRetrieveContext()
 @pytest.fixture
 def folder(tmp_path: Path) -> PayloadFolder:
     return PayloadFolder(tmp_path / "payloads", marked=mark_of)
+
+
+@pytest.fixture(params=["folder", "sqlite", "postgresql"])
+def driver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PayloadDriver]:
+    """Each place that large payloads are kept in, empty."""
+    if request.param == "folder":
+        yield PayloadFolder(tmp_path / "payloads", marked=mark_of)
+        return
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else None
+    with Store(tmp_path / "state", url=url) as store:
+        yield store.payloads(marked=mark_of)
 
 
 def of_workflow(workflow_id: str, namespace: str = "default") -> StorageDriverStoreContext:
@@ -75,11 +92,67 @@ async def test_what_was_changed_is_told_and_not_read(folder: PayloadFolder) -> N
     (kept,) = [path for path in folder.folder.rglob("*") if path.is_file()]
     kept.write_bytes(b"other")
     (mark,) = await folder.retrieve(READING, [claim])
-    assert "its file was changed" in str(error_of(mark))
+    assert "was changed" in str(error_of(mark))
 
 
-def stored(folder: PayloadFolder, keys: PayloadKeys) -> DataConverter:
-    return mission_converter(keys, ExternalStorage([folder], payload_size_threshold=1_000))
+IDS = ["trip-1.leg", "../../etc", "..", ".", "a/b", "ü ?", ""]
+
+
+async def test_what_is_kept_is_read_pruned_and_kept_again(driver: PayloadDriver) -> None:
+    """Whatever a workflow is called, and of no workflow but the one that is named."""
+    before = datetime.now(UTC) - timedelta(seconds=2)
+    claims = {}
+    for workflow_id in IDS:
+        for _ in range(2):  # a writer that died is followed by another
+            (claims[workflow_id],) = await driver.store(of_workflow(workflow_id), [PAYLOAD])
+    assert await driver.retrieve(READING, list(claims.values())) == [PAYLOAD] * len(IDS)
+    kept = driver.workflows("default")
+    assert set(kept) == {workflow_id or "-" for workflow_id in IDS}
+    assert all(at > before for at in kept.values())
+    assert driver.workflows("other") == {}
+    driver.purge("other", "a/b")
+    for _ in range(2):
+        driver.purge("default", "a/b")
+    (gone, there) = await driver.retrieve(READING, [claims["a/b"], claims[".."]])
+    assert isinstance(error_of(gone), PayloadLost)
+    assert there == PAYLOAD
+    (again,) = await driver.store(of_workflow("a/b"), [PAYLOAD])
+    assert await driver.retrieve(READING, [again]) == [PAYLOAD]
+
+
+async def test_another_machine_reads_what_one_has_kept(postgres_url: str, tmp_path: Path) -> None:
+    """Each with a folder of its own; and what was changed in the store is told, and not read."""
+    keys = PayloadKeys.of_text(f"k1:{new_payload_key()}")
+    with (
+        Store(tmp_path / "here", url=postgres_url) as here,
+        Store(tmp_path / "there", url=postgres_url) as there,
+    ):
+        (large,) = await stored(here.payloads(marked=mark_of), keys).encode([LONG])
+        reading = there.payloads(marked=mark_of)
+        assert await stored(reading, keys).decode([large]) == [LONG]
+        engine = sa.create_engine(postgres_url.replace("postgresql:", "postgresql+psycopg:"))
+        with engine.begin() as connection:
+            (content,) = connection.execute(sa.select(payloads.c.content)).scalars()
+            assert b"Zephyrine" not in content
+            connection.execute(sa.update(payloads).values(content=b"other"))
+        engine.dispose()
+        with pytest.raises(PayloadLost, match="was changed"):
+            await stored(reading, keys).decode([large])
+
+
+async def test_a_store_that_is_away_fails_no_reader(tmp_path: Path) -> None:
+    away = Store(tmp_path, url="postgresql://me:pa55word@127.0.0.1:1/missions")
+    driver = away.payloads(marked=mark_of)
+    key = f"default/m/{'0' * 64}"
+    (mark,) = await driver.retrieve(READING, [StorageDriverClaim({"key": key})])
+    assert isinstance(error_of(mark), PayloadLost)
+    assert "pa55word" not in str(error_of(mark))
+    with pytest.raises(PayloadLost, match=r"127\.0\.0\.1"):
+        await driver.store(of_workflow("m"), [PAYLOAD])
+
+
+def stored(driver: PayloadDriver, keys: PayloadKeys) -> DataConverter:
+    return mission_converter(keys, ExternalStorage([driver], payload_size_threshold=1_000))
 
 
 async def test_large_payloads_are_kept_encrypted_and_read_again(folder: PayloadFolder) -> None:

@@ -1,0 +1,148 @@
+"""Which of the things that were found bear what a request says, where no argument carried it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from orchestrator.language import lexicon
+from orchestrator.language.intent import Slot
+from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.planning.rules.telling.inquiry import Inquiry
+from orchestrator.planning.rules.telling.restrictions import restrictions
+from orchestrator.planning.rules.telling.spoken_values import said_day, said_words
+from orchestrator.planning.rules.telling.told_field import Told
+
+_WORDED: Final = frozenset({"text", "list"})
+"""Sorts of fields whose values are words."""
+
+Thing = tuple[Told, ...]
+_Test = Callable[[Thing], bool]
+
+
+def named(things: Sequence[Thing], question: Inquiry) -> tuple[Sequence[Thing], str]:
+    """The things that bear what the request says and no argument carried, and a note of that."""
+    note = ""
+    every, some = list(things), []
+    for text, bearing in _borne(things, question):
+        if len(bearing) != len(things):
+            note += f", {len(bearing) or 'none'} of them {text}"
+            every = [t for t in every if t in bearing]
+            some += [t for t in bearing if t not in some]
+    return every or [t for t in things if t in some] or things, note
+
+
+def not_told(things: Sequence[Thing], question: Inquiry) -> str:
+    """A sentence about what the request restricts its things by, and none of them tells."""
+    untold = [
+        one.text
+        for one in restrictions(question)
+        if not one.was_sent and all(one.holds(thing) is None for thing in things)
+    ]
+    return f" Nothing here tells which are {' and '.join(untold)}." if untold else ""
+
+
+def in_words(slot: Slot, question: Inquiry) -> str:
+    """A value of the request, as it is told back."""
+    if slot.kind == "date":
+        return f"on {said_day(str(slot.value), question.said.now)}"
+    return repr(slot.text.strip("\"'"))
+
+
+def bears(told: Told, value: str) -> bool:
+    """Whether a field has a value, lower case; of a stretch of days, whether it holds the day."""
+    text, until = str(told.value).casefold(), str(told.until or "").casefold()
+    if until and told.sort in ("date", "moment"):
+        return text[:10] <= value <= until[:10]
+    return text == value if told.options else value in text or (bool(until) and value in until)
+
+
+def options_asked(told: Told, question: Inquiry) -> list[str]:
+    """Those of the only values of a field that the request names, and no argument carried."""
+    words = question.words
+    if not {"status", "state"} & set(told.words):
+        words -= lexicon.AMBIGUOUS_CHOICES
+    said = {stem(word) for word in words} - question.denied
+    sent = set(map(str, question.arguments.values()))
+    apart = ((o, set(tokens(o.replace("_", " ")))) for o in told.options if o not in sent)
+    return [option for option, parts in apart if parts and {stem(p) for p in parts} <= said]
+
+
+def _borne(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, list[Thing]]]:
+    """What is said of the things, in words, and those that bear it."""
+    for text, test in (
+        *_values(things, question),
+        *_options(things, question),
+        *_words(things, question),
+        *_denials(things, question),
+    ):
+        yield text, [thing for thing in things if test(thing)]
+    for one in restrictions(question):
+        if any(one.holds(thing) is not None for thing in things):
+            yield one.text, [thing for thing in things if one.holds(thing)]
+
+
+def _values(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _Test]]:
+    for slot in sorted(question.unasked, key=lambda slot: not question.is_denied(slot)):
+        value, text = str(slot.value).casefold(), in_words(slot, question)
+        day = _weekday(slot)
+        if day and any(bears(told, day) for thing in things for told in thing):
+            value, text = day, repr(slot.text)  # of each week
+        is_denied = question.is_denied(slot)
+        yield f"not {text}" if is_denied else text, _having(value, wanted=not is_denied)
+
+
+def _weekday(slot: Slot) -> str:
+    """The last word of a day that is said in words, "saturday"; empty for others."""
+    last = tokens(slot.text)[-1:] if slot.kind == "date" else []
+    return next((word for word in last if word.isalpha()), "")
+
+
+def _having(value: str, *, wanted: bool) -> _Test:
+    return lambda thing: any(bears(told, value) for told in thing) is wanted
+
+
+def _options(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _Test]]:
+    options = {o for thing in things for told in thing for o in options_asked(told, question)}
+    known = {text for s in question.unasked for text in (str(s.value).casefold(), _weekday(s))}
+    for option in sorted(options - known):
+        yield said_words(option), _having(option, wanted=True)
+
+
+def _words(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _Test]]:
+    """Words that some of the things bear: "swimming" of one course among others."""
+    options = {s for thing in things for t in thing for o in t.options for s in content_stems(o)}
+    for word in question.telling_apart:
+        root = stem(word)
+        if root not in options and any(_says(thing, root) for thing in things):
+            yield repr(word), _saying(root)
+
+
+def _saying(root: str) -> _Test:
+    return lambda thing: _says(thing, root)
+
+
+def _says(thing: Thing, root: str) -> bool:
+    """Whether a thing says a word: in a text, or by the name of what it says yes to."""
+    return any(
+        (told.sort in _WORDED and root in content_stems(str(told.value)))
+        or (told.value is True and root in map(stem, told.words))
+        for told in thing
+    )
+
+
+def _denials(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _Test]]:
+    """What the things are not to be, where a field of theirs tells that: "not paid"."""
+    for word in question.denied_words:
+        root = stem(word)
+        if any(_tells_of(told, root) for thing in things for told in thing):
+            yield f"not {word}", _not_saying(root)
+
+
+def _tells_of(told: Told, root: str) -> bool:
+    """Whether a field can say of a thing that it is so: yes or no, or a word of its list."""
+    if told.sort == "flag":
+        return root in map(stem, told.words)
+    return any(root in content_stems(option) for option in told.options)
+
+
+def _not_saying(root: str) -> _Test:
+    return lambda thing: not _says(thing, root)
