@@ -150,6 +150,10 @@ def mission(console: Console, result: MissionResult) -> None:
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
         render_parked.resolutions(console, result.ledger.obligations)
+    for handle, called in result.files.items():
+        console.print(line(f"file, {called}"), soft_wrap=True)
+        command = command_lines.write_file(result.mission_id, handle)
+        console.print(line(f"  {command}"), soft_wrap=True)
     for receipt in result.receipts:
         told = ["receipt:", receipt.title, _price(receipt), receipt.reference]
         console.print(_told(told))

@@ -40,6 +40,11 @@ def show_card(confirmation_id: str) -> str:
     return _line("confirm", "show", confirmation_id)
 
 
+def write_file(mission_id: str, handle: str) -> str:
+    """Have a file that a mission received."""
+    return f"{_line('mission', 'file', mission_id, handle)} --out <file>"
+
+
 def answer_question(question_id: str, fields: Iterable[str] = ()) -> str:
     """Answer a leg's question, with a value for each field that it asks for."""
     answers = (f" {shlex.quote(name)}=<value>" for name in fields)

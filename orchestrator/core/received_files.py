@@ -26,6 +26,20 @@ class ReceivedFile(Record):
     size_bytes: int
     name: str = Field(default="", description="as its provider calls it, without a folder")
 
+    @classmethod
+    def told_by(cls, answer: JsonValue) -> "ReceivedFile | None":
+        """The file that an answer is, as `as_answer` gives it; None when it is something else."""
+        handle = answer.get(FILE) if isinstance(answer, dict) else None
+        size = answer.get("bytes") if isinstance(answer, dict) else None
+        if not isinstance(answer, dict) or not isinstance(size, int) or not is_file_handle(handle):
+            return None
+        return cls(
+            handle=str(handle),
+            content_type=str(answer.get("content_type") or ""),
+            size_bytes=size,
+            name=str(answer.get("name") or ""),
+        )
+
     def as_answer(self) -> JsonObject:
         """What stands in the place of its bytes in an answer."""
         named: JsonObject = {"name": self.name} if self.name else {}

@@ -12,6 +12,7 @@ from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.limits import LimitReached
 from orchestrator.core.plan_origin import PlanOrigin
+from orchestrator.core.received_files import ReceivedFile, file_handles_in
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import LegResult, LegWaiting
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
@@ -220,6 +221,17 @@ class MissionResult(Record):
         default="",
         description="why it waits itself for what workers keep of it; empty: it does not",
     )
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The handles of files that its legs received or sent on, and what each one is called."""
+        found: dict[str, str] = {}
+        for fact in (fact for leg in self.legs for fact in leg.facts):
+            for handle in file_handles_in(fact.arguments):
+                found.setdefault(handle, f"sent with: {fact.title or fact.tool}")
+            if (received := ReceivedFile.told_by(fact.body)) is not None:
+                found[received.handle] = received.name or received.content_type or "unnamed"
+        return found
 
     def on(self, ledger: Ledger, status: MissionStatus) -> "MissionResult":
         """This result with a newer ledger, and the status that follows from that.

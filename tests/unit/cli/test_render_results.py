@@ -6,7 +6,10 @@ import pytest
 from rich.console import Console
 
 from orchestrator.cli import render_missions
+from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
+from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus
+from orchestrator.planning.models import Fact
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation
 
@@ -53,3 +56,24 @@ def test_what_was_left_has_a_line_of_its_own(state: ObligationState) -> None:
     assert f"left, {state}: Book a room" in text
     assert "booking_id b1" in text
     assert ("orchestrator rollback show m" in text) is (state is ObligationState.PARKED)
+
+
+def test_files_are_told_with_the_command_that_writes_them() -> None:
+    """Those that a leg received by their names, and those that only a call names."""
+    received = ReceivedFile(handle=handle_of_bytes(b"1"), size_bytes=1, name="label.pdf")
+    sent = handle_of_bytes(b"2")
+    facts = (
+        Fact(source="1.1", tool="label_download", body=received.as_answer()),
+        Fact(source="1.2", tool="t", title="Open a ticket", arguments={"document": sent}),
+    )
+    leg = LegResult(
+        leg_id="1", agent="a", goal="g", status=LegStatus.SUCCEEDED, summary="s", facts=facts
+    )
+    own = MissionResult(mission_id="m", goal="g", status=MissionStatus.SUCCEEDED, legs=(leg,))
+    written = StringIO()
+
+    render_missions.mission(Console(file=written, width=200), own)
+
+    text = written.getvalue()
+    assert f"file, label.pdf\n  orchestrator mission file m {received.handle} --out" in text
+    assert f"file, sent with: Open a ticket\n  orchestrator mission file m {sent} --out" in text

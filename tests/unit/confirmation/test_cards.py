@@ -11,6 +11,7 @@ from orchestrator.confirmation.build import CardContext, build_card, quoted_item
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.confirmation.named_things import EarlierAnswer
 from orchestrator.core.call_ref import CallRef
+from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
 from orchestrator.core.record import JsonObject
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -258,3 +259,25 @@ def test_what_has_a_price_only_in_its_answer_says_that_it_is_unknown(
     )
 
     assert any("price unknown" in one for one in shown.warnings) is is_warned
+
+
+def test_a_card_shows_what_file_is_sent() -> None:
+    """Name, type, size and digest; the approval covers the handle, which is the digest."""
+    file = ReceivedFile(
+        handle=handle_of_bytes(b"1"), content_type="application/pdf", size_bytes=1234, name="a.pdf"
+    )
+    arguments: JsonObject = {"plan": file.handle, "pages": [{"content": file.handle}]}
+
+    told = build_card(
+        CALL,
+        tool(),
+        arguments,
+        quoted=[],
+        expires_at=NOW,
+        context=CardContext(files=(file,)),
+    )
+
+    digest = file.handle.removeprefix("file:sha256-")
+    assert shown(told)["Plan"] == f"a.pdf, application/pdf, 1,234 bytes, SHA-256 {digest}"
+    assert str(file) in str(told.sections()[-1])
+    assert told.arguments == arguments

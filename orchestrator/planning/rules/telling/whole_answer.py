@@ -7,6 +7,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import content_stems, is_verb, tokens
@@ -53,6 +54,11 @@ class Telling:
 
 def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) -> Telling:
     """What a call of a reading tool found, for who asked it with these words."""
+    if (received := ReceivedFile.told_by(body)) is not None:
+        around, _ = circumstances(tool, arguments, said.now)
+        named = received.name or received.content_type or "a file"
+        kept = f"{named}, {received.size_bytes:,} bytes ({received.handle})"
+        return Telling(f"{_subject(tool)}{around}: {kept}.")
     found = take_apart(tool, arguments, body, said.now)
     dull = {word for text in (tool.name, tool.domain, found.noun) for word in content_stems(text)}
     question = Inquiry(said, arguments, frozenset(dull))

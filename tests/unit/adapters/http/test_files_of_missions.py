@@ -1,8 +1,9 @@
 """Files that a mission receives: kept under a handle, sent on by it, and told of to people."""
 
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime
 from email.parser import BytesParser
 from email.policy import HTTP
 from pathlib import Path
@@ -13,8 +14,12 @@ import pytest
 
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.mission_files import MissionFiles
+from orchestrator.adapters.storage.observation_store import ObservationStore
+from orchestrator.adapters.storage.sql_observations import SqlObservations
+from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Effect
 from orchestrator.core.errors import ArgumentsInvalid, ObservationsUnkept
 from orchestrator.core.received_files import handle_of_bytes
 from orchestrator.core.record import JsonObject
@@ -249,3 +254,141 @@ async def test_what_is_told_of_a_file_before_it_is_sent(opened: Opened) -> None:
         assert [str(file) for file in pinned.files] == [
             f"application/pdf, {len(PDF)} bytes, SHA-256 {HANDLE[-64:]}"
         ]
+
+
+class _Died(BaseException):
+    """A process that is killed runs no handler."""
+
+
+class _Dying:
+    """A store of observations whose process dies once, before or after it has kept something."""
+
+    def __init__(self, store: SqlObservations, when: str) -> None:
+        self._store, self._when = store, when
+
+    def put(self, mission_id: str, key: str, piece: bytes) -> None:
+        """Keep a piece, as far as one gets."""
+        when, self._when = self._when, "not again"
+        if when == "before":
+            raise _Died
+        self._store.put(mission_id, key, piece)
+        if when == "after":
+            raise _Died
+
+    def get(self, mission_id: str, key: str) -> bytes:
+        """A piece that was kept."""
+        return self._store.get(mission_id, key)
+
+    def missions(self) -> Mapping[str, datetime]:
+        """Those of which anything is kept."""
+        return self._store.missions()
+
+    def purge(self, *mission_ids: str) -> None:
+        """Remove all of them."""
+        self._store.purge(*mission_ids)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_death_around_the_keeping_loses_nothing_and_sends_nothing_twice(
+    tmp_path: Path, when: str
+) -> None:
+    """The answer has come: the same key brings it again, to one effect and one kept file."""
+    document: Any = {
+        "openapi": "3.1.0",
+        "info": {"title": "Prints", "version": "1"},
+        "servers": [{"url": "https://prints.example"}],
+        "paths": {
+            "/prints": {
+                "post": {
+                    "operationId": "print_order",
+                    "x-orchet-tool": True,
+                    "x-orchet-requires-confirmation": False,
+                    "parameters": [
+                        {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+                    ],
+                    "responses": {
+                        "201": {"description": "done", "content": {"application/pdf": {}}}
+                    },
+                }
+            }
+        },
+    }
+    catalog = Catalog.from_documents({"prints": document})
+    effects: dict[str, bytes] = {}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        key = request.headers["Idempotency-Key"]
+        made = effects.setdefault(key, PDF + str(len(effects)).encode())
+        told = {"content-type": "application/pdf"}
+        return httpx.Response(201, headers=told, stream=httpx.ByteStream(made))
+
+    async def attempt(observations: ObservationStore) -> ToolOutcome:
+        http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        files = MissionFiles(observations)
+        async with ToolClient(
+            secrets=MemorySecrets({}), pii=MemoryPii({}), http=http, files=files
+        ) as tools:
+            return await tools.call(
+                catalog,
+                catalog.tool("print_order"),
+                {},
+                call_id="m-1.leg.1",
+                idempotency_key="m-1.leg.1",
+                timeout_s=5,
+                mission_id="m-1",
+            )
+
+    with Store(tmp_path) as store:
+        with pytest.raises(_Died):
+            await attempt(_Dying(store.observations, when))
+        outcome = await attempt(store.observations)
+
+        assert [*effects] == ["m-1.leg.1"]
+        assert outcome.body["file"] == handle_of_bytes(PDF + b"0")  # type: ignore[index, call-overload]  # JSON
+        kept = MissionFiles(store.observations).read("m-1", handle_of_bytes(PDF + b"0"))
+        assert kept is not None
+        assert kept[1] == PDF + b"0"
+
+
+async def test_an_effect_stands_whose_file_cannot_be_kept(opened: Opened) -> None:
+    """What the provider did must not be lost by that; its answer says that there is no file."""
+    async with opened() as shop:
+        tool = shop.catalog.tool("label_download")
+        post = tool.model_copy(update={"effect": Effect.WRITE})
+        shop.store.is_full = True
+
+        outcome = await shop.tools.call(
+            shop.catalog,
+            post,
+            {"label_id": "L-1"},
+            call_id="c",
+            idempotency_key=None,
+            timeout_s=5,
+            mission_id="m-1",
+        )
+
+        assert outcome.kind == "succeeded"
+        assert outcome.body["not_kept"] == "the store was away when it came"
+
+
+def test_files_go_with_what_their_mission_has_seen(tmp_path: Path) -> None:
+    """Purged together, and of no other mission."""
+    with Store(tmp_path) as store:
+        files = MissionFiles(store.observations)
+        files.keep("m-1", PDF, content_type="application/pdf", name="label.pdf")
+        files.keep("m-2", PDF)
+
+        store.observations.purge("m-1")
+
+        assert files.read("m-1", HANDLE) is None
+        assert files.read("m-2", HANDLE) is not None
+
+
+def test_the_first_description_of_a_content_stays(tmp_path: Path) -> None:
+    """One handle means one thing, whichever attempt is told of."""
+    with Store(tmp_path) as store:
+        files = MissionFiles(store.observations)
+
+        first = files.keep("m-1", PDF, content_type="application/pdf", name="label.pdf")
+
+        assert files.keep("m-1", PDF, content_type="image/png", name="other.png") == first
