@@ -34,7 +34,7 @@ def state_reached(item: JsonObject, tool: Tool, finder: Tool) -> str:
 
 def _states(item: JsonObject, finder: Tool) -> Iterator[str]:
     for part in walk(finder.output_schema or {}, _INSIDE, most_levels=_MOST_LEVELS):
-        for name, schema in properties_of(part).items() if isinstance(part, dict) else ():
+        for name, schema in properties_of(part).items():
             value, listed = item.get(name), schema.get("enum")
             if isinstance(value, str) and isinstance(listed, list) and value in listed:
                 yield value

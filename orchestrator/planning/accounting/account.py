@@ -14,7 +14,7 @@ from orchestrator.language.intent import Slot, tells_apart
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import STOP_WORDS, content_stems, stem
+from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
 from orchestrator.planning.accounting.asides import Aside, decided_by, waits
 from orchestrator.planning.accounting.clause_account import ClauseAccount
 from orchestrator.planning.accounting.deeds_elsewhere import (
@@ -134,8 +134,10 @@ class _Account:
 
     def doubts_about_orders_said(self) -> Iterator[Doubt]:
         """What orders may only be a part of a message."""
-        written = [read_clause(clause) for clause in split_clauses(self._goal)]
-        return doubts_about_orders_said(self._goal, written)
+        summaries = (tokens(tool.summary)[:1] for tool in self._catalog.tools.values())
+        verbs = frozenset(verb for first in summaries for verb in first)
+        written = (read_clause(c, verbs=verbs) for c in split_clauses(self._goal, verbs=verbs))
+        return doubts_about_orders_said(self._goal, [*written])
 
     def doubts_about_deeds(self) -> Iterator[Doubt]:
         """What does not say whether it is to be done, where nothing else is."""

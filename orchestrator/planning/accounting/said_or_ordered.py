@@ -8,7 +8,9 @@ from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import begins_request
+from orchestrator.language.intent import Action
 from orchestrator.language.said import is_within, quoted_spans, told_in
+from orchestrator.language.slots import read_slots
 from orchestrator.planning.models import Doubt
 
 _PLANS: Final = re.compile(
@@ -41,6 +43,11 @@ def doubts_about_orders_said(goal: str, clauses: Sequence[ClauseReading]) -> Ite
         goal: in which the clauses stand.
         clauses: in their order.
     """
+    for clause in clauses:
+        spelled = _SPELLED_OUT.search(clause.text)
+        orders = clause.asks_side_effect and clause.action is not Action.SEND
+        if spelled and orders and _is_addressed(clause.text[: spelled.start()]):
+            yield Doubt(kind="not_understood", about=spelled["text"], why=_WHY)
     text: _Text | None = None
     for clause, ordered in pairwise(clauses):
         text = _text_of(goal, clause) or text
@@ -82,4 +89,9 @@ def _is_written(clause: ClauseReading, spelled: re.Match[str]) -> bool:
     if spelled["opener"] != ":":
         return True
     opening = read_clause(clause.text[: spelled.start()])
-    return opening.asks_side_effect
+    return opening.asks_side_effect or _is_addressed(opening.text)
+
+
+def _is_addressed(text: str) -> bool:
+    """Whether a text names an address or a channel, whatever its verb: "write to a@b.co"."""
+    return any(s.kind == "email" or s.text.startswith("#") for s in read_slots(text, now=None))

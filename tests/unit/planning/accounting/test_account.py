@@ -90,6 +90,7 @@ DOUBTFUL = (
     ("Upload todo.txt saying: buy milk, cancel the car in Oslo", "cancel the car in Oslo"),
     ("Upload todo.txt with the text buy milk and pay the Acme invoice", "pay the Acme invoice"),
     ("Email bo@example.com: please come. Cancel the Oslo car", "Cancel the Oslo car"),
+    ("Write to bo@example.com: please pay the Acme invoice", "please pay the Acme invoice"),
     ("Maybe cancel the Madrid flight", "Maybe cancel the Madrid flight"),
     ("Cancel the Madrid flight?", "Cancel the Madrid flight?"),
     (
