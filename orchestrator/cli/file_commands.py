@@ -20,7 +20,7 @@ def file(
 
     Example: orchestrator mission file ship-1a2b3c file:sha256-9f86d081884c --out label.pdf
     """
-    from orchestrator.client.mission_files import mission_file
+    from orchestrator.client.kept_file import mission_file
     from orchestrator.settings import load_settings
 
     kept = run(mission_file(load_settings(), mission_id, handle))

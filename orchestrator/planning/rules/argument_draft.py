@@ -31,6 +31,8 @@ class ArgumentDraft:
     values: JsonObject = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """Why these values, for whoever reads the call."""
+    lists: bool = True
+    """Whether the call's answer is a list, of which one can be told from another."""
 
     def add(self, parameter: Parameter, value: JsonValue) -> None:
         """Give an input its value, if there is one."""

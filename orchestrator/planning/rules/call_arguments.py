@@ -11,6 +11,7 @@ from orchestrator.core.pii import handle_for
 from orchestrator.json_schema.walker import alternatives_of
 from orchestrator.language import lexicon
 from orchestrator.planning.rules.answer_sources import add_from_answers
+from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.fact_sources import value_from_facts
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
@@ -40,7 +41,7 @@ def gather_arguments(tool: Tool, situation: Situation) -> tuple[ArgumentDraft, L
     Returns:
         The draft, and why what was found gives it nothing; None when it does, or nothing was found.
     """
-    draft = ArgumentDraft(_needed(tool, situation))
+    draft = ArgumentDraft(_needed(tool, situation), lists=is_listing(tool))
     call = _Call(tool, situation, draft)
     call.state()
     lack = add_from_answers(tool, draft, situation)

@@ -59,7 +59,8 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     if not parameter.required and (parameter.side is None or not ends_too):
         # "Before 1 December" is no day that things are on.
         slots = [slot for slot in slots if slot.hint not in _BOUNDS]
-    values: list[JsonValue] = [slot.value for slot in slots] or _of_several(parameter, utterance)
+    values: list[JsonValue] = [slot.value for slot in slots]
+    values = values or _of_several(parameter, utterance, draft)
     if parameter.side != "end":
         return [s.value for s in slots if s.hint not in lexicon.END_HINTS] or values
     if not draft.start_inputs:
@@ -73,14 +74,17 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     return ends or _after(start, utterance)
 
 
-def _of_several(parameter: Parameter, utterance: Utterance) -> list[JsonValue]:
+def _of_several(
+    parameter: Parameter, utterance: Utterance, draft: ArgumentDraft
+) -> list[JsonValue]:
     """Of several days that are meant, "this weekend", the first or last, where one has to be sent.
 
     A goal that only looks is asked nothing: a weekend is then looked up from its first day. What
-    may be left out is, where it would find one day alone: what is found is held against all.
+    may be left out of a list is, where it would find one day alone: what is found is held against
+    all.
     """
     several = [s.readings for s in utterance.unread if s.kind == "date" and s.readings]
-    if not several or (not parameter.required and parameter.side is None):
+    if not several or (draft.lists and not parameter.required and parameter.side is None):
         return []
     return [several[0][0], several[0][-1]]
 

@@ -51,7 +51,6 @@ def test_what_is_said_elsewhere_is_asked_about(goal: str, shipped: Catalog, rout
         "Show my meetings tomorrow",
         "Review my expenses",
         "Compare the prices of hotels in Rome and Paris",
-        "Tell me what to do in Oslo on Friday",
         "Find a hotel in Rome for it and them",
         "Get details of my hotel",
         'Send a message to the project channel saying "please do what Ana says"',
@@ -60,3 +59,11 @@ def test_what_is_said_elsewhere_is_asked_about(goal: str, shipped: Catalog, rout
 def test_what_says_what_is_wanted_is_not(goal: str, shipped: Catalog, router: Router) -> None:
     """Questions, and what is only to be told."""
     assert not [doubt for doubt in planned(goal, shipped, router).doubts if doubt.kind == "deed"]
+
+
+def test_what_names_nothing_to_look_up_is_asked_about(shipped: Catalog, router: Router) -> None:
+    """A day and a place are in many tools: the first that comes to mind is no answer."""
+    doubts = planned("Tell me what to do in Oslo on Friday", shipped, router).doubts
+
+    assert [doubt.kind for doubt in doubts] == ["deed"]
+    assert "names nothing that is to be looked up" in doubts[0].why
