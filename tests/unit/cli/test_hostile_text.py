@@ -61,6 +61,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "mission export": (_WORST,),
     "mission verify": ("record.json",),
     "mission feed": ("--once",),
+    "mission file": (_WORST, _WORST, "--out", "label.pdf"),
     "mission list": (),
     "mission plan": (_WORST,),
     "mission rollback": (_WORST,),
@@ -88,6 +89,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "sandbox": (_WORST,),
     "settings": (),
     "telemetry": (),
+    "store copy": ("--from", _WORST, "--to", "other"),
     "tools call": ("worst_read", "--specs", "worst.yaml"),
     "tools discover": ("worst article", "--specs", "worst.yaml"),
     "tools lint": ("broken.yaml",),
@@ -112,6 +114,7 @@ _SILENT = {
     "route report --json",
     "settings ",
     "settings --json",
+    "store copy",
     "tools discover --json",
 }
 """What shows no text of others."""
@@ -174,7 +177,7 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
         return answer
 
     for one in (output.console, output.progress):
-        monkeypatch.setattr(one, "width", 4000)
+        monkeypatch.setattr(one, "_width", 4000)  # undone, it is the terminal's again
     monkeypatch.setenv("ORCHESTRATOR_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(MissionClient, "connect", _connect(hostile))
     monkeypatch.setattr(demo_commands, "_demo", gives(DemoReport))

@@ -17,7 +17,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     async def connect(**_: Any) -> None:
         return None
 
-    async def work(client: Any, settings: Any, **_: Any) -> None:
+    async def work(settings: Any, **_: Any) -> None:
         given.append(settings)
 
     monkeypatch.setattr("orchestrator.client.connection.connect_temporal", connect)
