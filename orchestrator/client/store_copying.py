@@ -72,7 +72,11 @@ def _place(text: str, *, must_exist: bool = False) -> URL:
         UsageError: there is nothing of the kind; nothing of what a file holds is told.
     """
     if "://" in text:
-        return url_of(text)
+        url = url_of(text)
+        file = Path(url.database or "") if url.get_backend_name() == "sqlite" else None
+        if must_exist and file is not None and not file.is_file():
+            raise UsageError(f"no store is in {file}: it is not there")
+        return url
     path = Path(text).expanduser()
     try:
         if path.is_file() and not _is_sqlite(path):

@@ -89,7 +89,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "sandbox": (_WORST,),
     "settings": (),
     "telemetry": (),
-    "store copy": ("--from", _WORST, "--to", "other"),
+    "store copy": ("--from", "store.db", "--to", "other"),
     "tools call": ("worst_read", "--specs", "worst.yaml"),
     "tools discover": ("worst article", "--specs", "worst.yaml"),
     "tools lint": ("broken.yaml",),
@@ -114,7 +114,8 @@ _SILENT = {
     "route report --json",
     "settings ",
     "settings --json",
-    "store copy",
+    "store copy ",
+    "store copy --json",
     "tools discover --json",
 }
 """What shows no text of others."""
@@ -192,6 +193,7 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
     (tmp_path / "requests.jsonl").write_text(json.dumps({"goal": hostile(str)}))
     sealed = seal({"format": FORMAT, "mission_id": hostile(str)})
     (tmp_path / "record.json").write_text(sealed.model_dump_json())
+    (tmp_path / "store.db").touch()
     agents = [{"name": hostile(str), "domains": ["of no document"]}]
     (tmp_path / "agents.yaml").write_text(yaml.safe_dump(agents))
     for name, document in (("worst", _worst), ("broken", _broken), ("plain", _plain)):

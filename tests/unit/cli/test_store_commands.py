@@ -54,6 +54,7 @@ def test_a_store_moves_to_a_server(
     [
         ((), "where to copy it is not said"),
         (("--from", "nowhere", "--to", "new"), "no store is in nowhere"),
+        (("--from", "sqlite:///nowhere.db", "--to", "new"), "no store is in nowhere.db"),
         (("--to", "state"), "are one store"),
         (("--to", "secret"), "names no PostgreSQL or SQLite database"),
         (("--to", "https://me:pa55word@db/missions"), "names no PostgreSQL or SQLite database"),
