@@ -112,6 +112,7 @@ async def test_missions_survive_the_server_killed_at_any_moment(
         await hold_the_invariant(sandbox, result)
 
 
+@pytest.mark.long  # ten workers in a row; test_lost_tasks.py counts them without a worker
 @pytest.mark.timeout(300)
 async def test_a_step_that_kills_its_worker_pauses_its_leg(
     stack: Stack, sandbox: SandboxClient
@@ -135,7 +136,8 @@ async def test_a_step_that_kills_its_worker_pauses_its_leg(
 
     in_tasks, elsewhere = died.count("task"), died.count("activity")
     assert died == ["task"] * in_tasks + ["activity"] * elsewhere
-    assert in_tasks <= 3  # fewer where a busy machine has no time for it in a task
+    # Fewer where a busy machine has no time for it in a task; one more where a task ended between.
+    assert in_tasks <= 4
     assert 1 <= elsewhere <= 4
     assert "did not answer in time" in pause.reason
     assert result.status is MissionStatus.SUCCEEDED

@@ -105,7 +105,7 @@ async def test_a_document_that_does_not_parse_is_named(
 
 @pytest.mark.parametrize(
     "command",
-    [("mission", "start", WEATHER, "--wait"), ("confirm", "list"), ("worker",)],
+    [("mission", "start", WEATHER, "--wait"), ("confirm", "list")],
     ids=lambda command: "-".join(command[:2]),
 )
 async def test_no_server_at_the_address_is_said_within_seconds(

@@ -80,7 +80,10 @@ class Overtaken:
     """Has booked something."""
 
 
-@pytest.fixture(scope="module", params=[_rename_fields, _move_paths, _remove_operations])
+CHANGES = [_rename_fields, pytest.param(_move_paths, marks=pytest.mark.long), _remove_operations]
+
+
+@pytest.fixture(scope="module", params=CHANGES)
 async def overtaken(request: pytest.FixtureRequest, own_stack: Stack) -> Overtaken:
     """What became of both documents and missions before a test decides on one of these."""
     await _restore(own_stack)

@@ -274,7 +274,9 @@ async def test_a_cancel_that_did_its_work_is_found_out_by_the_probe(
     assert (held["state"], obligation.state) == ("ended", S.CANCELLED)
 
 
-@pytest.mark.parametrize("answer", [LOGIN, JSONResponse({"error": "sold_out"})])
+@pytest.mark.parametrize(
+    "answer", [pytest.param(LOGIN, marks=pytest.mark.long), JSONResponse({"error": "sold_out"})]
+)
 async def test_a_booking_that_was_none_is_no_success(
     hotel: tuple[Installation, Rooms], answer: Response
 ) -> None:
@@ -300,7 +302,7 @@ async def test_a_booking_that_a_page_hid_is_found(hotel: tuple[Installation, Roo
     [
         says(NO_ROUTE),
         says(JSONResponse(ANOTHERS)),
-        says(JSONResponse({**ANOTHERS, "state": "ended"})),
+        pytest.param(says(JSONResponse({**ANOTHERS, "state": "ended"})), marks=pytest.mark.long),
     ],
     ids=["a gateway's 404", "another's booking", "another's, ended"],
 )
@@ -314,7 +316,7 @@ async def test_a_lost_booking_is_not_void_by_what_is_no_answer(
     assert (held["state"], obligation.state) == ("open", S.PARKED)
 
 
-@pytest.mark.parametrize("status", [402, 422])
+@pytest.mark.parametrize("status", [pytest.param(402, marks=pytest.mark.long), 422])
 async def test_a_refusal_after_a_lost_success_settles_nothing(
     hotel: tuple[Installation, Rooms], status: int
 ) -> None:

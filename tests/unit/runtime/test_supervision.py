@@ -82,7 +82,8 @@ async def test_what_a_part_prints_is_shown_with_its_name(stack: Stack) -> None:
         await _hears(told, "more")
 
     assert "  worker | step 0" in told
-    assert any("... and 4 more: " in line for line in told)
+    # A part that comes up late on a busy machine adds a line of its own.
+    assert any(f"... and {more} more: " in line for line in told for more in (4, 5))
 
 
 async def test_a_part_that_does_not_come_up_is_tried_later_and_later(
