@@ -7,6 +7,7 @@ downloaded when the tests run.
 import asyncio
 import gc
 import ipaddress
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -82,6 +83,16 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"{_OPTION} {choice!r} is neither {_LOCAL}, {_TIME_SKIPPING} nor HOST:PORT"
         )
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Take back what a service that a test ran in this process has set for its own process."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.cli.output import console
 from tests.commands import Ran
 
 DOCUMENT = """
@@ -66,9 +67,9 @@ def test_names_stay_whole_on_a_narrow_terminal(
     run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A table where it fits; else what undoes a tool stands below it, in words."""
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(console, "_width", 160)
     wide = run("tools", "list").stdout.splitlines()
-    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(console, "_width", 60)
     narrow = run("tools", "list").stdout.splitlines()
 
     assert wide[0].split() == ["tool", "domain", "effect", "confirmation", "undone", "by"]
