@@ -125,7 +125,7 @@ async def test_latency_delays_the_answer(http: httpx.AsyncClient, control: Sandb
     await control.set_faults([FaultRule(kind="latency", delay_s=0.2)])
 
     with pytest.raises(httpx.ReadTimeout):
-        await http.get("/shop/orders", timeout=0.05)
+        await http.get("/shop/orders", timeout=httpx.Timeout(5, read=0.05))
     answer = await http.get("/shop/orders", timeout=5)
 
     assert answer.status_code == 200
