@@ -80,7 +80,7 @@ class Command:
 
         try:
             main()
-        except Exception:
+        except Exception:  # as an interpreter ends: told by our hook, and exit code 1
             sys.excepthook(*sys.exc_info())
             sys.exit(1)
         finally:

@@ -17,7 +17,7 @@ from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionResult
 from orchestrator.runtime.devserver import Ports, Stack
-from tests.interop.prism import PrismMissing, installed, serving
+from tests.interop.prism import installed, serving
 
 pytestmark = pytest.mark.interop
 _CACHE: Final = Path(__file__).parents[2] / "build" / "interop"
@@ -107,10 +107,7 @@ async def garden(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gard
     folder = tmp_path_factory.mktemp("garden")
     written, served, log = folder / "garden.yaml", folder / "served.yaml", folder / "prism.log"
     served.write_text(yaml.safe_dump(_document("http://127.0.0.1")), encoding="utf-8")
-    try:
-        script = await asyncio.to_thread(installed, _CACHE)
-    except PrismMissing as missing:
-        pytest.skip(str(missing))
+    script = await asyncio.to_thread(installed, _CACHE)
     with serving(script, served, log, within_s=120) as url:
         written.write_text(yaml.safe_dump(_document(url)), encoding="utf-8")
         hosts = {"ORCHESTRATOR_ONLY_HOSTS": url.removeprefix("http://")}

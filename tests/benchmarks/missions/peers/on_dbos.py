@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import provider_calls as calls
@@ -67,7 +68,7 @@ async def branch(m: str, search, book, sibling: str) -> dict | None:
     try:
         offer = await search(m)
         return await book(m, offer) if await ask(offer) else None
-    except Exception:
+    except Exception:  # whatever ends this branch for good ends the trip, which is taken back
         await DBOS.send_async(sibling, False, "approval")
         return None
 
@@ -90,12 +91,11 @@ async def trip(m: str) -> str:
         sleeping = await DBOS.start_workflow_async(hotel, m)
     booked = [await flying.get_result(), await sleeping.get_result()]
     if None not in booked:
-        try:
+        # A step that has failed for good is taken back below, as a refusal is, whatever it raised.
+        with suppress(Exception):
             if await ask(booked):
                 await file_expense(m, booked)
                 return "succeeded"
-        except Exception:
-            pass
     await cancel_room(m)
     await cancel_flight(m)
     return "rolled_back"
