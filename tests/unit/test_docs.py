@@ -62,7 +62,7 @@ def test_the_readme_shows_commands() -> None:
 
 @pytest.mark.parametrize("document", _DOCUMENTS)
 def test_commands_parse(document: str, parse_command: Callable[[list[str]], None]) -> None:
-    """Every command that a document tells people to type is one that the CLI takes: or it raises."""
+    """Every command that a document tells people to type is one that the CLI takes."""
     for command in _commands(document):
         parse_command(command)
 
