@@ -54,7 +54,8 @@ _MARK: Final = re.compile(
     re.I,
 )
 _WHOLE: Final = re.compile(rf"(?:{_phrases('whole')})", re.I)
-_SURE: Final = re.compile(rf"(?:{_phrases('sure')})", re.I)
+_SURE: Final = re.compile(rf"\b(?:{_phrases('sure')})\b", re.I)
+"""In a marker, which may be of several: "actually, make that"."""
 _CONTRAST: Final = re.compile(
     rf"\s*(?:[,(]|\s-)?\s*\b(?P<word>{_phrases('contrast_behind')})\s+", re.I
 )
@@ -142,7 +143,7 @@ def _next(text: str, start: int) -> _Step | None:
 def _within_told(text: str, mark: re.Match[str]) -> _Step:
     """What somebody is told is passed on as it is; a sure sign there is worth a question."""
     word = _word_of(mark)
-    sure = mark.re is _MARK and _SURE.fullmatch(word) is not None
+    sure = mark.re is _MARK and _SURE.search(word) is not None
     return _Step(text, mark.end(), unsure=(_shown(text, mark),) if sure else ())
 
 
@@ -206,7 +207,7 @@ def _bare_name(text: str, mark: re.Match[str], slots: Sequence[Slot]) -> _Step |
 def _doubted(text: str, mark: re.Match[str], word: str) -> tuple[str, ...]:
     """What is asked about where a marker took nothing back: idle words are not."""
     pausing = bool(mark["after"].strip()) and mark.groupdict().get("pause") is not None
-    sure = _SURE.fullmatch(word) or _WHOLE.fullmatch(word) or " " in word.strip()
+    sure = _SURE.search(word) or _WHOLE.fullmatch(word) or " " in word.strip()
     idle = word.lower() in ("make it", "actually")
     return (_shown(text, mark),) if (sure or pausing) and not idle else ()
 

@@ -102,6 +102,7 @@ def test_what_corrects_nothing_stays(text: str) -> None:
         ("Book a flight and a hotel in Rome. Never mind the hotel", "Never mind the hotel"),
         ("Book a hotel in Rome, no wait, cancel my stay", "no wait, cancel my stay"),
         ("Book a room for Friday. Actually, Saturday is better", "Actually, Saturday is better"),
+        ("Remind me at 9 to call them, actually make that 10", "actually make that 10"),
     ],
 )
 def test_what_nothing_tells_is_unsure(text: str, asked: str) -> None:
