@@ -259,7 +259,7 @@ class MissionHandle:
         Raises:
             UsageError: it still goes on.
         """
-        from orchestrator.client.mission_record import mission_record
+        from orchestrator.client.mission_record import mission_record  # loads the workflows
 
         return await mission_record(self._connection, self.mission_id)
 

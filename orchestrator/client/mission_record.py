@@ -12,7 +12,8 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from orchestrator.adapters.temporal.leg_runs import is_leg_of
 from orchestrator.adapters.temporal.rollbacks import begun_rollback, started_with
 from orchestrator.client.connection import Connection
-from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.live.mission_events import mission_events
+from orchestrator.client.snapshot import take_snapshot
 from orchestrator.confirmation.mission_records import FORMAT
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject, Record
@@ -42,19 +43,18 @@ async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
     mission = await connection.describe(mission_id)
     if mission.status is WorkflowExecutionStatus.RUNNING:
         raise UsageError(f"mission {mission_id} still runs; its record is made when it is over")
-    handle = MissionHandle(connection, mission_id)
     with connection.explaining(mission_id):
         client = connection.temporal
         rollback = await begun_rollback(client, mission_id)
         by_id = client.get_workflow_handle(mission_id, run_id=mission.run_id)
         given = await started_with(client, by_id, MissionInput)
     accepted = await connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
-    result = await handle.snapshot()
+    result = await take_snapshot(connection, mission_id)
     report = None
     if rollback is not None:
         rollback_id = names.rollback_workflow_id(mission_id)
         report = await connection.query(rollback_id, names.REPORT_QUERY, RollbackReport)
-    events = [event async for event in handle.events()]
+    events = [event async for event in mission_events(connection, mission_id)]
     with connection.explaining(mission_id):
         runs = {one.run_id: one async for one in _runs(client, mission_id)}
         runs[mission.run_id] = mission

@@ -277,7 +277,9 @@ class ModelServer:
         """
         from orchestrator.testing.model_server.library_models import model_at
 
-        return model_at(self, name, self._clients)
+        return model_at(
+            name, url=self.url, openai_url=self.openai_url, key=self.key, clients=self._clients
+        )
 
 
 def _pieces(events: Iterator[Event], api: ApiFormat) -> Iterator[bytes]:
