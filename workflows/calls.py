@@ -60,8 +60,15 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from workflows import ui
     from workflows.failures import failure_here, first_words, is_final, was_locked
-    from workflows.held_up import ASKED_LATER, HeldBack, here_first, lacking_in, once_there, why_of
-    from workflows.held_up import PATCH as HELD_UP
+    from workflows.held_up import (
+        READ_LATER,
+        HeldBack,
+        here_first,
+        lacking_for_call,
+        once_there,
+        pause_between,
+        why_of,
+    )
     from workflows.keeping import of_observations
     from workflows.progress import Progress
 
@@ -148,6 +155,7 @@ async def _once(
     activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Limits]
 ) -> T:
     """The answer of an activity, or its failure, once some worker has the key of its input."""
+    rounds = 0
     while True:
         try:
             answer: T = await workflow.execute_activity(
@@ -155,15 +163,23 @@ async def _once(
             )
             return answer
         except ActivityError as error:
-            # Of a call that an earlier attempt may have made, the outcome is unknown by now.
-            may_have_run = activity == names.INVOKE_TOOL and not is_final(error)
-            if not was_locked(error) or may_have_run:
+            is_call = activity == names.INVOKE_TOOL
+            if not was_locked(error) or (is_call and not is_final(error)):
                 raise
-        await _await_key()
+            if is_call and workflow.patched(READ_LATER):
+                raise  # who makes the call holds it back, where that is seen
+        await _await_key(rounds)
+        rounds += 1
 
 
-async def _await_key() -> None:
-    """Wait until some worker can read what this one writes: however long, history waits."""
+async def _await_key(rounds: int) -> None:
+    """Wait until some worker can read what this one writes: however long, history waits.
+
+    A probe is small, and no proof of a payload store that is away: rounds that came to nothing are
+    spread, and history grows by few.
+    """
+    if rounds and workflow.patched(READ_LATER):
+        await pause_between(rounds)
     await workflow.execute_activity(
         names.AWAIT_KEY,
         KeyProbe(),
@@ -559,8 +575,8 @@ async def _read_kept(message: Record) -> None:
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBack:
     """Run one tool call; what cannot be cleared up within its attempts is an unknown outcome.
 
-    One that no worker could send for want of state is held back, also when an attempt before may
-    have arrived: nobody could ask yet what came of it.
+    One that no worker could read, or send for want of state, is held back, also when an attempt
+    before may have arrived: nobody could ask yet what came of it.
 
     Cancelling the workflow does not cancel the call: callers shield it, for a call that was sent
     must be waited for to know what it left behind.
@@ -584,10 +600,8 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBac
             ),
         )
     except ActivityError as error:
-        lacking = lacking_in(error)
+        lacking = lacking_for_call(error)
         if lacking is None:
-            return ToolOutcome(kind="unknown", reason=first_words(error))
-        if not workflow.patched(HELD_UP if lacking.nothing_sent else ASKED_LATER):
             return ToolOutcome(kind="unknown", reason=first_words(error))
         arrived = call.may_have_arrived or not lacking.nothing_sent
         return HeldBack(lacking, why_of(error), may_have_arrived=arrived)

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.lacking import LackingState
     from workflows import ui
-    from workflows.failures import is_final
+    from workflows.failures import is_final, was_locked
 
 T = TypeVar("T")
 
@@ -25,6 +25,8 @@ PATCH: Final = "held-up"
 """Runs that failed for want of a catalog before there was a wait are replayed as they failed."""
 ASKED_LATER: Final = "asked-later"
 """Runs that gave up a call which may have been made, for want of a store, replay as they did."""
+READ_LATER: Final = "read-later"
+"""Runs that gave up a call which may have been made, for want of a payload key, replay as well."""
 _UNTIL_THERE: Final = RetryPolicy(
     initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=10)
 )
@@ -54,6 +56,22 @@ def lacking_in(error: ActivityError) -> LackingState | None:
     """What no worker could have, if that is why an activity failed."""
     cause = error.cause
     return LackingState.found_in(cause.details) if isinstance(cause, ApplicationError) else None
+
+
+def lacking_for_call(error: ActivityError) -> LackingState | None:
+    """What no worker could read of a call, or have for it: it is held back; None: it is settled.
+
+    Runs that settled such a call before it was held back replay as they did.
+    """
+    cause = error.cause
+    if isinstance(cause, ApplicationError) and was_locked(error):
+        # Where that is final, no attempt was ever given what it could read.
+        unread = LackingState(lacks=cause.type or "", nothing_sent=is_final(error))
+        return unread if workflow.patched(READ_LATER) else None
+    lacking = lacking_in(error)
+    if lacking is None:
+        return None
+    return lacking if workflow.patched(PATCH if lacking.nothing_sent else ASKED_LATER) else None
 
 
 async def once_there(
@@ -132,8 +150,7 @@ async def until_there(
         longest: before it is looked for again, after such rounds.
     """
     if rounds:
-        pause = min(timedelta(seconds=2 ** min(rounds, 12)), longest)
-        await workflow.sleep(pause, summary=ui.UNTIL_STATE)
+        await pause_between(rounds, longest)
     await workflow.execute_activity(
         names.AWAIT_STATE,
         lacking,
@@ -142,6 +159,12 @@ async def until_there(
         start_to_close_timeout=timedelta(seconds=60),
         retry_policy=_UNTIL_THERE,
     )
+
+
+async def pause_between(rounds: int, longest: timedelta = timedelta(minutes=1)) -> None:
+    """Sleep for longer after each round of waiting that came to nothing, and never for longer."""
+    pause = min(timedelta(seconds=2 ** min(rounds, 12)), longest)
+    await workflow.sleep(pause, summary=ui.UNTIL_STATE)
 
 
 def why_of(error: ActivityError) -> str:

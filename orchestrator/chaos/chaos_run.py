@@ -108,7 +108,8 @@ async def run_scripts(
             told += await _play_rewound(conductor, rewind, scripts)
         decided = {ChaosFault.REJECT: approver.rejected, ChaosFault.EXPIRE: approver.ignored}
         fired = conductor.fired + injector.fired + Counter(decided)
-        fired[ChaosFault.TWO_VERSIONS] += crew.has_two_versions
+        newer = [one for one in told if one.catalog == crew.newer_catalog]
+        fired[ChaosFault.TWO_VERSIONS] += len(newer)
         fired += Counter() if modelled is None else modelled.fired
         fired[ChaosFault.RESTORE_SERVER] += rewind.over.is_set()
         seen = Seen(tuple(approver.approved), vault.values)

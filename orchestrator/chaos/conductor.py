@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
@@ -16,9 +17,10 @@ from orchestrator.chaos.histories import (
     showings,
 )
 from orchestrator.chaos.interruptions import Interruptions
+from orchestrator.chaos.movement import Movement
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import MissionScript
-from orchestrator.chaos.transient_errors import retry_transient
+from orchestrator.chaos.transient_errors import end_tasks, retry_transient
 from orchestrator.chaos.verdicts.evidence import Account
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import OrchestratorError
@@ -31,6 +33,9 @@ _TERMINATED = WorkflowExecutionStatus.TERMINATED
 _RUNNING = WorkflowExecutionStatus.RUNNING
 
 _LAST_WORD_S = 10.0
+_LOOKS_EVERY_S = 10.0
+_MOST = 4
+"""Times as long as a mission may stand still, for one that moves."""
 _NO_END = (TimeoutError, OrchestratorError, RPCError)
 """How a mission can fail to settle; the others of the run go on."""
 _PAUSE_S = 0.3
@@ -50,9 +55,10 @@ class Conductor:
         on_end: OnEnd,
         rewound: asyncio.Event | None = None,
     ) -> None:
-        """A mission that is not settled within so many seconds is stuck.
+        """A mission that is not settled, and that nothing has moved for so many seconds, is stuck.
 
-        `rewound` is set once the server was restored from its older copy.
+        One that still moves then is given up after four times as long. `rewound` is set once the
+        server was restored from its older copy.
         """
         self._rewound = rewound or asyncio.Event()
         self._client = client
@@ -77,8 +83,12 @@ class Conductor:
     async def play(self, script: MissionScript) -> Account:
         """One mission, from its start until nothing about it is open any more."""
         began = asyncio.get_running_loop().time()
+        movement = Movement(self._client.temporal, script.mission_id)
         try:
-            async with asyncio.timeout(self._settle_within_s):
+            async with (
+                asyncio.timeout(self._settle_within_s) as limit,
+                self._put_off(limit, movement),
+            ):
                 request = MissionRequest(
                     goal=script.goal, mission_id=script.mission_id, policy=script.policy
                 )
@@ -90,11 +100,29 @@ class Conductor:
                 await self._settle(script)
                 told = await retry_transient(lambda: self._account_of(script))
         except _NO_END as error:
-            told = await self._stuck(script, error)
+            told = await self._unsettled(script, error, movement)
         seconds = asyncio.get_running_loop().time() - began
         told = told.model_copy(update={"seconds": seconds})
         self._on_end(told)
         return told
+
+    @asynccontextmanager
+    async def _put_off(self, limit: asyncio.Timeout, movement: Movement) -> AsyncIterator[None]:
+        """Put the end of its time off while the mission moves, though not for ever."""
+        now = asyncio.get_running_loop().time
+        latest = now() + _MOST * self._settle_within_s
+
+        async def watch() -> None:
+            while True:
+                if await retry_transient(movement.look) and not limit.expired():
+                    limit.reschedule(min(now() + self._settle_within_s, latest))
+                await asyncio.sleep(min(_LOOKS_EVERY_S, self._settle_within_s / 4))
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            await end_tasks([watching])
 
     # -- until it is settled ----------------------------------------------------------------------
 
@@ -164,6 +192,7 @@ class Conductor:
             status=(MissionStatus.TERMINATED if is_terminated else result.status).value,
             error=result.error,
             ledger=result.ledger if rollback is None else rollback.ledger,
+            catalog=result.catalog_digest,
             receipts=tuple(receipt.call_id for receipt in result.receipts),
             orders=orders_of(script.goal),
             rewound=script.is_rewound,
@@ -181,8 +210,15 @@ class Conductor:
                 return []
             raise
 
-    async def _stuck(self, script: MissionScript, error: Exception) -> Account:
-        """What is known of a mission that does not settle, or cannot be asked."""
+    async def _unsettled(
+        self, script: MissionScript, error: Exception, movement: Movement
+    ) -> Account:
+        """What is known of a mission that does not settle, or cannot be asked.
+
+        It is slow where it still moved, and stuck where it did not.
+        """
+        is_slow = isinstance(error, TimeoutError) and movement.still_s < self._settle_within_s
+        status = "slow" if is_slow else "stuck"
         try:
             async with asyncio.timeout(_LAST_WORD_S):
                 told = await retry_transient(lambda: self._account_of(script))
@@ -191,8 +227,8 @@ class Conductor:
                 index=script.index,
                 mission_id=script.mission_id,
                 goal=script.goal,
-                status="stuck",
-                error=str(error) or "it does not answer",
+                status=status,
+                error=f"{str(error) or 'it does not answer'} ({movement})",
             )
-        why = f"{told.status}: {told.error or str(error) or 'no error'}"
-        return told.model_copy(update={"status": "stuck", "error": why})
+        why = f"{told.status}: {told.error or str(error) or 'no error'} ({movement})"
+        return told.model_copy(update={"status": status, "error": why})

@@ -5,12 +5,14 @@ import json
 import os
 import shutil
 import signal
+import time
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Literal
 
 import yaml
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.tcp_gate import TcpGate
 from orchestrator.client.stores import store_of
@@ -19,6 +21,8 @@ from orchestrator.runtime.devserver import Stack
 
 _DOWN_S = 0.5
 """How long a process stays away: what a supervisor takes to notice."""
+_START_S = 4.0
+"""What a worker takes to start on an idle machine, at most."""
 _STARTS = 3
 _GATED = 2
 """The second worker is the one that can be cut off; the last has the newer documents."""
@@ -40,7 +44,10 @@ class Crew:
         self._variables: dict[str, dict[str, str]] = {}
         self._busy: set[str] = set()
         self._paused: set[str] = set()
-        self.has_two_versions = False
+        self.newer_catalog: str | None = None
+        """The digest of the documents of the worker that has newer ones; None: no one has."""
+        self.slowness = 1.0
+        """How many times as long as on an idle machine the last worker took to start."""
 
     async def __aenter__(self) -> "Crew":
         """Start those that do not run yet."""
@@ -55,8 +62,11 @@ class Crew:
             self._variables[self._names[_GATED - 1]] = self._gated()
         if ChaosFault.TWO_VERSIONS in self._faults and len(self._names) >= _GATED:
             newer = await asyncio.to_thread(write_newer_documents, self._stack)
-            self._variables.setdefault(self._names[-1], {})["ORCHESTRATOR_SPECS"] = newer
-            self.has_two_versions = True
+            specs = os.pathsep.join(str(folder) for folder in newer)
+            self._variables.setdefault(self._names[-1], {})["ORCHESTRATOR_SPECS"] = specs
+            overlays = self._stack.overlays
+            loaded = await asyncio.to_thread(Catalog.load, *newer, overlays=overlays)
+            self.newer_catalog = loaded.digest
         if "ORCHESTRATOR_STORE" in self._stack.variables:
             for name in self._names:
                 own = {"ORCHESTRATOR_STATE_DIR": str((self._stack.folder / "of" / name).absolute())}
@@ -123,7 +133,9 @@ class Crew:
             os.kill(self._stack.pid(name), number)
 
     async def _start(self, name: str) -> None:
+        began = time.monotonic()
         await self._stack.start_worker(name, variables=self._variables.get(name))
+        self.slowness = max((time.monotonic() - began) / _START_S, 1.0)
 
     async def _replace(self, name: str) -> None:
         """Start a worker, again when the server dies under it before it polls."""
@@ -157,7 +169,7 @@ async def start_again(stack: Stack) -> None:
     await stack.start_server()
 
 
-def write_newer_documents(stack: Stack) -> str:
+def write_newer_documents(stack: Stack) -> list[Path]:
     """The documents of a stack in their next version, which changes nothing that is called."""
     folder = stack.folder / "newer-documents"
     for number, source in enumerate(stack.specs):
@@ -169,4 +181,4 @@ def write_newer_documents(stack: Stack) -> str:
                 for operation in (o for o in item.values() if isinstance(o, dict)):
                     operation["description"] = f"{operation.get('description', '')} (next version)"
             path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    return os.pathsep.join(str(folder / str(number)) for number in range(len(stack.specs)))
+    return [folder / str(number) for number in range(len(stack.specs))]

@@ -52,10 +52,11 @@ class FaultInjector:
             await asyncio.gather(*self._repairs)
 
     async def _act(self) -> None:
-        began = asyncio.get_running_loop().time()
+        before_s = 0.0
         for strike in self._strikes:
-            left = began + strike.at_s - asyncio.get_running_loop().time()
-            await asyncio.sleep(max(left, 0))
+            # Where a worker takes long to start, none would live to do anything between two kills.
+            await asyncio.sleep((strike.at_s - before_s) * self._crew.slowness)
+            before_s = strike.at_s
             # A task of its own, which is never cancelled: what was struck is put up again.
             task = asyncio.create_task(self._strike(strike))
             self._repairs.add(task)

@@ -38,7 +38,7 @@ def seeded(
     """Missions to which everything happens that follows from the seed and their index."""
     about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
     about += modelled.options if modelled else ""
-    about += " --store postgresql" if options.postgres else ""
+    about += _installed(options)
     scripts = [
         write_script(options.seed, index, options.faults, tuple(goals or GOALS))
         for index in indexes
@@ -72,7 +72,7 @@ def every_point(
     """Missions of the first goal, hit at one point each."""
     about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
     about += modelled.options if modelled else ""
-    about += " --store postgresql" if options.postgres else ""
+    about += _installed(options)
 
     async def play(stack: Stack, bar: Progress) -> ChaosReport:
         task = bar.add_task("points", total=None)
@@ -88,6 +88,13 @@ def every_point(
         )
 
     return play
+
+
+def _installed(options: RunOptions) -> str:
+    """On what it ran, as options of the command."""
+    store = " --store postgresql" if options.postgres else ""
+    is_usual = options.workers == RunOptions.workers
+    return store if is_usual else f"{store} --workers {options.workers}"
 
 
 async def planned_by_a_model(

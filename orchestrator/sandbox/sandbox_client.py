@@ -10,6 +10,9 @@ import httpx
 from orchestrator.sandbox.faults import RULES, FaultRule
 from orchestrator.sandbox.json_object import JsonObject
 
+_KEPT_OPEN_S = 2.0
+"""The sandbox closes what was idle for five: a question must not meet that."""
+
 
 class SandboxClient:
     """The endpoints under /_sandbox; effects, requests and duplicates come as plain JSON.
@@ -30,7 +33,10 @@ class SandboxClient:
             keeps_connections: False leaves nothing open between two questions, so that there is
                 nothing to close.
         """
-        limits = httpx.Limits(max_keepalive_connections=None if keeps_connections else 0)
+        limits = httpx.Limits(
+            max_keepalive_connections=None if keeps_connections else 0,
+            keepalive_expiry=_KEPT_OPEN_S,
+        )
         # trust_env: a proxy of the environment must not stand between loopback and us.
         self._http = httpx.AsyncClient(
             base_url=f"{base_url.rstrip('/')}/_sandbox",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Worker
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor, Worker
 
 from orchestrator.adapters.temporal.locked_calls import LockedCalls
 from orchestrator.adapters.temporal.mission_converter import mission_converter
@@ -21,8 +26,10 @@ from orchestrator.adapters.temporal.payload_keys import (
 from orchestrator.adapters.temporal.payload_use import key_ids_of
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
-from orchestrator.core.payload_errors import PayloadLocked
+from orchestrator.core.errors import TransportFailed
+from orchestrator.core.payload_errors import PayloadLocked, PayloadLost
 from orchestrator.messages import names
+from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import (
     MissionInput,
     MissionRequest,
@@ -30,6 +37,7 @@ from orchestrator.messages.mission import (
     MissionStatus,
 )
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.models import AskUser, CallTool, GiveUp
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, eventually, fake_leg, fake_tool
@@ -63,6 +71,19 @@ class SomeLack(PayloadKeys):
         return super().decrypting(key_id)
 
 
+class Withheld(PayloadKeys):
+    """The keys of workers from which one is taken for a while."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: read_payload_keys(BOTH, "test"))
+        self.is_away = False
+
+    def decrypting(self, key_id: str) -> AESGCM:
+        if self.is_away:
+            raise PayloadLocked(key_id, "it is not known here now")
+        return super().decrypting(key_id)
+
+
 class Keyed:
     """One task queue of one server, with workers and clients of whatever keys."""
 
@@ -75,7 +96,12 @@ class Keyed:
         return await keyed_client(self.env, keys)
 
     async def worker(
-        self, keys: str | PayloadKeys, *, thinks: bool = True, acts: bool = True
+        self,
+        keys: str | PayloadKeys,
+        *,
+        thinks: bool = True,
+        acts: bool = True,
+        interceptors: Sequence[Interceptor] = (),
     ) -> Worker:
         return Worker(
             await self.client(keys),
@@ -85,7 +111,7 @@ class Keyed:
             no_remote_activities=not acts,
             workflow_runner=TaskOrderedRunner(),
             max_cached_workflows=0,
-            interceptors=[LockedCalls()],
+            interceptors=[LockedCalls(), *interceptors],
             graceful_shutdown_timeout=timedelta(seconds=5),
         )
 
@@ -119,6 +145,15 @@ class Keyed:
     async def is_thinking(self, leg_id: str) -> bool:
         return bool(self.world.attempts(names.PLAN_STEP, leg_id))
 
+    async def leg_waits(self, leg_id: str) -> str:
+        """Why a leg shows that it waits."""
+        client = await self.client(BOTH)
+        leg = client.get_workflow_handle(f"{self.task_queue}.{leg_id}")
+        if await described(leg) is None:
+            return ""
+        told: LegResult = await leg.query(names.RESULT_QUERY, result_type=LegResult)
+        return told.held_up
+
     async def said_by_a_failed_task(self, part: str = "") -> str:
         """The words of the failures of a workflow's tasks, as anybody reads them."""
         handle = self.env.client.get_workflow_handle(f"{self.task_queue}{part}")
@@ -130,11 +165,16 @@ class Keyed:
         ]
         return "".join(failed)
 
+    async def looked_for_a_key(self, least: int) -> bool:
+        return await self.count(names.AWAIT_KEY) >= least
+
     async def count(self, activity: str) -> int:
         """How often the mission, its legs and its rollback began an activity."""
         began = 0
         for part in ("", ".trip", ".visa", ".rollback"):
             handle = self.env.client.get_workflow_handle(f"{self.task_queue}{part}")
+            if await described(handle) is None:
+                continue
             async for event in handle.fetch_history_events():
                 scheduled = event.activity_task_scheduled_event_attributes
                 began += scheduled.activity_type.name == activity
@@ -258,6 +298,74 @@ async def test_attempts_are_not_spent_on_workers_that_lack_the_key(keyed: Keyed)
     assert made_once(keyed.world)
     assert sorted(keyed.world.subjects(names.COMPENSATE)) == ["book_flight", "buy_ticket"]
     assert await keyed.count(names.AWAIT_KEY) > 5
+
+
+@pytest.mark.parametrize("first", ["lost", "unread"])
+async def test_a_call_that_nobody_can_read_is_held_until_somebody_can(
+    keyed: Keyed, first: str
+) -> None:
+    """Also one that an earlier attempt may have made: it is asked about again under its own key."""
+    keys, world = Withheld(), keyed.world
+
+    async def lost(call: ToolCall) -> ToolOutcome:
+        keys.is_away = True
+        raise TransportFailed(call.tool, "the answer was lost", may_have_arrived=True)
+
+    booked = ToolOutcome(kind="succeeded", status=201, body={"reference": "r1"})
+    world.plan(fake_leg("trip"))
+    world.decide("trip", CallTool(tool="find_flights"), CallTool(tool="book_flight"))
+    if first == "lost":
+        world.answer("book_flight", lost, booked)
+    async with (
+        await keyed.worker(BOTH, acts=False),
+        await keyed.worker(keys, thinks=False),
+    ):
+        mission = await keyed.start(BOTH)
+        if first == "unread":
+            booking = world.hold(names.PREPARE_CALL, "book_flight")
+            async with booking:
+                keys.is_away = True
+        why = await eventually(lambda: keyed.leg_waits("trip"))
+        keys.is_away = False
+        result = await mission.result()
+    assert "'new', and it is not known here now" in why
+    assert result.status is MissionStatus.SUCCEEDED, result.error
+    assert not world.compensated()
+    sent = world.sent("book_flight")
+    assert len({call.call_id for call in sent}) == 1
+    assert sent[-1].may_have_arrived is (first == "lost")
+    assert result.ledger.obligations[0].deadline == sent[-1].deadline
+
+
+class _PayloadsAway(Interceptor):
+    """A payload store that is away: what is small, as the probe of a key is, is read."""
+
+    is_away = True
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        store = self
+
+        class Reads(ActivityInboundInterceptor):
+            async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+                if store.is_away and activity.info().activity_type == names.PLAN_STEP:
+                    kind = PayloadLost.__name__
+                    raise ApplicationError("it is away", type=kind, non_retryable=True)
+                return await super().execute_activity(input)
+
+        return Reads(next)
+
+
+async def test_a_payload_store_that_stays_away_does_not_fill_the_history(keyed: Keyed) -> None:
+    """That a key is there says nothing of it: looks that come to nothing are spread."""
+    store = _PayloadsAway()
+    keyed.world.plan(fake_leg("trip"))
+    async with await keyed.worker(BOTH, interceptors=[store]):
+        mission = await keyed.start(BOTH)
+        await eventually(lambda: keyed.looked_for_a_key(2))
+        await asyncio.sleep(3.0)
+        assert await keyed.count(names.AWAIT_KEY) < 5
+        store.is_away = False
+        assert (await mission.result()).status is MissionStatus.SUCCEEDED
 
 
 async def test_a_client_without_the_key_says_so(keyed: Keyed) -> None:

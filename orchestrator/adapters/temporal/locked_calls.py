@@ -9,6 +9,8 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 from orchestrator.adapters.temporal.mission_converter import LockedInput
 from orchestrator.messages import names
 
+_WAITS = frozenset({names.AWAIT_KEY, names.AWAIT_STATE})
+
 
 class LockedCalls(Interceptor):
     """For workers: an activity that is given a mark in the place of a payload fails at once."""
@@ -37,4 +39,4 @@ def _is_untouched(info: activity.Info) -> bool:
     The workflow then waits, and begins the activity anew: none of its attempts is lost, which may
     be the only one that a call has. What it waits by is attempted for as long as it takes.
     """
-    return info.attempt == 1 and info.activity_type != names.AWAIT_KEY
+    return info.attempt == 1 and info.activity_type not in _WAITS

@@ -65,9 +65,10 @@ class Account(Record):
     index: int
     mission_id: str
     goal: str
-    status: str = Field(description="a MissionStatus, `terminated`, `lost` or `stuck`")
+    status: str = Field(description="a MissionStatus, `terminated`, `lost`, `stuck` or `slow`")
     error: str | None = None
     ledger: Ledger = Field(default_factory=Ledger)
+    catalog: str = Field(default="", description="the digest of the documents that it goes by")
     receipts: tuple[str, ...] = Field(default=(), description="ids of the calls of its receipts")
     orders: tuple[str, ...] = Field(
         default=(), description="tools whose effects a success of its goal has"

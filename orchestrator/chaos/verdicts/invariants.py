@@ -10,7 +10,7 @@ nobody was asked anything once the rollback had begun.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Final, Literal
 
 from orchestrator.chaos.verdicts.approvals import ApprovedCalls
 from orchestrator.chaos.verdicts.evidence import Account, HeldEffect, HeldRequest, RunEvidence
@@ -33,10 +33,13 @@ Invariant = Literal[
     "parked",
     "prompt",
     "stuck",
+    "slow",
 ]
 
 _KNOWN_TO_A_PERSON = frozenset({ObligationState.PARKED, ObligationState.ACCEPTED})
 """States in which a person knows of what still stands."""
+_UNSETTLED: Final = ("stuck", "slow")
+"""Missions that are not over: what their ledgers hold is not lost sight of yet."""
 _Broken = Iterator[tuple[Invariant, str]]
 
 
@@ -105,8 +108,9 @@ class _Case:
             yield "prompt", f"{told.prompts_during_rollback} asked after the undoing had begun"
         if told.rewound:
             return
-        if told.status == "stuck":
-            yield "stuck", f"not settled after {told.seconds:.0f} s: {told.error or 'no error'}"
+        if told.status in _UNSETTLED:
+            kind: Invariant = "stuck" if told.status == "stuck" else "slow"
+            yield kind, f"not settled after {told.seconds:.0f} s: {told.error or 'no error'}"
         yield from _orphans(told, effects)
         yield from _phantoms(told, effects)
         yield from _unserved(told, effects)
@@ -120,6 +124,8 @@ def _orphans(told: Account, effects: Sequence[HeldEffect]) -> _Broken:
     standing = _KNOWN_TO_A_PERSON
     if told.status in LEAVES_STANDING:
         standing = standing | {ObligationState.COMMITTED}
+    if told.status in _UNSETTLED:
+        standing = standing | {ObligationState.INTENDED, ObligationState.COMMITTED}
     for effect in effects:
         if effect.is_live and states.get(effect.cause) not in standing:
             state = states.get(effect.cause)

@@ -132,6 +132,15 @@ def test_prompts_in_rollback_and_missions_without_end_are_breaches() -> None:
     assert broken(told("stuck", error="running", seconds=480.0)) == ["stuck"]
 
 
+@pytest.mark.parametrize("status", ["stuck", "slow"])
+def test_what_a_mission_holds_that_is_not_over_is_no_orphan(status: str) -> None:
+    """Its ledger has it still; what is not there, or is said to be undone, is lost sight of."""
+    assert broken(told(status, ObligationState.INTENDED), made()) == [status]
+    assert broken(told(status, ObligationState.COMMITTED), made()) == [status]
+    assert broken(told(status, ObligationState.VOID), made()) == [status, "orphan"]
+    assert broken(told(status), made()) == [status, "orphan"]
+
+
 def test_an_effect_of_no_mission_is_a_stray() -> None:
     """A mission whose id begins alike is another one; one that ran beside is known."""
     stray = made("m1.1-shop.2")
