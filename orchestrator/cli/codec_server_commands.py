@@ -1,6 +1,5 @@
 """`orchestrator codec-server`: the Web UI and the `temporal` command see what is encrypted."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +9,13 @@ from orchestrator.cli.options import listen_address
 from orchestrator.cli.output import progress
 from orchestrator.core.errors import UsageError
 from orchestrator.core.payload_errors import KEYS_VARIABLE, PayloadKeysInvalid
+from orchestrator.runtime.codec_token import TOKEN_VARIABLE, read_codec_token
 from orchestrator.settings import load_settings
 
 if TYPE_CHECKING:
     from orchestrator.codec_server.callers import Callers
 
 app = typer.Typer(add_completion=False)
-TOKEN_VARIABLE = "ORCHESTRATOR_CODEC_TOKEN"
 _UI = ("http://127.0.0.1:8233", "http://localhost:8233")
 
 
@@ -86,7 +85,7 @@ def _callers(origins: tuple[str, ...], jwks: str | None, audience: str, issuer: 
     from orchestrator.codec_server.access_tokens import AccessTokens
     from orchestrator.codec_server.callers import Callers
 
-    token = _token()
+    token = read_codec_token()
     if not token and jwks is None:
         raise UsageError(
             f"{TOKEN_VARIABLE} is not set, and nobody may read payloads unproved: set it to a long "
@@ -94,13 +93,3 @@ def _callers(origins: tuple[str, ...], jwks: str | None, audience: str, issuer: 
         )
     tokens = None if jwks is None else AccessTokens(jwks, audience=audience, issuer=issuer)
     return Callers(token=token, access_tokens=tokens, origins=origins)
-
-
-def _token() -> str:
-    path = os.environ.get(f"{TOKEN_VARIABLE}_FILE")
-    if path is None:
-        return os.environ.get(TOKEN_VARIABLE, "").strip()
-    try:
-        return Path(path).read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{TOKEN_VARIABLE}_FILE: {path} cannot be read") from None

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,8 @@ from orchestrator.cli.marked import tell_unmarked
 from orchestrator.cli.opened_catalog import tell_skipped
 from orchestrator.cli.options import Model, Overlays, Planner, Specs, planning_variables
 from orchestrator.cli.output import console, progress, run
-from orchestrator.settings import bundled_specs, load_settings
+from orchestrator.core.payload_errors import KEYS_VARIABLE
+from orchestrator.settings import Settings, bundled_specs, load_settings
 
 if TYPE_CHECKING:
     from orchestrator.runtime.devserver import Stack
@@ -30,6 +32,9 @@ def dev(
     temporal_port: Annotated[int, typer.Option(help="Port of the Temporal server.")] = 7233,
     ui_port: Annotated[int, typer.Option(help="Port of the Temporal Web UI.")] = 8233,
     sandbox_port: Annotated[int, typer.Option(help="Port of the sandbox.")] = 8700,
+    codec_port: Annotated[
+        int, typer.Option(help="Port of the codec server, which there is with payload keys.")
+    ] = 8081,
     folder: Annotated[
         Path | None, typer.Option(help="Where state is kept; default: the state directory.")
     ] = None,
@@ -39,6 +44,8 @@ def dev(
     model: Model = None,
 ) -> None:
     """Temporal with its UI, the sandbox and a worker, left running until Ctrl-C.
+
+    With payload keys (ORCHESTRATOR_PAYLOAD_KEYS_FILE) also the codec server, for the UI.
 
     It shows what they print, says at once when one has ended and why, and starts it again.
 
@@ -50,17 +57,19 @@ def dev(
     Example: orchestrator dev --specs crm.yaml --overlay crm-tools.yaml
     """
     variables = planning_variables(planner, model)
-    run(_dev((temporal_port, ui_port, sandbox_port), folder, specs, overlays, variables))
+    listening = (temporal_port, ui_port, sandbox_port, codec_port)
+    run(_dev(listening, folder, specs, overlays, variables))
 
 
 async def _dev(
-    listening: tuple[int, int, int],
+    listening: tuple[int, int, int, int],
     folder: Path | None,
     specs: list[Path] | None,
     overlays: list[Path] | None,
     variables: Mapping[str, str],
 ) -> None:
     from orchestrator.catalog.catalog import load_sources
+    from orchestrator.client.payloads import payload_keys_of
     from orchestrator.runtime.devserver import Ports, Stack
     from orchestrator.runtime.folder_lock import held_alone
     from orchestrator.runtime.sandbox_credentials import sandbox_credentials
@@ -72,9 +81,11 @@ async def _dev(
     )
     from orchestrator.runtime.settings_table import unknown_variables
 
-    ports = Ports(*listening)
-    ports.check_free()
     settings = load_settings()
+    ports = Ports(*listening)
+    if not payload_keys_of(settings).ids:
+        ports = replace(ports, codec=None)
+    ports.check_free()
     state = folder or settings.state_dir
     for unknown in unknown_variables(os.environ):
         tell_error(f"warning: {unknown}")
@@ -96,7 +107,7 @@ async def _dev(
             (written.folder,),
             ports,
             credentials=sandbox_credentials(documents),
-            variables=variables,
+            variables={**variables, **_key_file(settings)},
             tell=_tell,
         )
         stop = asyncio.Event()
@@ -125,6 +136,12 @@ async def _serve(stack: "Stack", stop: asyncio.Event, started: Callable[[], None
         await asyncio.wait([keeping, stopped])
         _tell("stopping")
         await stack.stop()
+
+
+def _key_file(settings: Settings) -> dict[str, str]:
+    """Where the payload keys are, for shells in other folders."""
+    file = settings.payload_keys_file
+    return {} if file is None else {f"{KEYS_VARIABLE}_FILE": str(file.absolute())}
 
 
 def _tell(line: str) -> None:

@@ -69,6 +69,8 @@ def addresses(console: Console, stack: Stack, *, example: str) -> None:
     console.print(f"Temporal UI   {stack.ui_url}")
     console.print(f"Temporal      {stack.address}")
     console.print(f"sandbox       {stack.sandbox_url}")
+    if stack.codec_url is not None:
+        console.print(f"codec server  {stack.codec_url}")
     console.print(f"state, logs   {stack.folder}")
     console.print()
     console.print("In another terminal:")
@@ -76,4 +78,13 @@ def addresses(console: Console, stack: Stack, *, example: str) -> None:
     console.print("  orchestrator tools list")
     console.print(f'  orchestrator mission start "{example}" --wait', soft_wrap=True)
     console.print()
+    if stack.codec_url is not None:
+        console.print(
+            "What is recorded is encrypted. For the Temporal UI to show it, in its browser:"
+        )
+        console.print(
+            f"  open {stack.codec_url} and type the token, {stack.codec_token.told}", soft_wrap=True
+        )
+        console.print("  turn on Include cross-origin credentials, in the UI's codec settings")
+        console.print()
     console.print("Ctrl-C stops it all; the state is kept.")

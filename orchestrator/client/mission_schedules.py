@@ -4,11 +4,12 @@ A schedule of missions is told from others by its id on the server and by what i
 is shown, or touched.
 """
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from temporalio.client import (
@@ -52,10 +53,17 @@ _OVERLAPS: Final[Mapping[Overlap, ScheduleOverlapPolicy]] = {
 _SHORTEST: Final = timedelta(seconds=10)
 """What the server takes for catching up, and a mission every few seconds was meant otherwise."""
 _DIGEST: Final = "digest"
-_GOAL: Final = "goal"
-_QUEUE: Final = "task_queue"
 _WHEN: Final = "when"
-_REQUESTER: Final = "requester"
+_AT_ONCE: Final = 16
+"""Schedules that the server is asked about at the same time."""
+
+
+class _Kept(NamedTuple):
+    """What a schedule was made of."""
+
+    request: MissionRequest
+    when: MissionSchedule
+    digest: str
 
 
 class Schedules:
@@ -86,23 +94,16 @@ class Schedules:
         """
         _check(schedule_id, when)
         request = await self._completed(schedule_id, request)
-        schedule = self._made(schedule_id, request, when, paused=paused)
         digest = _digest_of(request, when)
-        memo = {
-            _GOAL: visible_block(request.goal),
-            _QUEUE: self._connection.task_queue,
-            _WHEN: when.model_dump(mode="json"),
-            _REQUESTER: request.requester,
-            _DIGEST: digest,
-        }
+        schedule = self._made(schedule_id, request, when, digest, paused=paused)
         try:
             with self._connection.explaining():
                 await self._client.create_schedule(
-                    names.schedule_workflow_id(schedule_id), schedule, memo=memo
+                    names.schedule_workflow_id(schedule_id), schedule
                 )
         except ScheduleAlreadyRunningError:
-            there = await self._described(schedule_id)
-            if (await there.memo()).get(_DIGEST) != digest:
+            there = await self._read(await self._described(schedule_id))
+            if there.digest != digest:
                 raise UsageError(
                     f"there is a schedule {schedule_id} of something else; see: orchestrator "
                     f"mission schedule show {schedule_id}"
@@ -114,13 +115,20 @@ class Schedules:
 
     async def list(self) -> list[ScheduleSummary]:
         """All schedules of missions, by their ids."""
-        found: list[ScheduleSummary] = []
         with self._connection.explaining():
-            async for one in await self._client.list_schedules():
-                schedule_id = names.schedule_id_of(one.id)
-                if schedule_id is not None and _starts_missions(one):
-                    found.append(await _summary(schedule_id, one))
-        return sorted(found, key=lambda one: one.schedule_id)
+            found = [one async for one in await self._client.list_schedules()]
+        ids = [names.schedule_id_of(one.id) for one in found if _starts_missions(one)]
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(schedule_id: str) -> ScheduleSummary | None:
+            async with places:
+                try:
+                    return await self._summary(schedule_id, await self._described(schedule_id))
+                except UsageError:
+                    return None  # deleted since it was listed
+
+        shown = await asyncio.gather(*(one(schedule_id) for schedule_id in ids if schedule_id))
+        return sorted(filter(None, shown), key=lambda one: one.schedule_id)
 
     async def show(self, schedule_id: str) -> ScheduleShown:
         """One schedule as it stands.
@@ -129,24 +137,17 @@ class Schedules:
             UsageError: there is none.
         """
         there = await self._described(schedule_id)
-        memo, info = await there.memo(), there.info
-        recent = _missions(one.action for one in info.recent_actions)
+        read, info = await self._read(there), there.info
         return ScheduleShown(
-            schedule_id=schedule_id,
-            goal=str(memo.get(_GOAL, "")),
-            task_queue=str(memo.get(_QUEUE, "")),
-            requester=str(memo.get(_REQUESTER, "")),
-            when=MissionSchedule.model_validate(memo.get(_WHEN, {})),
-            paused=there.schedule.state.paused,
-            note=there.schedule.state.note or "",
-            next_at=next(iter(info.next_action_times), None),
+            **dict(await self._summary(schedule_id, there)),
+            requester=read.request.requester,
+            when=read.when,
             next_times=tuple(info.next_action_times[:5]),
             started=info.num_actions,
             skipped=info.num_actions_skipped_overlap,
             missed=info.num_actions_missed_catchup_window,
             running=_missions(info.running_actions),
-            recent=recent,
-            last_mission=recent[-1] if recent else "",
+            recent=_missions(one.action for one in info.recent_actions),
         )
 
     async def pause(self, schedule_id: str, *, note: str = "") -> None:
@@ -189,13 +190,21 @@ class Schedules:
         return completed.model_copy(update={"mission_id": None})
 
     def _made(
-        self, schedule_id: str, request: MissionRequest, when: MissionSchedule, *, paused: bool
+        self,
+        schedule_id: str,
+        request: MissionRequest,
+        when: MissionSchedule,
+        digest: str,
+        *,
+        paused: bool,
     ) -> Schedule:
         action = ScheduleActionStartWorkflow(
             names.SCHEDULED_MISSION_WORKFLOW,
             MissionInput(request=request),
             id=names.schedule_workflow_id(schedule_id),
             task_queue=self._connection.task_queue,
+            # Not the memo of the schedule: that is never written anew, whatever key it is under.
+            memo={_WHEN: when.model_dump(mode="json"), _DIGEST: digest},
             static_summary=markdown_summary(request.goal),
             priority=Priority(priority_key=request.priority, fairness_key=request.tenant or None),
         )
@@ -225,6 +234,29 @@ class Schedules:
         if getattr(action, "workflow", "") != names.SCHEDULED_MISSION_WORKFLOW:
             raise _unknown(schedule_id)
         return there
+
+    async def _read(self, there: ScheduleDescription) -> "_Kept":
+        """What a schedule was made of."""
+        action = there.schedule.action
+        assert isinstance(action, ScheduleActionStartWorkflow)  # `_described` gives no other
+        converter, memo = self._client.data_converter, action.memo or {}
+        (given,) = await converter.decode(action.args, [MissionInput])
+        told = dict(zip(memo, await converter.decode(list(memo.values())), strict=True))
+        when = MissionSchedule.model_validate(told.get(_WHEN, {}))
+        return _Kept(given.request, when, str(told.get(_DIGEST, "")))
+
+    async def _summary(self, schedule_id: str, there: ScheduleDescription) -> ScheduleSummary:
+        action, state, info = there.schedule.action, there.schedule.state, there.info
+        recent = _missions(last.action for last in info.recent_actions[-1:])
+        return ScheduleSummary(
+            schedule_id=schedule_id,
+            goal=visible_block((await self._read(there)).request.goal),
+            task_queue=getattr(action, "task_queue", ""),
+            paused=state.paused,
+            note=state.note or "",
+            next_at=next(iter(info.next_action_times), None),
+            last_mission=recent[0] if recent else "",
+        )
 
     def _handle(self, schedule_id: str) -> ScheduleHandle:
         return self._client.get_schedule_handle(names.schedule_workflow_id(schedule_id))
@@ -261,7 +293,7 @@ def _check(schedule_id: str, when: MissionSchedule) -> None:
 
 
 def _digest_of(request: MissionRequest, when: MissionSchedule) -> str:
-    """Of all that a schedule is made of; it stands where the goal does, encrypted like it."""
+    """Of all that a schedule is made of; it is encrypted like the goal."""
     return hashlib.sha256(
         f"{request.model_dump_json()}{when.model_dump_json()}".encode()
     ).hexdigest()
@@ -270,22 +302,6 @@ def _digest_of(request: MissionRequest, when: MissionSchedule) -> str:
 def _starts_missions(one: ScheduleListDescription) -> bool:
     action = one.schedule.action if one.schedule is not None else None
     return getattr(action, "workflow", "") == names.SCHEDULED_MISSION_WORKFLOW
-
-
-async def _summary(schedule_id: str, one: ScheduleListDescription) -> ScheduleSummary:
-    memo = await one.memo()
-    state = one.schedule.state if one.schedule is not None else None
-    recent = one.info.recent_actions if one.info is not None else ()
-    times = one.info.next_action_times if one.info is not None else ()
-    return ScheduleSummary(
-        schedule_id=schedule_id,
-        goal=str(memo.get(_GOAL, "")),
-        task_queue=str(memo.get(_QUEUE, "")),
-        paused=state is not None and state.paused,
-        note=(state.note or "") if state is not None else "",
-        next_at=next(iter(times), None),
-        last_mission=_missions(last.action for last in recent[-1:])[0] if recent else "",
-    )
 
 
 def _missions(runs: Iterable[ScheduleActionExecution]) -> tuple[str, ...]:

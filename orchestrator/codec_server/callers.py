@@ -11,7 +11,6 @@ from orchestrator.codec_server.access_tokens import AccessTokens
 COOKIE: Final = "orchestrator_codec_session"
 SESSION_S: Final = 12 * 3_600
 _SCHEME: Final = "bearer "
-_MOST_SESSIONS: Final = 10_000
 
 
 class Callers:
@@ -23,7 +22,7 @@ class Callers:
         token: str = "",
         access_tokens: AccessTokens | None = None,
         origins: Collection[str] = (),
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """Take what proves a caller.
 
@@ -31,13 +30,12 @@ class Callers:
             token: what callers present; '' when there is none.
             access_tokens: how tokens of an identity provider are checked.
             origins: of pages whose requests a session's cookie counts for.
-            clock: in seconds.
+            clock: in seconds since 1970.
         """
         self._token = token.encode()
         self._access_tokens = access_tokens
         self._origins = frozenset(origins)
         self._clock = clock
-        self._sessions: dict[str, float] = {}
 
     async def name_of(self, headers: Mapping[str, str], session: str | None) -> str | None:
         """Who asks, for the log; None when nothing proves who."""
@@ -51,7 +49,7 @@ class Callers:
             return None
         # A cookie is sent by the browser, whichever page asks: only those of the UI count.
         if session is not None and headers.get("origin", "") in self._origins:
-            return "a session" if self._sessions.get(session, 0) > self._clock() else None
+            return "a session" if self._is_open(session) else None
         return None
 
     def knows(self, presented: str) -> bool:
@@ -64,10 +62,16 @@ class Callers:
         return bool(self._token)
 
     def open_session(self) -> str:
-        """What the cookie of a new session holds."""
-        now = self._clock()
-        kept = {name: end for name, end in self._sessions.items() if end > now}
-        self._sessions = dict(list(kept.items())[-_MOST_SESSIONS:])
-        session = secrets.token_urlsafe(32)
-        self._sessions[session] = now + SESSION_S
-        return session
+        """What the cookie of a new session holds: its end, sealed with the token.
+
+        So it goes on when this server is started again, and ends when the token is another.
+        """
+        return self._sealed(f"{self._clock() + SESSION_S:.0f}.{secrets.token_urlsafe(16)}")
+
+    def _is_open(self, session: str) -> bool:
+        named = session.rpartition(".")[0]
+        is_ours = hmac.compare_digest(self._sealed(named).encode(), session.encode())
+        return bool(self._token) and is_ours and float(named.partition(".")[0]) > self._clock()
+
+    def _sealed(self, named: str) -> str:
+        return f"{named}.{hmac.new(self._token, f'session {named}'.encode(), 'sha256').hexdigest()}"

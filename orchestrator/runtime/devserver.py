@@ -28,6 +28,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.stores import open_vault
 from orchestrator.core.errors import OrchestratorError, ServiceUnavailable, UsageError
 from orchestrator.messages import names
+from orchestrator.runtime.codec_token import CodecToken
 from orchestrator.runtime.part_logs import how_it_ended, last_line
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
@@ -74,10 +75,12 @@ class Ports:
     temporal: int = 7233
     ui: int = 8233
     sandbox: int = 8700
+    codec: int | None = None
+    """Of the codec server; None: there is none, for nothing is encrypted."""
 
     @classmethod
     def free(cls) -> "Ports":
-        """Three ports that nobody uses."""
+        """Three ports that nobody uses, and no codec server."""
         with contextlib.ExitStack() as held:
             return cls(*(_hold_port(held) for _ in range(3)))
 
@@ -89,7 +92,7 @@ class Ports:
         """
         for name, port in asdict(self).items():
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                if port is not None and probe.connect_ex(("127.0.0.1", port)) == 0:
                     raise UsageError(
                         f"port {port} is in use; stop what listens there, or choose another with "
                         f"--{name}-port"
@@ -168,6 +171,16 @@ class Stack:
         return f"http://127.0.0.1:{self.ports.sandbox}"
 
     @property
+    def codec_url(self) -> str | None:
+        """The codec server's base URL; None where there is none."""
+        return None if self.ports.codec is None else f"http://127.0.0.1:{self.ports.codec}"
+
+    @property
+    def codec_token(self) -> CodecToken:
+        """What opens the codec server."""
+        return CodecToken(self.folder)
+
+    @property
     def settings(self) -> Settings:
         """The settings with which the parts of this stack find each other."""
         return Settings(
@@ -211,10 +224,15 @@ class Stack:
         self._fill_vault()
         self._write_exports()
         try:
-            await asyncio.gather(
+            starting = [
                 self._told("Temporal", "answers", self.start_server()),
                 self._told("the sandbox", "answers", self.start_sandbox()),
-            )
+            ]
+            if self.ports.codec is not None:
+                starting.append(
+                    self._told("the codec server", "answers", self.start_codec_server())
+                )
+            await asyncio.gather(*starting)
             await self._told("the worker", "polls", self.start_worker())
         except BaseException:
             await self.stop()
@@ -243,6 +261,7 @@ class Stack:
                 "--ip=127.0.0.1",
                 "--ui-disable-news-fetch",
                 "--log-level=warn",
+                *(() if self.codec_url is None else (f"--ui-codec-endpoint={self.codec_url}",)),
                 # Six times as fast as the default, and what was answered survives a killed server.
                 "--sqlite-pragma=journal_mode=WAL",
                 "--sqlite-pragma=synchronous=NORMAL",
@@ -258,6 +277,15 @@ class Stack:
         where = [f"--port={self.ports.sandbox}", f"--db={self.folder / 'sandbox.db'}"]
         await self._spawn("sandbox", [*ourselves(), "sandbox", *where, *served])
         await self._until("sandbox", self._sandbox_answers)
+
+    async def start_codec_server(self) -> None:
+        """Start what shows the Web UI of this stack what is encrypted."""
+        pages = [f"--ui=http://{host}:{self.ports.ui}" for host in ("127.0.0.1", "localhost")]
+        listens = f"--listen=127.0.0.1:{self.ports.codec}"
+        await self._spawn(
+            "codec", [*ourselves(), "codec-server", listens, *pages], self.codec_token.variables()
+        )
+        await self._until("codec", self._codec_server_answers)
 
     async def start_worker(
         self,
@@ -394,6 +422,14 @@ class Stack:
             except httpx.TransportError:
                 return False
 
+    async def _codec_server_answers(self) -> bool:
+        async with httpx.AsyncClient(trust_env=False) as http:
+            try:
+                await http.get(str(self.codec_url))
+            except httpx.TransportError:
+                return False
+        return True
+
     @property
     def exports(self) -> Path:
         """A file for a shell to source: commands of ours then talk to this stack."""
@@ -402,6 +438,8 @@ class Stack:
     def _write_exports(self) -> None:
         lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
         lines += [f'export {k}="${{{k}:-{v}}}"' for k, v in self.credentials.items()]
+        if self.codec_url is not None:
+            lines += self.codec_token.exports(self.codec_url)
         lines += [f"unset {name}" for name in _NOT_INHERITED if name not in self.environment]
         replace_file(self.exports, ("\n".join(lines) + "\n").encode())
 

@@ -15,6 +15,7 @@ from orchestrator.client.payload_retention import remove_payloads
 from orchestrator.client.payloads import payload_drivers_of
 from orchestrator.client.personal_retention import remove_expired
 from orchestrator.client.result_retention import KeptRound, keep_results
+from orchestrator.client.schedule_keys import renew_schedules
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.settings import Settings
 
@@ -38,6 +39,7 @@ async def keep_retention(client: Client, settings: Settings, store: "Store") -> 
         lambda now: _remove_catalogs(client, store, now),
         lambda now: _remove_payloads(client, settings, now),
         lambda now: _keep_results(client, settings, store, now),
+        lambda now: _renew_schedules(client, settings),
     )
     while True:
         for remove in rounds:
@@ -92,3 +94,9 @@ async def _keep_results(client: Client, settings: Settings, store: "Store", now:
             done.unread,
             done.removed,
         )
+
+
+async def _renew_schedules(client: Client, settings: Settings) -> None:
+    renewed = await renew_schedules(client, settings.task_queue)
+    if renewed:
+        _log.info("encrypted anew what these schedules start: %s", ", ".join(renewed))

@@ -15,7 +15,12 @@ _AT_ONCE: Final = 5
 _SETTLED_S: Final = 60.0
 """A part that ran for so long had no trouble of its own: it is started again at once."""
 _LONGEST_PAUSE_S: Final = 30.0
-_SHOWN_AS: Final = {"temporal": "Temporal", "sandbox": "the sandbox", "worker": "the worker"}
+_SHOWN_AS: Final = {
+    "temporal": "Temporal",
+    "sandbox": "the sandbox",
+    "codec": "the codec server",
+    "worker": "the worker",
+}
 _SHOWN: Final = 8
 """Lines that are shown of a part that has ended: the end of a traceback says why."""
 
@@ -27,11 +32,13 @@ class Supervisor:
         """Take the installation, and whom to tell what happens, one line at a time."""
         self._stack = stack
         self._tell = tell
-        self._starts: Mapping[str, Callable[[], Awaitable[None]]] = {
+        starts: Mapping[str, Callable[[], Awaitable[None]]] = {
             "temporal": stack.start_server,
             "sandbox": stack.start_sandbox,
+            "codec": stack.start_codec_server,
             "worker": stack.start_worker,
         }
+        self._starts = {name: start for name, start in starts.items() if stack.runs(name)}
         self._logs = {name: PartLog(stack.log(name)) for name in self._starts}
         self._starting: set[str] = set()
 

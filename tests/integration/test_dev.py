@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import os
 import re
 import shutil
 import signal
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
 from orchestrator.adapters.storage.store import Store
+from orchestrator.adapters.temporal.payload_keys import new_payload_key
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
-from orchestrator.runtime.devserver import Ports, ourselves
+from orchestrator.runtime.devserver import Ports, ourselves, temporal_binary
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
 from orchestrator.testing import run_to_end
@@ -104,11 +108,13 @@ async def dev(tmp_path_factory: pytest.TempPathFactory, real: RealHost) -> Async
     originals = tmp_path_factory.mktemp("documents")
     _documents(originals, real)
     Store(folder).vault.put("contact_phone", "+4930555019283")
-    ports = Ports.free()
+    keys = originals / "payload.keys"
+    keys.write_text(f"k1:{new_payload_key()}\n")
+    ports = replace(Ports.free(), codec=Ports.free().sandbox)
     process = await asyncio.create_subprocess_exec(
         *(*ourselves(), "dev", f"--folder={folder}"),
         *(f"--temporal-port={ports.temporal}", f"--ui-port={ports.ui}"),
-        f"--sandbox-port={ports.sandbox}",
+        *(f"--sandbox-port={ports.sandbox}", f"--codec-port={ports.codec}"),
         *(f"--specs={originals / 'crm.yaml'}", f"--specs={originals / 'library.yaml'}"),
         # Of the environment; the one that is for another document is left out, and said.
         env={
@@ -118,6 +124,7 @@ async def dev(tmp_path_factory: pytest.TempPathFactory, real: RealHost) -> Async
             ),
             "ORCHESTRATOR_SECRET_CRM_KEY": "sandbox",
             "ORCHESTRATOR_PROXY": "http://127.0.0.1:9",
+            "ORCHESTRATOR_PAYLOAD_KEYS_FILE": str(keys),
             "COLUMNS": "200",
         },
         stdout=asyncio.subprocess.PIPE,
@@ -149,8 +156,9 @@ async def test_a_mission_over_foreign_documents_reaches_the_sandbox_alone(
     dev: Dev, real: RealHost
 ) -> None:
     """Searched and answered by the sandbox, whatever servers are named at each level."""
-    temporal = await connect_temporal(f"127.0.0.1:{dev.ports.temporal}")
-    client = MissionClient(temporal, Settings(state_dir=dev.folder))
+    settings = Settings(state_dir=dev.folder, payload_keys_file=dev.originals / "payload.keys")
+    temporal = await connect_temporal(f"127.0.0.1:{dev.ports.temporal}", settings)
+    client = MissionClient(temporal, settings)
     request = MissionRequest(goal=GOAL, inputs={"starts_at": "2027-03-01T09:00:00Z"})
     mission = await client.start(request)
     result = await run_to_end(mission)
@@ -182,6 +190,35 @@ async def test_what_the_shell_calls_reaches_the_sandbox_alone(dev: Dev, real: Re
     assert there.exit_code == 1
     assert "none of ORCHESTRATOR_ONLY_HOSTS" in there.stderr
     assert real.visits == []
+
+
+async def test_what_is_encrypted_is_shown_by_the_codec_server(dev: Dev) -> None:
+    """The server's UI is pointed at it; whoever has read env.sh reads a history as it was meant."""
+    goal = "Which tenants pay?"
+    started = await run_apart(
+        *("mission", "start", goal, "--id", "tenants", "--json"), environment=dev.environment
+    )
+    shown = [temporal_binary(), "workflow", "show", "--workflow-id=tenants", "--output=json"]
+    blind = {k: v for k, v in dev.environment.items() if not k.startswith("TEMPORAL_CODEC_")}
+    read, unread = [await _printed(shown, env) for env in (dev.environment, blind)]
+    async with httpx.AsyncClient(trust_env=False) as http:
+        ui = (await http.get(f"http://127.0.0.1:{dev.ports.ui}/api/v1/settings")).json()
+        codec = f"http://127.0.0.1:{dev.ports.codec}"
+        unproved = await http.post(f"{codec}/decode", json={"payloads": []})
+
+    assert started.exit_code == 0, started.stderr
+    summary = base64.b64encode(json.dumps(goal).encode()).decode()  # as the command prints payloads
+    assert (summary in read, summary in unread) == (True, False)
+    assert ui["Codec"]["Endpoint"] == codec
+    assert unproved.status_code == 401
+
+
+async def _printed(command: list[str], environment: dict[str, str]) -> str:
+    """What a command prints on standard output."""
+    process = await asyncio.create_subprocess_exec(
+        *command, env=environment, stdout=asyncio.subprocess.PIPE
+    )
+    return (await process.communicate())[0].decode()
 
 
 async def test_documents_that_cannot_be_stood_in_for_are_named(tmp_path: Path) -> None:

@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from pydantic import SecretStr
 
 from orchestrator.adapters.storage.payload_driver import PayloadKey
 from orchestrator.adapters.storage.payload_folder import PayloadFolder
 from orchestrator.adapters.storage.store import Store
 from orchestrator.adapters.temporal.payload_codec import mark_of
+from orchestrator.adapters.temporal.payload_keys import new_payload_key
 from orchestrator.adapters.temporal.payload_use import PLAIN, key_ids_of_schedule
 from orchestrator.adapters.temporal.rollbacks import described
+from orchestrator.client import schedule_keys
+from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.payload_retention import remove_payloads
 from orchestrator.client.result_retention import keep_results
+from orchestrator.client.schedule_keys import renew_schedules
 from orchestrator.confirmation.mission_records import read_sealed, seal, verdict_of
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
@@ -101,6 +106,52 @@ async def test_what_a_schedule_gives_to_its_missions_stays(
     assert keys == {PLAIN}
     assert first == (f"{server_id}-gone",)
     assert await remove_payloads(client.temporal, driver, now=later) == ()
+
+
+async def test_schedules_follow_a_change_of_the_payload_keys(
+    client: MissionClient, stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that one is made of is encrypted with the new key, and what an operator did stays."""
+    old, new = new_payload_key(), new_payload_key()
+
+    async def keyed(keys: str) -> MissionClient:
+        settings = stack.settings.model_copy(update={"payload_keys": SecretStr(keys)})
+        return MissionClient(await connect_temporal(stack.address, settings), settings)
+
+    before, both = await keyed(f"k1:{old}"), await keyed(f"k2:{new},k1:{old}")
+    after, request = await keyed(f"k2:{new}"), MissionRequest(goal=WEATHER)
+    when = MissionSchedule(cron=("0 9 * * MON",), timezone="Europe/Lisbon")
+    schedule_id = f"keys-{uuid4().hex[:6]}"
+    server_id = names.schedule_workflow_id(schedule_id)
+    queue = stack.settings.task_queue
+    await before.schedules.create(schedule_id, request, when)
+    lacking = await renew_schedules(after.temporal, queue)
+    elsewhere = await renew_schedules(both.temporal, "another-queue")
+    ids_before = await key_ids_of_schedule(client.temporal, server_id)
+    written = schedule_keys._written
+    times = 0
+
+    async def meanwhile(*given: Any) -> Any:
+        """An operator pauses it between the look and the write."""
+        nonlocal times
+        times += 1
+        if times == 2:
+            await both.schedules.pause(schedule_id, note="enough")
+        return await written(*given)
+
+    monkeypatch.setattr(schedule_keys, "_written", meanwhile)
+    renewed = await renew_schedules(both.temporal, queue)
+    again = await renew_schedules(both.temporal, queue)
+    ids_after = await key_ids_of_schedule(client.temporal, server_id)
+    shown = await after.schedules.show(schedule_id)
+    await after.schedules.create(schedule_id, request, when)
+    await after.schedules.delete(schedule_id)
+
+    assert (lacking, elsewhere, ids_before) == ((), (), {"k1"})
+    assert (renewed, again, ids_after) == ((schedule_id,), (), {"k2"})
+    assert (shown.goal, shown.when) == (WEATHER, when)
+    assert (shown.paused, shown.note) == (True, "enough")
+    assert times >= 4  # a look for the key in each round, a write that was dropped, one taken
 
 
 async def test_only_schedules_of_missions_are_touched(client: MissionClient) -> None:

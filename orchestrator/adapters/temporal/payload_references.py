@@ -32,7 +32,7 @@ class PayloadReferences:
         Raises:
             PayloadLost: this process does not have the store.
         """
-        if payload.metadata.get("messageType") != _REFERENCE:
+        if not is_reference(payload):
             return payload
         named = json_format.Parse(payload.data, ExternalStorageReference())
         driver = self._drivers.get(named.driver_name)
@@ -40,3 +40,8 @@ class PayloadReferences:
             raise PayloadLost(named.driver_name, "no such store is set here")
         claim = StorageDriverClaim(dict(named.claim_data))
         return (await driver.retrieve(StorageDriverRetrieveContext(), [claim]))[0]
+
+
+def is_reference(payload: Payload) -> bool:
+    """Whether it stands in the place of a payload that is kept elsewhere."""
+    return payload.metadata.get("messageType") == _REFERENCE

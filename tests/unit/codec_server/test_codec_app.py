@@ -162,6 +162,22 @@ async def test_a_session_ends() -> None:
     assert await callers.name_of({"origin": UI}, session) is None
 
 
+async def test_a_session_goes_on_in_a_server_that_is_started_again() -> None:
+    """With the same token, and with no other; nobody but a holder of the token makes one."""
+    session = Callers(token=TOKEN, origins=[UI]).open_session()
+
+    async def known(token: str, presented: str) -> bool:
+        callers = Callers(token=token, origins=[UI])
+        return await callers.name_of({"origin": UI}, presented) == "a session"
+
+    assert await known(TOKEN, session)
+    assert not await known("another token", session)
+    assert not await known("", Callers(token="", origins=[UI]).open_session())
+    later = f"9{session}"
+    for made_up in (later, session[:-1], session.replace(".", "", 1), "", ".", "a.b.c", "\x80.b"):
+        assert not await known(TOKEN, made_up)
+
+
 def signed(key: ECKey = SIGNING, **claims: Any) -> dict[str, str]:
     told = {
         "sub": "u1",

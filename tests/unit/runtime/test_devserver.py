@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import ServiceUnavailable
+from orchestrator.runtime.codec_token import CodecToken
 from orchestrator.runtime.devserver import Ports, Stack, ourselves
 
 
@@ -128,3 +129,37 @@ async def test_each_part_is_told_as_it_comes_up(
     assert "waiting for the worker: 0 s" in told
     assert told[-1] == "the worker polls after 0.0 s"
     assert {"Temporal answers after 0.0 s", "the sandbox answers after 0.0 s"} < set(told)
+
+
+def test_the_token_of_the_codec_server_is_made_once_and_never_put_into_the_file_for_shells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell reads it from its file, whatever the folder is called."""
+    for name in ("ORCHESTRATOR_CODEC_TOKEN", "ORCHESTRATOR_CODEC_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "it's state"
+    folder.mkdir()
+    token = CodecToken(folder)
+    made = [Path(token.variables()["ORCHESTRATOR_CODEC_TOKEN_FILE"]).read_text() for _ in "12"]
+    lines = token.exports("http://127.0.0.1:8081")
+    script = "\n".join([*lines, 'echo "$TEMPORAL_CODEC_ENDPOINT $TEMPORAL_CODEC_AUTH"'])
+    read = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+
+    assert made[0] == made[1]
+    assert len(made[0]) == 64
+    assert (folder / "codec.token").stat().st_mode & 0o077 == 0
+    assert made[0] not in "".join(lines)
+    assert read.stdout == f"http://127.0.0.1:8081/{{namespace}} Bearer {made[0]}\n"
+
+
+def test_a_token_of_the_operator_s_own_is_left_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file of ours holds it."""
+    monkeypatch.setenv("ORCHESTRATOR_CODEC_TOKEN", "their own")
+    token = CodecToken(tmp_path)
+
+    assert token.variables() == {}
+    assert not any("AUTH" in one or "their own" in one for one in token.exports("http://x"))
+    assert "ORCHESTRATOR_CODEC_TOKEN" in token.told
+    assert list(tmp_path.iterdir()) == []

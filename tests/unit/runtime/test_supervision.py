@@ -16,7 +16,9 @@ from orchestrator.runtime.devserver import Stack
 from orchestrator.runtime.supervision import Supervisor, restart_pause
 from orchestrator.testing import eventually
 
-PARTS = ("temporal", "sandbox", "worker")
+PARTS = ("temporal", "sandbox", "codec", "worker")
+STARTS = {"temporal": "start_server", "codec": "start_codec_server"}
+"""Methods of a stack that are not called after their part."""
 IDLE = "import time; print('{} is idle', flush=True); time.sleep(60)"
 
 
@@ -50,12 +52,11 @@ async def _hears(told: list[str], text: str) -> None:
 @pytest.fixture
 async def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
     for name in PARTS:
-        start = "start_server" if name == "temporal" else f"start_{name}"
-        monkeypatch.setattr(Stack, start, _start(name))
+        monkeypatch.setattr(Stack, STARTS.get(name, f"start_{name}"), _start(name))
     monkeypatch.setattr(supervision, "_LOOKS_EVERY_S", 0.01)
     stack = Stack(tmp_path, ())
-    for started in (stack.start_server, stack.start_sandbox, stack.start_worker):
-        await started()
+    for name in PARTS:
+        await getattr(stack, STARTS.get(name, f"start_{name}"))()
     return stack
 
 
