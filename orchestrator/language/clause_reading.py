@@ -7,13 +7,14 @@ from functools import lru_cache
 from typing import Final
 
 from orchestrator.language.clauses import MATTER, SUBJECT, begins_request, without_lead
-from orchestrator.language.inflection import singular
+from orchestrator.language.inflection import participle, singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     NOUN_LIKE_VERBS,
     QUESTION_WORDS,
     STOP_WORDS,
+    VERBS,
     action_of,
     action_of_stem,
     content_stems,
@@ -68,6 +69,11 @@ _MAX_OBJECTS = 6
 _CLAUSES_KEPT: Final = 64
 """Those of one request, each of which is read for several purposes."""
 _DETERMINERS: Final = _LISTS.word_set("determiners")
+_BEFORE_NOUNS: Final = _LISTS.word_set("before_nouns")
+"""What a verb that commands never follows: "the Archive folder"."""
+_TELLS_HOW: Final = re.compile(r"\w+(?:[^e]ed|ive|able|ible)")
+_PARTICIPLES: Final = frozenset(map(participle, VERBS)) - VERBS
+"""Words made of verbs, which tell how a thing is."""
 MODALS: Final = _LISTS.word_set("modals")
 """Words a question may start with that are verbs of their own: can, should."""
 _ASKING: Final = QUESTION_WORDS | MODALS
@@ -240,7 +246,8 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     for i, word in enumerate(words):
         following = words[i + 1] if i + 1 < len(words) else ""
         commanded = i > 0 and (words[i - 1] == "to" or following in _DETERMINERS)
-        if is_verb(word) and (commanded or word not in NOUN_LIKE_VERBS):
+        is_named = i > 0 and (words[i - 1] in _BEFORE_NOUNS or _is_name(word, bare))
+        if is_verb(word) and not is_named and (commanded or word not in NOUN_LIKE_VERBS):
             return word, action_of(word, following), _after(bare, word)
     if _STATED_WISH.match(bare):
         return "", Action.SEARCH, bare
@@ -250,10 +257,31 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
         return "", Action.SEARCH, bare  # "my hotel bookings" are there already
     if singular(first) != first and first not in STOP_WORDS:
         return "", Action.SEARCH, bare  # nor is "reminders for next week" a deed
-    for word in words:
-        if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:
+    for i, word in enumerate(words):
+        if word in STOP_WORDS or _says_how(word, words[:i]) or (i and _is_name(word, bare)):
+            continue
+        if action_of_stem(stem(word)) is not Action.UNKNOWN:
             return word, action_of_stem(stem(word)), bare
     return (first if first not in STOP_WORDS else ""), Action.UNKNOWN, bare
+
+
+def _says_how(word: str, before: Sequence[str]) -> bool:
+    """Whether a word made of a verb says how or what a thing is: "paid invoices", "expensive".
+
+    What is to "be rented" is to be done.
+    """
+    if before[-1:] == ["be"]:
+        return False
+    is_plural_noun = singular(word) != word and singular(word) in NOUN_LIKE_VERBS
+    return is_plural_noun or word in _PARTICIPLES or _TELLS_HOW.fullmatch(word) is not None
+
+
+def _is_name(word: str, text: str) -> bool:
+    """Whether a word is written as a name is, where not all of the text is: "Park Lodge"."""
+    place = _find(word, text)
+    if place is None or text.istitle() or text.isupper():
+        return False
+    return place.group()[0].isupper()
 
 
 def _after(text: str, word: str) -> str:

@@ -36,6 +36,13 @@ from orchestrator.language.intent import Action
         ("reminders for next week", "", Action.SEARCH, ("reminders",)),
         ("make me a list of my bookings", "list", Action.READ, ("bookings",)),
         ("make a list of groceries", "make", Action.CREATE, ("list",)),
+        ("the most expensive hotel in Paris", "", Action.UNKNOWN, ("expensive", "hotel")),
+        ("paid invoices", "paid", Action.UNKNOWN, ("paid", "invoices")),
+        ("cancelled flights to Rome", "cancelled", Action.UNKNOWN, ("cancelled", "flights")),
+        ("images in the Archive folder", "", Action.SEARCH, ("images",)),
+        ("a room at Park Lodge", "", Action.UNKNOWN, ("room",)),
+        ("a car needs to be rented in Oslo", "rented", Action.CREATE, ("car",)),
+        ("hotel booking in Rome for Friday", "booking", Action.CREATE, ("hotel", "booking")),
     ],
 )
 def test_a_clause_has_a_verb_its_class_and_objects(
