@@ -62,6 +62,9 @@ _OWN: Final = re.compile(
     r"\b(?:my|our|mine|ours|existing|upcoming|(?:have|had|did|do|am|are)\s+(?:i|we)"
     r"|(?:i|we)(?:['\u2019]ve|\s+(?:have|had|did|booked|made|reserved|rented|ordered|paid|filed)))\b"
 )
+_TOLD_TO_DO: Final = _LISTS.word_set("told_to_do")
+_TOLD_OF: Final = _LISTS.word_set("told_of")
+_ABOUT: Final = re.compile(r"\s(?:of|about)\s", re.IGNORECASE)
 _NAMED_WITHIN: Final = 40
 """Characters in which who is told is named; later, "that" goes on about something else."""
 _OBJECT_ENDS: Final = _LISTS.word_set("after_objects")
@@ -171,7 +174,7 @@ def _stems(clause: str, verb: str, action: Action, verbs: Collection[str]) -> tu
         return tuple(content_stems(clause))
     said = _SAYING.search(clause)
     start = said.end() if said else clause.lower().find(verb) + len(verb)
-    end = _matter_of(clause, start)
+    end = _matter_of(clause, start, verb)
     if said is None:
         stems = content_stems(clause[:end])
         return (*stems, stem(verb)) if verb in STOP_WORDS else tuple(stems)
@@ -187,14 +190,15 @@ def matter_start(clause: str) -> int | None:
     said = _SAYING.search(clause)
     place = _find(reading.verb, clause)
     start = said.end() if said else place.end() if place else 0
-    matter = _matter_of(clause, start)
+    matter = _matter_of(clause, start, reading.verb)
     return matter if matter < len(clause) else None
 
 
-def _matter_of(clause: str, start: int) -> int:
-    """Where what is said begins, when its verb ends at `start`; the clause's end if nowhere.
+def _matter_of(clause: str, start: int, by: str) -> int:
+    """Where what is said begins, when its verb, `by`, ends at `start`; the clause's end if nowhere.
 
-    After "to", what may be a noun is a verb only before a determiner: not "to book club".
+    After "to", what may be a noun is a verb only before a determiner: not "to book club". After
+    what somebody is told to do it is one where no name or article follows: "remind me to stretch".
     """
     within = start + _NAMED_WITHIN
     # Whom it is said to stands before it, and is no part of it: "tell my team that I am late".
@@ -203,9 +207,12 @@ def _matter_of(clause: str, start: int) -> int:
     for told in _TO_DO.finditer(clause, start):
         verb, following = told["verb"].lower(), (told["next"] or "").lower()
         sure = verb not in NOUN_LIKE_VERBS or following in _DETERMINERS
-        if told.start() < within and is_verb(verb) and sure:
+        is_told = by in _TOLD_TO_DO and told["verb"].islower() and verb not in STOP_WORDS
+        if told.start() < within and (is_told or (is_verb(verb) and sure)):
             ends.append(told.start())
             break
+    if by in _TOLD_OF and (about := _ABOUT.search(clause, start)) is not None:
+        ends.append(about.start())
     return min(ends, default=len(clause))
 
 

@@ -38,7 +38,7 @@ _OF_STRETCH: Final = frozenset({"week", "weeks"}).union(*MONTHS)
 _DAY_OF_WEEK: Final = rf"(?:{WEEKDAY}|{SHORT_WEEKDAY})"
 _UNIT: Final = r"(?:day|night|week|fortnight|month|year)"
 _OFFSET: Final = re.compile(
-    rf"(?<!\bfor )\b(?:on\s+)?(?:(?P<n>{COUNT})\s+(?P<unit>{_UNIT})s?"
+    rf"\b(?:on\s+)?(?:(?<!\bfor )(?P<n>{COUNT})\s+(?P<unit>{_UNIT})s?"
     rf"|the\s+(?:very\s+)?(?P<one>day|night|evening|morning|week|month)"
     rf"|the\s+(?P<weekday>{_DAY_OF_WEEK}))"
     r"(?:\s+(?:just|right))?\s+(?P<side>before|after|later|earlier|afterwards|beforehand|prior\s+to"

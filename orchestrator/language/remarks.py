@@ -4,8 +4,15 @@ import re
 from typing import Final
 
 from orchestrator.language.clauses import begins_request, joints, without_lead
+from orchestrator.language.numbers import NUMBER_WORDS
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import NOUN_LIKE_VERBS, QUESTION_WORDS, is_verb
+from orchestrator.language.words import (
+    NOUN_LIKE_VERBS,
+    QUESTION_WORDS,
+    STOP_WORDS,
+    is_verb,
+    tokens,
+)
 
 _LISTS: Final = WordLists("provisos")
 _SUBJECTS: Final = _LISTS.word_set("subjects")
@@ -24,6 +31,9 @@ _REACH: Final = 5
 """Words after its first in which a statement has its verb."""
 _PAUSE: Final = re.compile(r":\s+|\s[-\u2013\u2014]\s+")
 """Where a request may follow what it is for: "I am in Oslo: book me a hotel"."""
+_ANNOUNCED: Final = _LISTS.word_set("announced")
+_ANNOUNCING: Final = _LISTS.word_set("announcing") | WordLists("quantifiers").word_set("vague")
+_ANNOUNCED_BY: Final = re.compile(r":\s+")
 _SO: Final = re.compile(r"\s*(?:and|so|therefore|thus|hence|please)\s+", re.IGNORECASE)
 
 
@@ -37,6 +47,16 @@ def remark_end(sentence: str) -> int:
         if begins_request(rest, firm=sentence[start:end].strip() != ""):
             return start
     return len(sentence)
+
+
+def announcement_end(sentence: str) -> int:
+    """How much of a sentence only says that requests follow: "please do two things: ..."."""
+    colon = _ANNOUNCED_BY.search(sentence)
+    words = tokens(sentence[: colon.start()]) if colon else []
+    if colon is None or _ANNOUNCED.isdisjoint(words):
+        return 0
+    said = {w for w in words if w not in STOP_WORDS and w not in NUMBER_WORDS and not w.isdigit()}
+    return colon.end() if said <= _ANNOUNCED | _ANNOUNCING else 0
 
 
 def is_courtesy(text: str) -> bool:

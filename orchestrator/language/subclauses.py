@@ -31,7 +31,7 @@ from orchestrator.language.provisos import (
     reversed_bound,
     reverses_what,
 )
-from orchestrator.language.remarks import is_courtesy, remark_end
+from orchestrator.language.remarks import announcement_end, is_courtesy, remark_end
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, stem, tokens
 
@@ -139,6 +139,9 @@ class _Reader:
 
     def read_sentence(self, start: int, end: int) -> None:
         """Take out of a sentence what asks for nothing."""
+        if announced := announcement_end(self._goal[start:end]):
+            self._cuts.append(Cut(start, start + announced))
+            start += announced
         sentence = self._goal[start:end]
         marked = _MARK.match(self._goal, start + len(sentence) - len(sentence.lstrip()), end)
         said = start if marked else start + remark_end(sentence)

@@ -116,7 +116,7 @@ def told_text(utterance: Utterance) -> str:
         if _SAYING.search(utterance.text[: utterance.text.find(told)]):
             return told  # "saying hello" is all of it
         return "" if told.lower().startswith("to ") or len(told.split()) < 2 else told
-    match = _TELLING.search(utterance.text)
+    match = _TELLING.search(without_lead(utterance.text))
     rest = match["rest"].strip() if match else ""
     return rest if len(rest.split()) > 1 else ""
 

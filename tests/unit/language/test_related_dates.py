@@ -25,6 +25,7 @@ def days(text: str, before: str = "") -> list[tuple[str, str]]:
         ("out on 5 December, returning three days later", "three days later", "2026-12-08"),
         ("a flight on 5 December and a table that day", "that day", "2026-12-05"),
         ("the day after 5 December", "the day after 5 December", "2026-12-06"),
+        ("on 5 December, and a car for the day after I land", "the day after", "2026-12-06"),
         ("two days before 5 December", "two days before 5 December", "2026-12-03"),
         ("a week from tomorrow", "a week from tomorrow", "2026-12-01"),
         ("the Friday after 5 December", "the Friday after 5 December", "2026-12-11"),

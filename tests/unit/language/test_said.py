@@ -15,6 +15,8 @@ from orchestrator.language.said import told_in
         ("tell my team I am late", "I am late"),
         ("tell my team that I am late", "I am late"),
         ("Tell Bo not to come", "Do not come"),
+        ("Tell Bo to swim", "to swim"),
+        ("Remind me tomorrow about the taxi", "about the taxi"),
         ("Ask Bo never to call again", "Never call again"),
         ("Message Anna: never book the Hilton", "never book the Hilton"),
         ("Send Bo a message saying I haven't paid", "I haven't paid"),

@@ -67,6 +67,9 @@ PLAIN = (
     "Tell Bo: the table is booked. Then cancel the Oslo car",
     'Email bo@example.com: "the car is here" and cancel the Oslo car',
     "Remind me tomorrow at 9am to buy milk, then cancel the Oslo car",
+    "Remind me on 2026-12-02 at 9:00 to stretch",
+    "Remind me on 2026-12-02 at 9:00 of the taxi",
+    "Please do two things: pay INV-20031 and cancel my car in Oslo",
 )
 """Plainly understood: nothing of them is worth a question before anything is done."""
 

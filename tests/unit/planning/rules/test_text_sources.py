@@ -43,6 +43,7 @@ def test_told_text_is_what_follows_that_or_a_colon() -> None:
     assert told_text(read_utterance('message Anna "See you soon"', now=NOW)) == "See you soon"
     assert told_text(read_utterance("message my team about that", now=NOW)) == ""
     assert told_text(read_utterance("send a note to Ana saying hello", now=NOW)) == "hello"
+    assert told_text(read_utterance("after that send the team the name of it", now=NOW)) == ""
 
 
 def test_clause_becomes_a_title() -> None:
