@@ -19,7 +19,7 @@ from activities.call_readiness import check_pinned
 from activities.cancel_review import CancelReview, approved_as
 from activities.kept_messages import KeptMessages, NothingKept
 from activities.reserved_money import ReservedMoney
-from activities.unproved_answers import cleared_up
+from activities.unproved_answers import cleared_up, settled_by_probe
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -181,8 +181,11 @@ class ToolActivities:
         outcome = with_cancel_arguments(tool, call, outcome)
         if outcome.is_unproved and (outcome.accepted or _is_last_for_a_breach()):
             return _kept(await cleared_up(self._tools, catalog, tool, call, outcome, until=until))
-        if tool.is_side_effect and _an_earlier_may_have_arrived(call):
-            outcome = _of_this_attempt(outcome)
+        if tool.is_side_effect and _an_earlier_may_have_arrived(call) and _is_refusal(outcome):
+            told = await settled_by_probe(self._tools, catalog, tool, call, outcome, until=until)
+            if told is None:
+                raise _left_unclear(outcome)
+            outcome = told
         return _settled(outcome, call)
 
     async def _use_grant(self, call: ToolCall) -> None:
@@ -286,15 +289,17 @@ def _time_left(call: ToolCall) -> float:
     return min(call.timeout_s, left.total_seconds())
 
 
-def _of_this_attempt(outcome: ToolOutcome) -> ToolOutcome:
-    """A later attempt's outcome: whatever refuses it, it leaves an unclear first one unclear.
+def _is_refusal(outcome: ToolOutcome) -> bool:
+    return outcome.kind == "rejected" and outcome.status is not None
+
+
+def _left_unclear(refused: ToolOutcome) -> ApplicationError:
+    """A later attempt's refusal: whatever it says, it leaves an unclear first one unclear.
 
     It is not tried again: such a refusal outlasts the seconds that are left.
     """
-    if outcome.kind != "rejected" or outcome.status is None:
-        return outcome
-    reason = outcome.reason or f"HTTP {outcome.status}"
-    raise ApplicationError(
+    reason = refused.reason or f"HTTP {refused.status}"
+    return ApplicationError(
         f"{reason}; an earlier attempt may have succeeded",
         type=names.PROVIDER_BUSY,
         non_retryable=True,

@@ -1,6 +1,7 @@
-"""Answers with a status of success that prove nothing: cleared up by a probe, as far as it can.
+"""Answers that prove nothing of a call: cleared up by a probe, as far as it can.
 
-An accepted call is waited for; one whose answer breaks its contract is looked for once.
+An accepted call is waited for; one whose answer breaks its contract, or whose repetition is
+refused, is looked for once.
 """
 
 import asyncio
@@ -69,6 +70,42 @@ async def cleared_up(
         if said is not None and said.says == question.wanted:
             return _proved(tool, call, outcome, said)
     return outcome
+
+
+async def settled_by_probe(
+    tools: ToolClient,
+    catalog: Catalog,
+    tool: Tool,
+    call: ToolCall,
+    refused: ToolOutcome,
+    *,
+    until: float,
+) -> ToolOutcome | None:
+    """What a call came to of which an earlier attempt was unclear, and this one refused.
+
+    Its probe is asked once. That nothing is there proves nothing: the earlier attempt may be on its
+    way still. Where the probe shows the very call, it has arrived: it stands, or came to nothing.
+
+    Args:
+        tools: what probes are called with.
+        catalog: the tool's.
+        tool: what was called.
+        call: as it was sent.
+        refused: this attempt's outcome.
+        until: by `time.monotonic`; how long the probe may take.
+
+    Returns:
+        None: it stays unclear.
+    """
+    question, left = _question(catalog, tool, call), until - time.monotonic()
+    if question is None or left < _LEAST_S:
+        return None
+    said = await _asked(tools, catalog, call, question, timeout_s=left)
+    if said is None:
+        return None
+    if said.says == question.wanted:
+        return _proved(tool, call, refused, said)
+    return refused if said.says == "gone" and said.names_it else None
 
 
 def _pauses() -> Iterator[float]:

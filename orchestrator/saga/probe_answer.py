@@ -31,6 +31,9 @@ class ProbeAnswer:
     """The whole answer."""
     found: JsonValue = None
     """What of it is about the obligation."""
+    names_it: bool = False
+    """Whether it gives back what nothing but the obligation goes by: what is asked about has
+    arrived, whatever became of it."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,13 @@ def _read_success(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -
             return ProbeAnswer("nothing", f"whether {at_fault} cannot be told from its answer")
         standing = standing or (None if conditions and gone else shown)
     if standing is None:
-        return ProbeAnswer("gone", f"it answers that {' and '.join(contract.gone_when)}")
+        why = f"it answers that {' and '.join(contract.gone_when)}"
+        return ProbeAnswer("gone", why, names_it=bool(ours))
     if not ours and not own.is_asked_by:
         return ProbeAnswer("another", "nothing in it says that it is about this call")
     if not ours and not conditions and (own.is_told or not _shows_what_is_read(body, contract)):
         return ProbeAnswer("nothing", "it shows nothing that is about this call")
-    return ProbeAnswer("held", body=body, found=standing.value)
+    return ProbeAnswer("held", body=body, found=standing.value, names_it=bool(ours))
 
 
 def _of_ours(condition: Condition, path: Sequence[str], body: JsonValue) -> Condition:

@@ -124,10 +124,10 @@ MUTANTS = {
     "believes-a-422-after-an-unclear-attempt": _one(
         "activities.tool_activities",
         """\
-    if outcome.kind != "rejected" or outcome.status is None:
+    return outcome.kind == "rejected" and outcome.status is not None
 """,
         """\
-    if outcome.kind != "rejected" or outcome.status in (None, 422):
+    return outcome.kind == "rejected" and outcome.status not in (None, 422)
 """,
     ),
     "ignores-an-overcharge": _one(

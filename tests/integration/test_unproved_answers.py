@@ -330,6 +330,29 @@ async def test_a_refusal_after_a_lost_success_settles_nothing(
     assert (held["state"], obligation.state) == ("ended", S.CANCELLED)
 
 
+@pytest.mark.parametrize("state", ["open", "ended"])
+async def test_a_refused_repetition_is_settled_by_a_probe_that_shows_the_call(
+    hotel: tuple[Installation, Rooms], state: str
+) -> None:
+    """At once, and nothing is undone for it: the room is booked, or the provider ended the call."""
+
+    def deed(rooms: Rooms, reference: str) -> Response:
+        book(rooms, reference)
+        rooms.held[reference]["state"] = state
+        return JSONResponse({}, 500)
+
+    refused = JSONResponse({"title": "no funds"}, 402)
+    result, obligation, held = await ran(
+        hotel, undo=False, policy=TWICE, book=[deed, says(refused)]
+    )
+
+    assert held is not None
+    assert held["state"] == state
+    assert obligation.state is (S.COMMITTED if state == "open" else S.VOID)
+    assert bool(result.receipts) is (state == "open")
+    assert not result.cancelled
+
+
 async def test_an_accepted_booking_is_waited_for(hotel: tuple[Installation, Rooms]) -> None:
     """Done is what the probe finds; until then nothing is said."""
     patient = QUICK.model_copy(update={"call_timeout": timedelta(seconds=15)})

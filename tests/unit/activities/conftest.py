@@ -56,6 +56,7 @@ def document(
     key: bool,
     cancel_method: str,
     tells_gone: bool,
+    gone_when: str | None,
 ) -> JsonObject:
     """A bookshop whose orders can be cancelled in more or fewer ways.
 
@@ -66,6 +67,7 @@ def document(
         key: ordering takes an idempotency key.
         cancel_method: of HTTP, in lower case.
         tells_gone: the document says how the lookup answers when there is no such order.
+        gone_when: how it shows an order that is none any more.
     """
     compensation: JsonObject = {"order_id": "$response.body#/order_id"}
     if by_book:
@@ -85,6 +87,7 @@ def document(
         order["x-orchet-compensation-probe"] = {
             "operationId": "find_order",
             "args": {"client_reference": "$request.body#/client_reference"},
+            **({"gone-when": gone_when} if gone_when else {}),
         }
     cancel = _operation(
         "cancel_order",
@@ -191,6 +194,7 @@ def shop(store: CatalogStore) -> Callable[..., Catalog]:
         key: bool = True,
         cancel_method: str = "post",
         tells_gone: bool = False,
+        gone_when: str | None = None,
     ) -> Catalog:
         made = document(
             by_reference=by_reference and not by_book,
@@ -199,6 +203,7 @@ def shop(store: CatalogStore) -> Callable[..., Catalog]:
             key=key,
             cancel_method=cancel_method,
             tells_gone=tells_gone,
+            gone_when=gone_when,
         )
         catalog = Catalog.from_documents({"shop": made})
         store.put(catalog)

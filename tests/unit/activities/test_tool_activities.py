@@ -298,13 +298,55 @@ async def test_a_repeated_call_that_is_turned_away_stays_unclear(
     refused = ToolOutcome(kind="rejected", status=status, reason="go away")
     call = await approved(store, scripted({}), shop())
 
-    first = await invoke(store, scripted({"order_book": [refused]}), call)
+    client = scripted({"order_book": [refused], "find_order": [MISSING]})
+    first = await invoke(store, client, call)
     with pytest.raises(ApplicationError) as raised:
-        await invoke(store, scripted({"order_book": [refused]}), call, attempt=2)
+        await invoke(store, client, call, attempt=2)
 
     assert first.kind == "rejected"
     assert raised.value.non_retryable
     assert "may have succeeded" in raised.value.message
+
+
+REFUSED = ToolOutcome(kind="rejected", status=402, reason="no funds")
+OURS = {"order_id": "o1", "client_reference": "m.1-shop.2"}
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"),
+    [
+        (ToolOutcome(kind="succeeded", status=200, body={**OURS, "state": "open"}), "succeeded"),
+        (ToolOutcome(kind="succeeded", status=200, body={**OURS, "state": "declined"}), "rejected"),
+        (ToolOutcome(kind="succeeded", status=200, body={"state": "declined"}), None),
+        (ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"}), None),
+        (ToolOutcome(kind="rejected", status=404, declared=True), None),
+        (BUSY, None),
+        (TransportFailed("find_order", "broken", may_have_arrived=True), None),
+    ],
+    ids=["it stands", "it was declined", "nobody's", "no state", "not there", "busy", "no answer"],
+)
+async def test_a_probe_that_shows_the_call_itself_settles_a_refused_repetition(
+    store: CatalogStore, shop: Shop, scripted: Any, found: Any, kind: str | None
+) -> None:
+    """At once: what the provider shows has arrived. What it does not may be on its way still."""
+    gone_when = '$response.body#/state != "open"'
+    catalog = shop(gone_when=gone_when)
+    client = scripted({"order_book": [REFUSED], "find_order": [found]})
+    call = await approved(store, client, catalog)
+    sending = invoke(store, client, call, attempt=2)
+
+    if kind is None:
+        with pytest.raises(ApplicationError) as raised:
+            await sending
+        assert raised.value.non_retryable
+        return
+    outcome = await sending
+    assert outcome.kind == kind
+    assert client.called == ["order_book", "find_order"]
+    if kind == "succeeded":
+        assert outcome.undo_arguments["order_id"] == "o1"
+    else:
+        assert outcome.reason == "no funds"
 
 
 @pytest.mark.parametrize(
@@ -315,7 +357,7 @@ async def test_a_refusal_settles_when_nothing_before_it_was_worked_on(
 ) -> None:
     """The attempt before noted that neither it nor one before it was: a 429, no connection."""
     sold_out = ToolOutcome(kind="rejected", status=422, reason="sold out")
-    client = scripted({"order_book": [sold_out]})
+    client = scripted({"order_book": [sold_out], "find_order": [MISSING]})
     call = await approved(store, client, shop())
     sending = invoke(store, client, call, attempt=2, noted=noted)
 
@@ -401,7 +443,8 @@ async def test_no_refusal_settles_a_call_that_may_have_arrived_before_it_was_hel
     )
 
     with pytest.raises(ApplicationError, match="may have succeeded") as raised:
-        await invoke(store, scripted({"order_book": [refused]}), call)
+        client = scripted({"order_book": [refused], "find_order": [MISSING]})
+        await invoke(store, client, call)
     answered = await invoke(store, scripted({"order_book": [booked]}), call)
 
     assert raised.value.non_retryable
