@@ -1,7 +1,7 @@
 """One clause, read: what it asks to be done, with which nouns, and whether it is forbidden."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -108,11 +108,46 @@ class ClauseReading:
         return not self.is_negated and self.action in SIDE_EFFECT_ACTIONS
 
 
+class CatalogVerbs(Mapping[str, Action]):
+    """Verbs that a catalog's tools are named by, and the classes of those that no lexicon holds.
+
+    Class UNKNOWN has what the tools do not tell either. It is hashable: what was read with it is
+    kept.
+    """
+
+    def __init__(self, classes: Mapping[str, Action]) -> None:
+        """Take the verbs in their base form, lower case, each with its class."""
+        self._classes = dict(classes)
+        self._hash = hash(frozenset(self._classes.items()))
+
+    def __getitem__(self, verb: str) -> Action:
+        return self._classes[verb]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._classes)
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CatalogVerbs) and self._classes == other._classes
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+NO_VERBS: Final = CatalogVerbs({})
+
 _OWN_THING: Final = re.compile(r"\s*(?:my|our|your|his|her|their|its)\s", re.IGNORECASE)
 _NAMES_A_THING: Final = re.compile(r"\s*(?:an?|the|my|our|your|his|her|their|its)\s", re.IGNORECASE)
 
 
-def tells_what_to_do(text: str, *, verbs: frozenset[str] = frozenset()) -> bool:
+def orders_by_first_word(text: str) -> bool:
+    """Whether a text begins as an order does, whatever its verb is: "Sow a bed"."""
+    return not _DETERMINERS.isdisjoint(tokens(text)[1:2])
+
+
+def tells_what_to_do(text: str, *, verbs: CatalogVerbs = NO_VERBS) -> bool:
     """Whether a part of a request has a verb of its own: "let Ana know", "keep it".
 
     One that has none goes on with the verb before it: "book a flight, and a hotel in Rome".
@@ -126,8 +161,8 @@ def tells_what_to_do(text: str, *, verbs: frozenset[str] = frozenset()) -> bool:
 
 
 @lru_cache(maxsize=_CLAUSES_KEPT)
-def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
-    """Read one clause; `verbs` are further words that may command (the catalog's own)."""
+def read_clause(clause: str, *, verbs: CatalogVerbs = NO_VERBS) -> ClauseReading:
+    """Read one clause; `verbs` are further words that may command."""
     bare = without_lead(clause)
     verb, action, rest = _said_verb(bare) or _listing_verb(bare) or _verb(bare, verbs)
     place = _find(verb, clause) if verb else None
@@ -163,7 +198,7 @@ def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
     )
 
 
-def _stems(clause: str, verb: str, action: Action, verbs: Collection[str]) -> tuple[str, ...]:
+def _stems(clause: str, verb: str, action: Action, verbs: CatalogVerbs) -> tuple[str, ...]:
     """Stems of the words that tell what is asked.
 
     To tell somebody something is to send, whatever it is; to unshare something is about sharing.
@@ -234,7 +269,7 @@ def _listing_verb(bare: str) -> tuple[str, Action, str] | None:
     return ("list", Action.READ, bare[match.end() :]) if match else None
 
 
-def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
+def _verb(bare: str, verbs: CatalogVerbs) -> tuple[str, Action, str]:
     """The clause's verb, its class, and the text after it."""
     first, following = (*tokens(" ".join(bare.split(None, 2)[:2])), "", "")[:2]
     if not first:
@@ -244,7 +279,8 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     if reverses(first):
         return first, Action.CANCEL, _after(bare, first)
     if action is not Action.UNKNOWN or first in verbs:
-        return first, action, _after(bare, first)
+        own = verbs.get(first, Action.UNKNOWN)
+        return first, action if action is not Action.UNKNOWN else own, _after(bare, first)
     if _ANY.match(bare):
         return "", Action.SEARCH, bare
     if first in QUESTION_WORDS:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.record import JsonObject
 from orchestrator.language.words import content_stems
 from orchestrator.planning.accounting.account import with_account
 from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
@@ -14,7 +15,13 @@ from orchestrator.saga.served import Order
 
 
 def accounted(
-    plan: MissionPlan, goal: str, catalog: Catalog, router: Router | None, *, now: datetime
+    plan: MissionPlan,
+    goal: str,
+    catalog: Catalog,
+    router: Router | None,
+    *,
+    now: datetime,
+    given: JsonObject | None = None,
 ) -> MissionPlan:
     """The plan with what its goal orders, and with what of the goal is taken up by what.
 
@@ -22,7 +29,7 @@ def accounted(
     and what only it reads as an order, is asked about before it is done.
     """
     ordered = with_orders(plan, goal, catalog, router, now=now)
-    whole = with_account(ordered, goal, catalog, router, now=now)
+    whole = with_account(ordered, goal, catalog, router, now=now, given=given)
     if whole.made_by.planner != "model":
         return whole
     doubts = [_told_to_a_model(doubt, whole) for doubt in whole.doubts]

@@ -118,7 +118,7 @@ def default_planner(
 
         def account(plan: MissionPlan, brief: GoalBrief, catalog: Catalog) -> MissionPlan:
             router = _router_or_none(routers, catalog)
-            return accounted(plan, brief.goal, catalog, router, now=brief.now)
+            return accounted(plan, brief.goal, catalog, router, now=brief.now, given=brief.inputs)
 
         return ModelSplitter(account, settings=request_settings(*asked_with))
 

@@ -5,12 +5,13 @@ from datetime import datetime
 from functools import cached_property
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.record import JsonObject
 from orchestrator.language.anaphora import reference_in
-from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clause_reading import CatalogVerbs, ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.coordination import coordinated
 from orchestrator.language.corrections import Replaced, corrected
-from orchestrator.language.intent import Slot, tells_apart
+from orchestrator.language.intent import Action, Slot, tells_apart
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
@@ -41,7 +42,13 @@ from orchestrator.routing.selection import RouteContext
 
 
 def with_account(
-    plan: MissionPlan, goal: str, catalog: Catalog, router: Router | None, *, now: datetime
+    plan: MissionPlan,
+    goal: str,
+    catalog: Catalog,
+    router: Router | None,
+    *,
+    now: datetime,
+    given: JsonObject | None = None,
 ) -> MissionPlan:
     """The plan with every thing that the goal says, and what of it could change a consequence.
 
@@ -53,9 +60,10 @@ def with_account(
         catalog: the mission's.
         router: of that catalog; None: it has none, and any tool may be meant.
         now: the requester's time.
+        given: values that came with the goal, by the names of inputs.
     """
     meant = corrected(goal)
-    account = _Account(plan, meant.text, catalog, router, now)
+    account = _Account(plan, meant.text, catalog, router, now, given or {})
     mentions = [*map(_replaced, meant.replaced)]
     doubts = [*map(doubt_about_correction, meant.unsure)]
     told_apart: list[ClauseAccount | Aside] = [*account.parts(), *account.asides()]
@@ -89,6 +97,7 @@ class _Account:
         catalog: Catalog,
         router: Router | None,
         now: datetime,
+        given: JsonObject,
     ) -> None:
         self._plan = plan
         self._text = read_goal(goal)
@@ -97,7 +106,7 @@ class _Account:
         self._catalog = catalog
         self._now = now
         self._router = router
-        self._finder = PathFinder(catalog, router, goal, now=now)
+        self._finder = PathFinder(catalog, router, goal, now=now, given=given)
         self._paths = {leg.leg_id: self._finder.of_leg(leg) for leg in plan.legs}
 
     def parts(self) -> Iterator[ClauseAccount]:
@@ -135,7 +144,7 @@ class _Account:
     def doubts_about_orders_said(self) -> Iterator[Doubt]:
         """What orders may only be a part of a message."""
         summaries = (tokens(tool.summary)[:1] for tool in self._catalog.tools.values())
-        verbs = frozenset(verb for first in summaries for verb in first)
+        verbs = CatalogVerbs({verb: Action.UNKNOWN for first in summaries for verb in first})
         written = (read_clause(c, verbs=verbs) for c in split_clauses(self._goal, verbs=verbs))
         return doubts_about_orders_said(self._goal, [*written])
 

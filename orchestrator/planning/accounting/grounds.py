@@ -54,8 +54,12 @@ class Grounds:
         return Grounds(words, (*self.inputs, *other.inputs), (*self.held, *other.held))
 
 
-def of_tools(tools: Iterable[Tool]) -> Grounds:
-    """What tools say of themselves, and what can be given to them: before anything is called."""
+def of_tools(tools: Iterable[Tool], given: JsonObject | None = None) -> Grounds:
+    """What tools say of themselves, and what can be given to them: before anything is called.
+
+    `given` are values by the names of inputs, as they came with the goal: those of the tools count.
+    """
+    held: list[tuple[str, JsonValue]] = []
     words: dict[str, str] = {}
     inputs: list[tuple[str, Parameter]] = []
     for tool in tools:
@@ -63,7 +67,9 @@ def of_tools(tools: Iterable[Tool]) -> Grounds:
         words = {**dict.fromkeys(own, f"the words of {tool.name}"), **words}
         own_inputs = (p for p in tool_parameters(tool) if p.name not in tool.pii_fields)
         inputs += [(f"{p.name} of {tool.name}", p) for p in _flat(own_inputs)]
-    return Grounds(words, tuple(inputs))
+        own_values = {n: value for n, value in (given or {}).items() if n in tool.properties}
+        held += _leaves(own_values, f"{{}} of {tool.name}")
+    return Grounds(words, tuple(inputs), tuple(held))
 
 
 def of_call(tool: Tool, arguments: JsonObject, items: Iterable[JsonObject] = ()) -> Grounds:

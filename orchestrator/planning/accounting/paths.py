@@ -1,12 +1,13 @@
 """The tools by which a leg is reached, as far as its goal tells before anything is called."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.record import JsonObject
 from orchestrator.planning.accounting.grounds import Grounds, of_tools
 from orchestrator.planning.models import LegPlan
 from orchestrator.planning.rules.answers import is_listing
@@ -23,11 +24,13 @@ class Path:
 
     targets: tuple[Tool, ...] = ()
     feeders: tuple[Tool, ...] = ()
+    given: JsonObject = field(default_factory=dict, hash=False)
+    """Values that came with the goal, by the names of inputs."""
 
     @cached_property
     def grounds(self) -> Grounds:
         """What its tools take up."""
-        return of_tools((*self.targets, *self.feeders))
+        return of_tools((*self.targets, *self.feeders), self.given)
 
     @property
     def finds(self) -> Tool | None:
@@ -46,25 +49,35 @@ class Path:
         targets = dict.fromkeys(tool.name for tool in (*self.targets, *other.targets))
         tools = {t.name: t for t in (*self.targets, *self.feeders, *other.targets, *other.feeders)}
         feeders = tuple(tool for name, tool in tools.items() if name not in targets)
-        return Path(tuple(tools[name] for name in targets), feeders)
+        return Path(tuple(tools[n] for n in targets), feeders, {**self.given, **other.given})
 
 
 class PathFinder:
     """Finds the paths of the clauses of one goal."""
 
     def __init__(
-        self, catalog: Catalog, router: Router | None, goal: str, *, now: datetime
+        self,
+        catalog: Catalog,
+        router: Router | None,
+        goal: str,
+        *,
+        now: datetime,
+        given: JsonObject,
     ) -> None:
-        """Take what reads the goal; without a router every tool may be meant."""
+        """Take what reads the goal; without a router every tool may be meant.
+
+        `given` are values by the names of inputs, as they came with it.
+        """
         self._catalog = catalog
         self._router = router.without_deadline() if router is not None else None
         self._goal = goal
         self._now = now
+        self._given = given
 
     def of_leg(self, leg: LegPlan) -> Path:
         """The tool that its goal asks for, the best for each of its orders, and what feeds them."""
         if self._router is None:
-            return Path(tuple(self._catalog.tools.values()))
+            return Path(tuple(self._catalog.tools.values()), (), self._given)
         context = RouteContext(goal=self._goal)
         selection = self._router.route(leg.goal, context, now=self._now)
         best = find_target(selection, self._catalog)
@@ -83,7 +96,8 @@ class PathFinder:
         """These tools, and what feeds them."""
         targets = tuple(self._catalog.tool(name) for name in dict.fromkeys(names))
         if self._router is None:
-            return Path(targets)
+            return Path(targets, (), self._given)
         fed = dict.fromkeys(name for tool in targets for name in self._router.feeders(tool.name))
         own = {tool.name for tool in targets}
-        return Path(targets, tuple(self._catalog.tool(name) for name in fed if name not in own))
+        feeders = tuple(self._catalog.tool(name) for name in fed if name not in own)
+        return Path(targets, feeders, self._given)

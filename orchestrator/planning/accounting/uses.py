@@ -30,7 +30,13 @@ from orchestrator.language.words import (
     tokens,
 )
 from orchestrator.planning.accounting.filling import filled, texts_too_many
-from orchestrator.planning.accounting.grounds import explained, spoken_of, takes, unexplained
+from orchestrator.planning.accounting.grounds import (
+    explained,
+    held_by,
+    spoken_of,
+    takes,
+    unexplained,
+)
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import RELATIVE, Said
 from orchestrator.planning.order_deeds import named
@@ -74,6 +80,7 @@ _LEFT_OUT: Final = "left out of what is found"
 _NEGATING: Final = frozenset(content_stems(" ".join(WordLists("accounting").words("negations"))))
 _MOST_LEVELS: Final = 8
 _INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
+_DENYING: Final = frozenset({"negation", "correction", "condition"})
 _WORDS: Final = frozenset({"thing", "quality", "name", "addressee", "place", "identifier"})
 """Kinds that are told by their words, which what is found may have."""
 _ENDS: Final = frozenset({Kind.DATE, Kind.DATETIME})
@@ -120,6 +127,8 @@ class Taken:
             return ""
         if said.position in self.too_many:
             return self._as_found(said)
+        if said.kind not in _DENYING and (given := held_by(said, self.path.grounds)):
+            return given
         before = self.clause.text[: said.position]
         if self.path.writes is not None and (spelt := _SPELT_OUT.search(before)):
             if said.kind in _WORDS and _ANOTHER_NAMED.search(before, spelt.end()):

@@ -13,6 +13,7 @@ from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk
+from orchestrator.language.clause_reading import orders_by_first_word
 from orchestrator.language.identifiers import marks_of
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
 from orchestrator.language.slots import is_identifier
@@ -22,6 +23,8 @@ from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, s
 _MAX_DEPTH = 6
 _FEWEST_OWN = 2
 """So many words of a name, its domain's left out, tell it from others: not the verb alone."""
+_DONE_BY: Final = {Effect.OBLIGATION: Action.CREATE, Effect.WRITE: Action.EXECUTE}
+"""The class of a deed that is known by what its tool declares alone."""
 _FUNCTIONS_STEM: Final = stem(FUNCTIONS)
 _NESTING: Final = ("items", "properties", "$defs", *COMPOSITIONS)
 
@@ -244,4 +247,16 @@ def verb_and_action(tool: Tool) -> tuple[str, Action]:
     reads = is_told and tool.effect is Effect.READ
     if reads and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
         return verb, Action.READ
+    if action is Action.UNKNOWN and tool.document != FUNCTIONS and _is_ordered(tool, verb, told):
+        return verb, _DONE_BY.get(tool.effect, action)
     return verb, action
+
+
+def _is_ordered(tool: Tool, verb: str, told: str) -> bool:
+    """Whether a word that no lexicon holds is plainly what the tool does: "Sow a bed", `sowBeds`.
+
+    What a path is named by as well may be a thing.
+    """
+    words = tokens(tool.name)
+    is_named = words[:1] == [verb] and len(words) > 1 and stem(verb) not in name_stems(tool.path)
+    return tokens(told)[:1] == [verb] and (is_named or orders_by_first_word(told))

@@ -4,9 +4,10 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from orchestrator.language.clause_reading import CatalogVerbs
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import action_of_stem
+from orchestrator.language.words import action_of_stem, is_verb
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.indexes.terms import Floats, TermIndex
 
@@ -22,15 +23,17 @@ class CatalogVocabulary:
     def __init__(self, cards: Iterable[CapabilityCard]) -> None:
         """Learn from the cards; no domain is known beforehand."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        verbs: set[str] = set()
+        verbs: dict[str, Action] = {}
         named: set[str] = set()
         for card in cards:
             _count_words(counts[card.domain], card)
             named.update(card.name_stems, card.tag_stems)
             if card.verb:
-                verbs.add(card.verb)
+                own = card.action if card.is_change and not is_verb(card.verb) else Action.UNKNOWN
+                # A verb that tools do different things by tells nothing of what is done.
+                verbs[card.verb] = own if verbs.get(card.verb, own) is own else Action.UNKNOWN
         self.domains = tuple(sorted(counts))
-        self.verbs = frozenset(verbs)
+        self.verbs = CatalogVerbs(verbs)
         self._known = frozenset(word for count in counts.values() for word in count)
         self._named = frozenset(named)
         self._by_shape: dict[tuple[str, int], list[str]] = defaultdict(list)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.language.clause_reading import read_clause, tells_what_to_do
+from orchestrator.language.clause_reading import CatalogVerbs, read_clause, tells_what_to_do
 from orchestrator.language.clauses import begins_request, clause_spans, joints, without_lead
 from orchestrator.language.coordination import joined_spans
 from orchestrator.language.intent import Action, Slot
@@ -69,7 +69,7 @@ class Conjuncts:
         evidence: WordEvidence,
         *,
         domains: Sequence[str],
-        verbs: frozenset[str],
+        verbs: CatalogVerbs,
         apart: float,
     ) -> None:
         """Take what tells what words speak for.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.language.anaphora import POINTING_STEMS, POINTS, REPEATS, reference_in
-from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clause_reading import CatalogVerbs, ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.words import QUESTION_WORDS, content_stems, name_stems, stem, tokens
@@ -36,7 +36,7 @@ class Antecedent:
 class FollowUps:
     """Completes the follow-ups of requests over one catalog; immutable."""
 
-    def __init__(self, cards: Iterable[CapabilityCard], verbs: frozenset[str]) -> None:
+    def __init__(self, cards: Iterable[CapabilityCard], verbs: CatalogVerbs) -> None:
         """Take the catalog's cards, and the verbs that its tools are named by."""
         self._cards = {card.name: card for card in cards}
         self._known_verbs = verbs

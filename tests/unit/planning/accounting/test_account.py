@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.record import JsonObject
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.messages.plan_answers import asks_first
 from orchestrator.planning.accounting.account import with_account
@@ -311,3 +312,40 @@ def test_a_plan_without_a_router_is_accounted_for(shipped: Catalog) -> None:
     ordered = with_orders(MissionPlan(legs=(leg,)), goal, shipped, None, now=NOW)
 
     assert with_account(ordered, goal, shipped, None, now=NOW).mentions
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [({}, ["of figs"]), ({"reference": "figs"}, ["of figs"]), ({"crop": "figs"}, [])],
+)
+def test_what_is_given_with_the_goal_is_taken_up(given: JsonObject, left: list[str]) -> None:
+    """By an input of a tool that the goal comes to, and by no other."""
+    body: JsonObject = {
+        "type": "object",
+        "required": ["crop"],
+        "properties": {"crop": {"type": "string"}},
+    }
+    operation: JsonObject = {
+        "operationId": "sowBed",
+        "tags": ["beds"],
+        "summary": "Sow a bed",
+        "x-orchet-tool": True,
+        "x-orchet-requires-confirmation": True,
+        "x-orchet-irreversible": True,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+        "responses": {"201": {"description": "Sown."}},
+    }
+    document: JsonObject = {
+        "openapi": "3.1.0",
+        "info": {"title": "Allotment", "version": "1"},
+        "servers": [{"url": "http://127.0.0.1/allotment"}],
+        "paths": {"/beds": {"post": operation}},
+    }
+    catalog = Catalog.from_documents({"allotment": document})
+    own, goal = Router(catalog), "Sow a bed of figs"
+    leg = LegPlan(leg_id="1", goal=goal, agent=AgentProfile(name="agent"))
+    ordered = with_orders(MissionPlan(legs=(leg,)), goal, catalog, own, now=NOW)
+
+    plan = with_account(ordered, goal, catalog, own, now=NOW, given=given)
+
+    assert [doubt.about for doubt in plan.doubts] == left
