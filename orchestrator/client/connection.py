@@ -28,6 +28,7 @@ from orchestrator.adapters.telemetry.connecting import tracing_plugins
 from orchestrator.adapters.temporal.pinned_builds import Version, pinned_version
 from orchestrator.client.message_size import check_size, is_about_size
 from orchestrator.client.payloads import converter_of
+from orchestrator.client.recent_answers import RecentAnswers
 from orchestrator.client.stuck_workflows import stuck
 from orchestrator.client.task_queues import absence
 from orchestrator.core import errors
@@ -71,6 +72,7 @@ class Connection:
         """Take a connected client, as `connect_temporal` makes it."""
         self.temporal = temporal
         self.task_queue = task_queue
+        self._answers = RecentAnswers()
 
     async def query(self, workflow_id: str, name: str, kind: type[T]) -> T:
         """Ask a workflow, running or closed.
@@ -109,6 +111,7 @@ class Connection:
                 if not done:
                     await self._check_polled(workflow_id)
                 answer: T = await asking
+                self._answers.note(workflow_id)
                 return answer
         finally:
             asking.cancel()
@@ -181,7 +184,8 @@ class Connection:
             MessageTooLarge: nothing was sent.
         """
         await check_size(self.temporal, message, what=f"what is sent about {about}")
-        task_queue = await self._taker(workflow_id, about)
+        if not self._answers.is_recent(workflow_id):
+            await self._check_taken(workflow_id, about)
         handle = self.temporal.get_workflow_handle(workflow_id)
         update_id = str(uuid.uuid4())
 
@@ -194,8 +198,8 @@ class Connection:
         try:
             return await _sent_until_taken(send)
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-            waited = _ANSWER.total_seconds()
-            raise errors.NoAnswer(task_queue, waited, f"what was sent about {about}") from error
+            queue, waited = await self._queue_of(workflow_id), _ANSWER.total_seconds()
+            raise errors.NoAnswer(queue, waited, f"what was sent about {about}") from error
         except WorkflowUpdateFailedError as error:
             raise _refusal(error) from error
         except RPCError as error:
@@ -203,8 +207,8 @@ class Connection:
                 raise errors.CardUnknown(about, _CLOSED) from error
             raise self.explained(error, workflow_id) from error
 
-    async def _taker(self, workflow_id: str, about: str) -> str:
-        """The task queue of a running workflow, where somebody polls it.
+    async def _check_taken(self, workflow_id: str, about: str) -> None:
+        """Find out whether anybody would take what is sent to a workflow.
 
         Raises:
             NothingSent: nobody does.
@@ -220,7 +224,6 @@ class Connection:
             raise errors.NothingSent(
                 taker.task_queue, about, build=missing.build, waits_in=missing.waits_in
             )
-        return taker.task_queue
 
     async def is_running(self, workflow_id: str, *, missing: bool | None = None) -> bool:
         """Whether a workflow runs; `missing` is the answer for one that does not exist."""

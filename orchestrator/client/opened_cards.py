@@ -21,6 +21,8 @@ from orchestrator.messages.leg import LegStatus, LegWaiting
 _REST_S: Final = 0.05
 """Between two long polls of a history: each thing that is recorded ends one, and few of them open a
 card. What is recorded meanwhile comes at once, in one answer."""
+_CARD: Final = "card"
+"""Of a receipt, the card that an amendment leads to."""
 _NEW_RUN: Final = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW
 
 
@@ -106,27 +108,33 @@ class _Followed:
             while True:
                 await polls.fetch_next_page()
                 for last in polls.current_page or ():
-                    self._take(workflow_id, last)
+                    await self._take(workflow_id, last)
                 if polls.next_page_token is None:
                     return last is not None and last.event_type != _NEW_RUN
                 await asyncio.sleep(_REST_S)
 
-    def _take(self, workflow_id: str, event: HistoryEvent) -> None:
+    async def _take(self, workflow_id: str, event: HistoryEvent) -> None:
         kind = event.WhichOneof("attributes")
         if kind == "child_workflow_execution_started_event_attributes":
             started = event.child_workflow_execution_started_event_attributes
             leg = started.workflow_execution.workflow_id
             if started.workflow_type.name == names.LEG_WORKFLOW and leg not in self._legs:
                 self._legs[leg] = asyncio.create_task(self._follow(leg))
-        elif _may_open(event):
+        elif _waits(event) or await self._amended(event):
             self._news[workflow_id] = None
             self._changed.set()
 
+    async def _amended(self, event: HistoryEvent) -> bool:
+        """Whether it answers a decision with another card."""
+        answer = event.workflow_execution_update_completed_event_attributes.outcome.success
+        if not answer.payloads:
+            return False
+        (told,) = await self._connection.temporal.data_converter.decode(answer.payloads)
+        return isinstance(told, dict) and told.get(_CARD) is not None
 
-def _may_open(event: HistoryEvent) -> bool:
-    """Whether a card may be open since this was recorded: a wait began, or a decision was taken."""
-    if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
-        return True
+
+def _waits(event: HistoryEvent) -> bool:
+    """Whether a wait for a decision begins with it."""
     upserted = event.upsert_workflow_search_attributes_event_attributes.search_attributes
     status = upserted.indexed_fields.get(names.STATUS_ATTRIBUTE)
     return status is not None and json.loads(status.data) == LegStatus.AWAITING_CONFIRMATION

@@ -8,7 +8,7 @@ from pydantic import Field, create_model
 
 from orchestrator.catalog.card_types import CARD_TYPES, CardType
 from orchestrator.core.budget import Money
-from orchestrator.core.record import Record
+from orchestrator.core.record import OneOfSeveral, Record
 
 
 class CardLine(Record):
@@ -160,10 +160,8 @@ class CancelTerms(Record):
         return "; ".join(parts)
 
 
-class CardContent(Record):
+class CardContent(OneOfSeveral):
     """What the type of a card shows."""
-
-    kind: str
 
     def sections(self) -> Iterator[CardSection]:
         """What there is to read, without the parts that are empty."""

@@ -27,7 +27,7 @@ from orchestrator.confirmation.choices import (
 )
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject, OneOfSeveral, Record
 from orchestrator.json_schema.canonical import canonical_text
 
 
@@ -250,7 +250,7 @@ Then = Literal["replan", "skip", "undo"]
 """What follows a rejection."""
 
 
-class Approve(Record):
+class Approve(OneOfSeveral):
     """Approves the call exactly as the card shows it."""
 
     kind: Literal["approve"] = "approve"
@@ -261,7 +261,7 @@ class Approve(Record):
     signature: str = Field(default="", description="a compact JWS; see confirmation.signatures")
 
 
-class Amend(Record):
+class Amend(OneOfSeveral):
     """Changes arguments of the call; leads to a new card."""
 
     kind: Literal["amend"] = "amend"
@@ -272,7 +272,7 @@ class Amend(Record):
     signature: str = ""
 
 
-class Reject(Record):
+class Reject(OneOfSeveral):
     """Refuses the call, and says what is to follow."""
 
     kind: Literal["reject"] = "reject"
@@ -288,7 +288,7 @@ class Reject(Record):
     signature: str = ""
 
 
-class Respond(Record):
+class Respond(OneOfSeveral):
     """Sends the call back: the planner is to look again, with a hint that it reads as data."""
 
     kind: Literal["respond"] = "respond"

@@ -1,6 +1,14 @@
 """The base of every value that is passed around: frozen, typed, JSON in and JSON out."""
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from typing import Any
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 
 class Record(BaseModel):
@@ -13,6 +21,16 @@ class Record(BaseModel):
     # Validators are built when a record is first made or read: a command of ours uses a few of the
     # two hundred, and builds none of the others each time it starts.
     model_config = ConfigDict(frozen=True, ser_json_timedelta="float", defer_build=True)
+
+
+class OneOfSeveral(Record):
+    """A value that is read by its `kind`, which is written also where defaults are not."""
+
+    kind: str
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"kind": self.kind, **write(self)}
 
 
 JsonObject = dict[str, JsonValue]

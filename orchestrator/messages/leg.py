@@ -143,20 +143,14 @@ class LegInput(Record):
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     requester: str = ""
     limits: Limits = Field(
-        default_factory=Limits,
-        description="of each leg of its mission, beside its agent's own",
-        exclude_if=lambda limits: limits == Limits(),
+        default_factory=Limits, description="of each leg of its mission, beside its agent's own"
     )
     shares_limits: bool = Field(
         default=False, description="its mission has limits, and is asked before they are used up"
     )
     catalog: CatalogPin
     started_at: datetime
-    state: LegState = Field(
-        default_factory=LegState,
-        description="left out of the message of a leg that has done nothing yet",
-        exclude_if=lambda state: state == LegState(),
-    )
+    state: LegState = Field(default_factory=LegState)
     spending_held: bool = Field(
         default=False,
         description="an overcharge of another leg is to be decided on first",

@@ -9,7 +9,7 @@ from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.budget import Money, Usage
 from orchestrator.core.limits import Allowance, Limits
 from orchestrator.core.plan_origin import LegNeed, PlanOrigin
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject, OneOfSeveral, Record
 from orchestrator.core.wall import Wall
 from orchestrator.saga.outcome import OutcomeKind
 from orchestrator.saga.served import Order, Proviso
@@ -442,7 +442,7 @@ class StepContext(Record):
         return self.observations[-1].error if self.observations else None
 
 
-class CallTool(Record):
+class CallTool(OneOfSeveral):
     """Call this tool with these arguments.
 
     A call that needs a confirmation waits for a person; references and idempotency keys are filled
@@ -463,7 +463,7 @@ MOST_DROPPED: Final = 16
 """How much of what a planner wanted beside its decision is told, each on its own."""
 
 
-class CallTools(Record):
+class CallTools(OneOfSeveral):
     """Call these tools at once; none of them changes anything, or needs a confirmation.
 
     Each passes what a single call passes, and is an observation of its own, in this order.
@@ -482,14 +482,14 @@ class Dropped(Record):
     is_refused: bool = Field(default=False, description="the agent may not do it at all")
 
 
-class DiscoverTools(Record):
+class DiscoverTools(OneOfSeveral):
     """Look for tools that were not forwarded; not counted as a tool call."""
 
     kind: Literal["discover_tools"] = "discover_tools"
     query: str
 
 
-class AskUser(Record):
+class AskUser(OneOfSeveral):
     """Ask the person who started the mission for values that nothing else can supply.
 
     The leg waits for the answer, which is in `inputs` from the next step on; nobody answering in
@@ -514,7 +514,7 @@ class AnswerTable(Record):
     more: int = Field(default=0, ge=0, description="how many things were found beside these")
 
 
-class Finish(Record):
+class Finish(OneOfSeveral):
     """The leg has reached its goal: the legs that depend on it may start."""
 
     kind: Literal["finish"] = "finish"
@@ -524,14 +524,14 @@ class Finish(Record):
     )
 
 
-class GiveUp(Record):
+class GiveUp(OneOfSeveral):
     """The leg cannot reach its goal: the mission fails, and what it has done is rolled back."""
 
     kind: Literal["give_up"] = "give_up"
     reason: str
 
 
-class HandOver(Record):
+class HandOver(OneOfSeveral):
     """Have another agent do a part of this leg's goal, as a leg of its own inside its own walls.
 
     The leg waits until that one has ended; what it found is among the facts of the next step.

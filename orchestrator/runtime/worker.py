@@ -122,7 +122,7 @@ def build(
             task_queue=queue,
             workflows=ALL_WORKFLOWS,
             activities=activities,
-            workflow_runner=versioned(TaskOrderedRunner(), versions),
+            workflow_runner=lost_tasks.watching(versioned(TaskOrderedRunner(), versions)),
             deployment_config=versions,
             build_id=None if versions else own_build_id(),
             sticky_queue_schedule_to_start_timeout=_STICKY,

@@ -13,11 +13,21 @@ from temporalio import activity
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType, TimeoutType
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.bridge.proto.workflow_activation import WorkflowActivation
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ExecuteActivityInput,
+    Interceptor,
+    WorkflowInstance,
+    WorkflowInstanceDetails,
+    WorkflowRunner,
+)
 
+from orchestrator.adapters.temporal.wrapped_runner import WrappedRun, WrappedRunner
 from orchestrator.messages import names
 
 _MOST: Final = 3
@@ -48,8 +58,8 @@ _log = logging.getLogger(__name__)
 class LostTasks(Interceptor):
     """For workers: a local activity fails at once in a workflow task that was lost too often.
 
-    The server is asked once for each run that a process thinks for: as long as it lives, no work of
-    that run has killed it.
+    The server is asked once for each run that a process thinks for, unless it has begun with it: as
+    long as it lives, no work of that run has killed it, and nobody had the run before.
     """
 
     def __init__(self, client: Client) -> None:
@@ -60,6 +70,10 @@ class LostTasks(Interceptor):
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """The activities of the worker, looked at before they run."""
         return _NotAgain(next, self)
+
+    def watching(self, inner: WorkflowRunner) -> WorkflowRunner:
+        """A runner that notes which runs this process begins, at the first attempt of all."""
+        return _Watching(inner, self)
 
     async def check(self, info: activity.Info) -> None:
         """Refuse work of a workflow task that was lost too often.
@@ -129,3 +143,24 @@ class _NotAgain(ActivityInboundInterceptor):
             return await super().execute_activity(input)
         finally:
             self._tasks.survived(info.workflow_run_id or "")
+
+
+class _Watching(WrappedRunner):
+    def __init__(self, inner: WorkflowRunner, tasks: LostTasks) -> None:
+        super().__init__(inner)
+        self._tasks = tasks
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        return _Beginning(self._inner.create_instance(det), self._tasks)
+
+
+class _Beginning(WrappedRun):
+    def __init__(self, inner: WorkflowInstance, tasks: LostTasks) -> None:
+        super().__init__(inner)
+        self._tasks = tasks
+
+    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        # An attempt that was lost has an event in history, before those of the next one.
+        if act.history_length == _FIRST_TASK:
+            self._tasks.survived(act.run_id)
+        return self._inner.activate(act)

@@ -84,7 +84,20 @@ def _is_read_by_worker() -> bool:
         return False
 
 
-_JSON = PydanticJSONPlainPayloadConverter()
+class _SparseJson(PydanticJSONPlainPayloadConverter):
+    """Pydantic's JSON without what says nothing: fields that have their defaults.
+
+    Whoever reads it has the same defaults, for those of messages never change. A third of what
+    histories held were empty lists and limits that nobody had set.
+    """
+
+    def to_payload(self, value: Any) -> Payload:
+        """The value."""
+        data = self._schema_serializer.to_json(value, exclude_defaults=True)
+        return Payload(metadata={"encoding": self.encoding.encode()}, data=data)
+
+
+_JSON = _SparseJson()
 """One for all runs: it remembers how each type is read."""
 _SDKS = PydanticPayloadConverter().converters.values()
 _OTHERS = (one for one in _SDKS if one.encoding != _JSON.encoding)

@@ -109,7 +109,8 @@ async def sent(*fails: Exception, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids under which an update was sent until it was taken."""
     updates = Updates(*fails)
     connection = Connection(cast(Client, updates), "missions")
-    monkeypatch.setattr(connection, "_taker", AsyncMock(return_value="missions"))
+    monkeypatch.setattr(connection, "_check_taken", AsyncMock())
+    monkeypatch.setattr(connection, "_queue_of", AsyncMock(return_value="missions"))
     monkeypatch.setattr("orchestrator.client.connection.check_size", AsyncMock())
     assert await connection.update("trip", "decide", Record(), str, about="trip.1") == "taken"
     return updates.ids

@@ -7,11 +7,13 @@ from typing import Any, cast
 import pytest
 from temporalio.api.enums.v1 import EventType, TimeoutType
 from temporalio.api.history.v1 import History, HistoryEvent, WorkflowTaskTimedOutEventAttributes
+from temporalio.bridge.proto.workflow_activation import WorkflowActivation
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, WorkflowRunner
 
 from orchestrator.adapters.temporal.lost_tasks import LostTasks
 from orchestrator.messages import names
@@ -155,4 +157,32 @@ async def test_a_server_that_does_not_answer_holds_nothing_up() -> None:
 
     await _begin(LostTasks(cast(Client, _Server(None))), work)
 
+    assert work.done == 1
+
+
+class _Inner:
+    """A runner whose runs do nothing."""
+
+    def create_instance(self, _: object) -> "_Inner":
+        return self
+
+    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        return WorkflowActivationCompletion(run_id=act.run_id)
+
+
+@pytest.mark.parametrize(("history_length", "asked"), [(3, []), (4, ["r"]), (6, ["r"])])
+async def test_a_run_that_a_process_begins_is_not_asked_about(
+    history_length: int, asked: list[str]
+) -> None:
+    """Its history is as short as one of a first attempt: a lost one would be in it."""
+    server, work = _Server(1), _Work()
+    tasks = LostTasks(cast(Client, server))
+    runner = tasks.watching(cast(WorkflowRunner, _Inner()))
+
+    runner.create_instance(cast(Any, None)).activate(
+        WorkflowActivation(run_id="r", history_length=history_length)
+    )
+    await _begin(tasks, work)
+
+    assert server.asked == asked
     assert work.done == 1
