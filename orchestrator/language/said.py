@@ -11,7 +11,7 @@ _QUOTED: Final = re.compile(
     r"\"[^\"]+\"|“[^”]+”|(?<![^\s(:,])'[^']{1,200}'(?![^\s.,;:!?)])|`[^`]+`"
 )
 
-_OPENED: Final = re.compile(r"[\s:,]*(?:(?:that|saying)\s+)*", re.IGNORECASE)
+_OPENED: Final = re.compile(r"[\s:,]*(?:(?:that|saying|of|about)\s+)*", re.IGNORECASE)
 _FORBIDDEN: Final = re.compile(r"(?P<word>not|never)\s+to\s+(?=\w)", re.IGNORECASE)
 
 Span = tuple[int, int]

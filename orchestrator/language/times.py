@@ -16,9 +16,10 @@ _LISTS: Final = WordLists("times")
 _NAMED: Final = {word: int(hour) for word, hour in _LISTS.table("named").items()}
 _MINUTES: Final = {word: int(number) for word, number in _LISTS.table("minutes").items()}
 _HOURS: Final = {word: int(number) for word, number in _LISTS.table("hours").items()}
-_PARTS: Final = {
+HOURS_OF: Final = {
     word: range(*map(int, hours.split())) for word, hours in _LISTS.table("parts").items()
 }
+"""The hours in which the times of a part of the day lie: of "afternoon" 12 to 18."""
 
 _HALF: Final = r"(?:\s*(?P<{}>[ap])\.?m\b\.?)"
 _HOUR: Final = rf"(?:[01]?\d|2[0-3]|{'|'.join(_HOURS)})"
@@ -70,7 +71,7 @@ _MOVE: Final = re.compile(
 _DAY: Final = 24 * 60
 _AFTERNOON: Final = re.compile(r"(?:1[3-9]|2[0-3])\b")
 _JOINED: Final = re.compile(r"(?:[\s\d,:\u2013-]|\b(?:and|or|to|until|till|at)\b)*")
-_PART: Final = re.compile(rf"\b(?P<word>{'|'.join(_PARTS)})\b")
+_PART: Final = re.compile(rf"\b(?P<word>{'|'.join(HOURS_OF)})\b")
 _SENTENCE: Final = re.compile(r"[.;!?]\s")
 
 
@@ -216,7 +217,7 @@ def _part_of_day(low: str, span: tuple[int, int]) -> range | None:
         (max(match.start() - span[1], span[0] - match.end()), match["word"])
         for match in _PART.finditer(low, start, stop.start() if stop else len(low))
     ]
-    return _PARTS[min(near)[1]] if near else None
+    return HOURS_OF[min(near)[1]] if near else None
 
 
 def _span(match: re.Match[str], *groups: str) -> tuple[int, int]:

@@ -23,7 +23,7 @@ _THING: Final = re.compile(
         |(?:\w+\s+){{1,3}}?(?:needs|wants)
         |(?:{_any_of("obtaining")})\s+(?:me|us)
         |(?P<resolving>[a-z]+)\s+(?:(?:me|us)\s+)?(?P<particle>{_any_of("resolving")})(?:\s+for)?)
-        \s+(?:{_any_of("indefinite")}|\d+)\s+(?P<thing>\S.*)""",
+        \s+(?P<which>{_any_of("indefinite")}|\d+)\s+(?P<thing>\S.*)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 # What is done to somebody, and not the thing that they are to be given: "pick me a hotel".
@@ -38,6 +38,11 @@ _TO_DO: Final = re.compile(
 _WORD: Final = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
 
 
+_INDEFINITE: Final = re.compile(rf"\s*(?:{_any_of('indefinite')})\s", re.IGNORECASE)
+_TOLD: Final = _LISTS.word_set("told")
+_ONE: Final = ("one", "another")
+
+
 class WishedThing(NamedTuple):
     """What somebody wants for themselves: a `thing` by its noun, else what its `verb` comes to."""
 
@@ -48,18 +53,32 @@ class WishedThing(NamedTuple):
 def wish_of(clause: str) -> WishedThing | None:
     """What a clause wishes for; None where it wishes nothing, or says itself what is to be done.
 
-    A noun that is itself a way to read ("I need a list of ...") names no thing to be had.
+    A noun of what is told ("I need a list of ...") names no thing to be had. What "one" stands for,
+    what is said before tells.
     """
     bare = without_lead(clause)
     found = _THING.match(bare)
     if found is not None and not _looks(found["resolving"], found["particle"]):
-        noun = _head(found["thing"])
-        is_reading = action_of(noun) in (Action.READ, Action.SEARCH)
+        which = found["which"].lower()
+        noun = _head(found["thing"]) or (which if which in _ONE else "")
+        is_reading = noun in _TOLD or action_of(noun) in (Action.READ, Action.SEARCH)
         return WishedThing(thing=noun) if noun and not is_reading else None
     found = _FOR_ME.match(bare) or _TO_DO.search(clause)
     verb = found["verb"].lower() if found else ""
     known = action_of(verb) is not Action.UNKNOWN or verb in STOP_WORDS | QUESTION_WORDS
     return None if not verb or known else WishedThing(verb=verb)
+
+
+def wishing(clause: str) -> str:
+    """The words of a clause that wish, up to the thing: "I need" of "I need a car in Faro"."""
+    bare = without_lead(clause)
+    found = _THING.match(bare) if wish_of(clause) is not None else None
+    return bare[: found.start("which")].rstrip() if found is not None else ""
+
+
+def is_indefinite(text: str) -> bool:
+    """Whether a text begins with one of its kind, or some of it: "a hotel there"."""
+    return _INDEFINITE.match(text) is not None
 
 
 def _looks(verb: str | None, particle: str | None) -> bool:
@@ -75,7 +94,7 @@ def _head(text: str) -> str:
     for match in re.finditer(r"\S+", text):
         word = match.group().lower()
         bare = word.strip("\"'.,;:!?()")
-        if bare in _ENDS or not _WORD.fullmatch(bare):
+        if bare in _ENDS or (noun and bare in STOP_WORDS) or not _WORD.fullmatch(bare):
             break
         noun = bare
         if word.endswith((",", ";", ".", "!", "?", ":")):

@@ -158,12 +158,17 @@ def counted(clause: ClauseReading) -> Counted | None:
         return None
     slots = [s for s in read_slots(clause.text, now=None) if _counts_object(s, clause)]
     for slot in slots[:1]:
-        words = [w for w in tokens(clause.text[slot.position :])[1:5] if w not in STOP_WORDS]
-        thing = next((w for w in words if singular(w) != w), "")
+        thing = thing_counted(clause.text, slot.position)
         if thing and isinstance(slot.value, int) and slot.value > 1:
             return Counted(slot.value, thing, is_definite=_is_definite(slot, clause))
     both = _BOTH.search(clause.text)
     return Counted(2, both["thing"] or "", is_definite=True) if both else None
+
+
+def thing_counted(text: str, position: int) -> str:
+    """The noun that a number counts, lower case: "lessons" of "two piano lessons"; else empty."""
+    words = [w for w in tokens(text[position:])[1:5] if w not in STOP_WORDS]
+    return next((w for w in words if singular(w) != w), "")
 
 
 def _counts_object(slot: Slot, clause: ClauseReading) -> bool:

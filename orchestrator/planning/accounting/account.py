@@ -25,6 +25,7 @@ from orchestrator.planning.accounting.deeds_elsewhere import (
 from orchestrator.planning.accounting.deeds_unsaid import (
     doubt_about_deed,
     doubt_about_nothing_named,
+    doubt_about_wish,
 )
 from orchestrator.planning.accounting.drafts import drafted
 from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplained
@@ -76,8 +77,7 @@ def with_account(
     whole = [doubt.about.casefold() for doubt in plan.doubts]
     told = {k: v for k, v in told.items() if not any(k.casefold() in about for about in whole)}
     told |= {doubt.about: doubt for doubt in reversed(plan.doubts)}
-    if not plan.orders:
-        told |= {doubt.about: doubt for doubt in account.doubts_about_deeds()}
+    told |= {doubt.about: doubt for doubt in account.doubts_about_deeds()}
     told |= {doubt.about: doubt for doubt in account.doubts_about_deeds_elsewhere()}
     return plan.model_copy(
         update={
@@ -149,11 +149,17 @@ class _Account:
         return doubts_about_orders_said(self._goal, [*written])
 
     def doubts_about_deeds(self) -> Iterator[Doubt]:
-        """What does not say whether it is to be done, where nothing else is."""
+        """What does not say whether it is to be done, where nothing else does it."""
+        ordered = {name for order in self._plan.orders for name in order.tools}
+        done = {self._catalog.tool(name).domain for name in ordered}
         for clause in self._clauses() if self._router is not None else ():
-            legs = [leg for leg in self._legs_of(clause) if not leg.only_looks]
+            legs = [leg for leg in self._legs_of(clause) if not (leg.only_looks or leg.orders)]
             looking = [tool for leg in legs for tool in self._paths[leg.leg_id].targets]
+            looking = [t for t in looking if not t.is_side_effect]
+            if any(tool.domain in done for tool in looking):
+                continue  # "a table in Rome at eight, book the cheapest" is done
             said = things_said(clause.text, now=self._now)
+            yield from filter(None, [doubt_about_wish(clause, looking)])
             doubt = self._router and doubt_about_deed(
                 clause, said, looking, self._catalog, self._router.without_deadline()
             )

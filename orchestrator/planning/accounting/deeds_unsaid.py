@@ -10,6 +10,7 @@ from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.wishes import wish_of
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.accounting.grounds import of_tools, takes
 from orchestrator.planning.accounting.things_said import Said
@@ -54,6 +55,19 @@ def doubt_about_deed(
     if timed or any(_is_called(tool, words) for tool in offers):
         return Doubt(kind="deed", about=clause.text, why=_WHY)
     return None
+
+
+def doubt_about_wish(clause: ClauseReading, looking: Sequence[Tool]) -> Doubt | None:
+    """The doubt about a wish for a thing that is not what would be looked up: "get me a permit".
+
+    What is looked up by its own name grants a wish: "I need a forecast".
+    """
+    wish = wish_of(clause.text)
+    if wish is None or not wish.thing or not looking:
+        return None
+    if stem(wish.thing) in {s for t in looking for s in content_stems(f"{t.name} {t.summary}")}:
+        return None
+    return Doubt(kind="deed", about=clause.text, why=_WHY)
 
 
 def doubt_about_nothing_named(

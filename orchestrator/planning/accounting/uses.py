@@ -20,6 +20,7 @@ from orchestrator.language.negation import exclusions
 from orchestrator.language.quantifiers import place_in
 from orchestrator.language.slots import read_slots
 from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.times import HOURS_OF
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     QUESTION_WORDS,
@@ -65,7 +66,6 @@ _KNOWN_ALREADY: Final = re.compile(
     r"\b(?:the|my|our|your|his|her|their|this|that|these|those)\s+(?:[\w-]+\s+){0,3}$",
     re.IGNORECASE,
 )
-_PARTS: Final = frozenset(WordLists("times").table("parts"))
 _UNITS: Final = WordLists("dates").word_set("units") | {"time", "hour", "evening", "morning"}
 _UNTIL: Final = lexicon.END_HINTS | {"to"}
 _EACH: Final = frozenset({"all", "both", "each", "every", "everything"})
@@ -84,6 +84,7 @@ _DENYING: Final = frozenset({"negation", "correction", "condition"})
 _WORDS: Final = frozenset({"thing", "quality", "name", "addressee", "place", "identifier"})
 """Kinds that are told by their words, which what is found may have."""
 _ENDS: Final = frozenset({Kind.DATE, Kind.DATETIME})
+_CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class Taken:
 
     def _as_part_of_day(self, said: Said) -> str:
         """What tells the half of the day of a time: "at half past seven in the evening"."""
-        is_part = {*tokens(said.text)} <= _PARTS
+        is_part = {*tokens(said.text)} <= HOURS_OF.keys()
         return self.values.get(self.time_at, "") if is_part else ""
 
     def _is_strange(self, said: Said) -> bool:
@@ -274,6 +275,8 @@ class Taken:
             return self.values[said.position]
         if said.hint in lexicon.NIGHTS | lexicon.WEEKS and self._has_end():
             return "how long it lasts"
+        if said.hint in MINUTES and self._has_end(_CLOCKS):
+            return "how long it lasts"
         if self.order is not None and self.order.count > 1:
             # "Two cars, one automatic and one manual" are not two of the same.
             is_other = self.is_one_leg and said.value != self.order.count
@@ -296,9 +299,9 @@ class Taken:
         """Whether it is what a tool of the path is named for: "one table"."""
         return any(stem(singular(noun)) in name_stems(tool.name) for tool in self.path.targets)
 
-    def _has_end(self) -> bool:
+    def _has_end(self, kinds: frozenset[Kind] = _ENDS) -> bool:
         inputs = [p for _, p in self.path.grounds.inputs]
-        return any(p.kind in _ENDS and p.side == "end" for p in inputs)
+        return any(p.kind in kinds and p.side == "end" for p in inputs)
 
     def _as_amount(self, said: Said) -> str:
         """Money by the input that takes it; a most or a least also by what things cost."""

@@ -19,6 +19,8 @@ from orchestrator.language.clauses import joints
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Slot
 from orchestrator.language.periods import period_in
+from orchestrator.language.slots import read_slots
+from orchestrator.language.times import HOURS_OF
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     STOP_WORDS,
@@ -45,6 +47,7 @@ from orchestrator.planning.matching.value_forms import (
 )
 from orchestrator.planning.rules.answers import DATE
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
+from orchestrator.planning.several import thing_counted
 
 _LISTS: Final = WordLists("matching")
 _EARLIEST: Final = _LISTS.word_set("earliest")
@@ -86,9 +89,9 @@ class CallEvidence:
             case "amount":
                 return self._bears_amount(said, text)
             case "count" | "duration":
-                return self._bears_number(said) and not self._counts_others(said, text)
+                return self._bears_number(said, text) and not self._counts_others(said, text)
             case "thing" | "quality":
-                return not tells_another(said, text, self.call)
+                return _is_of_a_time(said, text) or not tells_another(said, text, self.call)
             case "negation":
                 return not self._is_what_is_denied(said)
             case "remark":
@@ -288,9 +291,9 @@ class CallEvidence:
         texts = [str(h.value) for h in self.call.sent if isinstance(h.value, str)]
         return wanted.amount in numbers or any(_tells(text, wanted) for text in texts)
 
-    def _bears_number(self, said: Said) -> bool:
+    def _bears_number(self, said: Said, text: str) -> bool:
         wanted = number_of(said.value)
-        if wanted is None or self._is_what_it_makes(said):
+        if wanted is None or self._is_what_it_makes(said, text):
             return True
         if said.hint in _MINUTES and self._lasts(wanted * _MINUTES[said.hint]):
             return True
@@ -308,7 +311,7 @@ class CallEvidence:
             return False
         return tells_another(replace(said, stems=(stem(said.hint),)), text, self.call)
 
-    def _is_what_it_makes(self, said: Said) -> bool:
+    def _is_what_it_makes(self, said: Said, text: str) -> bool:
         """Whether it counts the calls: "two tables", of a tool that reserves a table.
 
         So it does where no input of the call, nor of a search for its things, is a number.
@@ -316,7 +319,8 @@ class CallEvidence:
         if said.kind != "count":
             return False
         is_counted = any(parameter.kind in _NUMBERS for parameter in self._inputs)
-        return not is_counted or stem(singular(said.hint)) in name_stems(self.call.tool.name)
+        noun = thing_counted(text, said.position) or said.hint
+        return not is_counted or stem(singular(noun)) in name_stems(self.call.tool.name)
 
     def _counted(self, noun: str) -> Iterator[NamedValue]:
         """The numbers that are called by a noun; people are called many things."""
@@ -460,6 +464,13 @@ def _parts(text: str) -> Iterator[str]:
         yield text[at:start]
         at = end
     yield text[at:]
+
+
+def _is_of_a_time(said: Said, text: str) -> bool:
+    """Whether it only tells the half of the day of a time: "at three in the afternoon"."""
+    part = HOURS_OF.get(said.text.casefold(), range(0))
+    times = (str(s.value) for s in read_slots(text, now=None) if s.kind == "time" and s.value)
+    return any(int(at[:2]) in part for at in times)
 
 
 def _is_quoted(said: Said) -> bool:

@@ -1,6 +1,6 @@
 """The arguments of one call: each input from the surest source that has it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,6 +10,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.json_schema.walker import alternatives_of
 from orchestrator.language import lexicon
+from orchestrator.language.words import content_stems, stem
 from orchestrator.planning.rules.answer_sources import add_from_answers
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
@@ -50,8 +51,15 @@ def gather_arguments(tool: Tool, situation: Situation) -> tuple[ArgumentDraft, L
 
 
 def _needed(tool: Tool, situation: Situation) -> tuple[Parameter, ...]:
-    """The tool's inputs, those of the first alternative that can be met required as well."""
-    parameters = tool_parameters(tool)
+    """The tool's inputs, those of the first alternative that can be met required as well.
+
+    So is what the clause names by its noun and only a search gives: "to the Reports folder".
+    """
+    said = {*content_stems(situation.utterance.text)} - {*content_stems(tool.summary)}
+    parameters = tuple(
+        replace(p, required=True) if tool.is_side_effect and _is_spoken_of(p, said) else p
+        for p in tool_parameters(tool)
+    )
     sets = [names for names in alternatives_of(tool.input_schema) if names]
     if not sets:
         return parameters
@@ -59,6 +67,13 @@ def _needed(tool: Tool, situation: Situation) -> tuple[Parameter, ...]:
     _Call(tool, situation, draft).state(optional=True)
     chosen = next((s for s in sets if set(s) <= set(draft.values)), sets[0])
     return tuple(replace(p, required=p.required or p.name in chosen) for p in parameters)
+
+
+def _is_spoken_of(parameter: Parameter, said: Collection[str]) -> bool:
+    """Whether it is the id of a thing that is spoken of."""
+    nouns = {stem(word) for word in {*parameter.words} - lexicon.IDENTIFIER}
+    is_id = parameter.kind is Kind.IDENTIFIER and parameter.is_produced
+    return is_id and bool(nouns) and nouns <= {*said}
 
 
 @dataclass(frozen=True)

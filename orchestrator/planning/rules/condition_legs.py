@@ -10,6 +10,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon
+from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.goal_text import Governed, Subclause
 from orchestrator.language.inflection import singular
@@ -259,6 +260,8 @@ def _with_its_thing(told: str, part: Part) -> str:
 
 def _thing_of(part: Part) -> str:
     """What an order is about, if it is there before it: "the rental R-1", "my hotel in Porto"."""
+    if matter_start(part.request) is not None:
+        return ""  # whom somebody tells something is not what it is about: "if it rains, tell Bo"
     named = next((slot.text for slot in part.slots if slot.kind == "identifier"), "")
     acts = part.reading.action in SIDE_EFFECT_ACTIONS - {Action.CREATE}
     known = _KNOWN.match(without_lead(part.request))

@@ -108,12 +108,11 @@ def located(clauses: Sequence[str], text: str) -> Iterator[Clause]:
     """The clauses, each with where it stands in the text: some have a verb that is not there."""
     at = 0
     for clause in clauses:
-        start, length = text.find(clause, at), len(clause)
-        if start < 0:
-            written = clause.partition(" ")[2]
-            start, length = text.find(written, at), len(written)
-        if start < 0:
-            start, length = at, 0
+        written, start = clause, text.find(clause, at)
+        while start < 0 and written:
+            written = written.partition(" ")[2]
+            start = text.find(written, at)
+        length = len(written)
         yield Clause(clause, start, start + length, text[at:start])
         at = start + length
 

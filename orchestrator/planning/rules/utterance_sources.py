@@ -1,7 +1,7 @@
 """Values for a tool's inputs out of the user's own words."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from typing import Final
 
@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.durations import MINUTES
+from orchestrator.language.intent import Slot
 from orchestrator.language.negation import denied_words
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, stem, tokens
@@ -62,7 +63,9 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     values: list[JsonValue] = [slot.value for slot in slots]
     values = values or _of_several(parameter, utterance, draft)
     if parameter.side != "end":
-        return [s.value for s in slots if s.hint not in lexicon.END_HINTS] or values
+        starts = [s.value for s in slots if s.hint not in lexicon.END_HINTS]
+        # "A room until Friday" says when it ends, and not when it begins.
+        return starts or ([] if slots and parameter.side and ends_too else values)
     if not draft.start_inputs:
         return values[::-1]
     ends = [s.value for s in slots if s.hint in lexicon.END_HINTS]
@@ -162,11 +165,20 @@ def _later(start: str, minutes: int) -> JsonValue:
 def _places(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     origins, places = utterance.of("origin"), utterance.of("place")
     if parameter.side == "start":
-        return [slot.value for slot in origins]
+        return [slot.value for slot in (*origins, *_left_for(utterance, places))]
     if any(p.side == "start" and p.kind is Kind.PLACE for p in draft.parameters):
         return [slot.value for slot in places]
     towards = [s for s in places if s.hint != "to"] if parameter.side is None else []
     return [slot.value for slot in (*towards, *places, *origins)]
+
+
+def _left_for(utterance: Utterance, places: Iterable[Slot]) -> Iterator[Slot]:
+    """The names that stand right before where somebody goes to: "book Berlin to Lisbon"."""
+    for place in places:
+        for slot in utterance.of("name"):
+            between = utterance.text[slot.position + len(slot.text) : place.position]
+            if between.strip().lower() == "to":
+                yield slot
 
 
 def _money(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:

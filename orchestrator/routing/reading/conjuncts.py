@@ -20,6 +20,7 @@ from orchestrator.language.clauses import begins_request, clause_spans, joints, 
 from orchestrator.language.coordination import joined_spans
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.said import is_within
+from orchestrator.language.wishes import is_indefinite, wishing
 from orchestrator.language.words import QUESTION_WORDS, name_stems, stem, tokens
 from orchestrator.routing.indexes.terms import Floats, Positions
 
@@ -106,13 +107,18 @@ class Conjuncts:
         """The requests as they are written; what has no verb takes the order before it.
 
         "Book a flight to Rome and a hotel there" orders both, where hotels are booked as well;
-        "rent a car and the weather" does not, for the weather is not rented.
+        "rent a car and the weather" does not, for the weather is not rented. Nor is who needs "a
+        car and a room" told of rooms alone.
         """
-        found, order, last = [], "", 0
+        found, order, wish, last = [], "", "", 0
         for start, end in spans:
             piece, between, last = text[start:end], text[last:start], end
             if not _SENTENCE.isdisjoint(between):
-                order = ""
+                order = wish = ""
+            if wish and is_indefinite(piece):
+                found.append(f"{wish} {piece}")
+                continue
+            wish = wishing(piece)
             if tells_what_to_do(piece, verbs=self._verbs):
                 reading = read_clause(piece, verbs=self._verbs)
                 order = reading.verb if reading.asks_side_effect else ""

@@ -16,7 +16,7 @@ from orchestrator.language.said import told_in
         ("tell my team that I am late", "I am late"),
         ("Tell Bo not to come", "Do not come"),
         ("Tell Bo to swim", "to swim"),
-        ("Remind me tomorrow about the taxi", "about the taxi"),
+        ("Remind me tomorrow about the taxi", "the taxi"),
         ("Ask Bo never to call again", "Never call again"),
         ("Message Anna: never book the Hilton", "never book the Hilton"),
         ("Send Bo a message saying I haven't paid", "I haven't paid"),

@@ -224,6 +224,10 @@ def test_an_order_of_one_kind_of_thing_is_not(
         ("Table for two in Rome tomorrow at 8pm", True),
         ("hotel in Rome from 10 to 12 December, two people", True),
         ("Lunch with Sam tomorrow at 12:30", True),
+        ("get me a parking permit for tomorrow", True),
+        ("Get me a business class seat from Oslo to Rome on 5 December", True),
+        ("I need a forecast for Oslo tomorrow", False),
+        ("get me some information on flights from Oslo to Rome tomorrow", False),
         ("weather in Oslo tomorrow", False),
         ("flights from Berlin to Rome on 9 December", False),
         ("my next meeting", False),
@@ -240,6 +244,18 @@ def test_what_names_a_thing_to_be_made_and_no_deed_is_asked_about(
 
     assert [doubt.kind for doubt in plan.doubts] == (["deed"] if is_asked else [])
     assert asks_first(plan) is is_asked
+
+
+def test_what_names_no_deed_is_asked_about_beside_an_order(
+    planned: Callable[[str], MissionPlan],
+) -> None:
+    """Unless the order is what does it: "table in Rome at 8 pm, book the cheapest"."""
+    table = "Table for two in Rome tomorrow at 8pm"
+
+    (doubt,) = planned(f"{table} and then tell #team that lunch is off").doubts
+
+    assert (doubt.kind, doubt.about) == ("deed", table)
+    assert planned(f"{table}, book the cheapest").doubts == ()
 
 
 def test_a_tool_that_does_another_deed_is_asked_about(shipped: Catalog) -> None:

@@ -262,6 +262,22 @@ def test_words_in_a_title_prove_nothing_of_an_hour(take: Take) -> None:
     assert doubts_of(take(PLAN_TALK, {**wanted, "duration_minutes": 120}, said)) == ()
 
 
+def test_a_part_of_the_day_that_tells_which_hour_is_meant_is_no_word_of_its_own(take: Take) -> None:
+    """Without an hour of it, it is a part of what was said."""
+    wanted: JsonObject = {"title": "Talk", "starts_at": "2026-12-03T15:30:00Z"}
+    said = "plan a talk on 2026-12-03 at half past three in the afternoon"
+
+    assert doubts_of(take(PLAN_TALK, {**wanted, "duration_minutes": 60}, said)) == ()
+
+
+def test_a_number_counts_the_noun_at_the_end(take: Take) -> None:
+    """Two short talks are two talks, and no two of anything else."""
+    wanted: JsonObject = {"title": "Talk", "starts_at": "2026-12-03T15:30:00Z"}
+    said = "plan two piano talks on 2026-12-03 at 15:30"
+
+    assert "two piano" not in asked_about(take(PLAN_TALK, {**wanted, "duration_minutes": 60}, said))
+
+
 def test_what_an_hour_bounds_is_when_it_begins(take: Take) -> None:
     """Who wants to leave after six does not mean to arrive after six."""
     trip = room(1, "Turin", departure_time="14:35", arrival_time="19:25")

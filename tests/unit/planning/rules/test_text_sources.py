@@ -57,7 +57,7 @@ def test_clause_becomes_a_title() -> None:
         ("send an email to jo@example.com", "text"),
         ("write an email to a@b.example", "text"),
         ("upload plan.txt to Reports", "content_text"),
-        ("upload plan.txt to the reports folder", "content_text"),
+        ("upload plan.txt to the reports drive", "content_text"),
     ],
 )
 async def test_an_addressee_is_not_what_is_written(mission: Any, goal: str, text: str) -> None:
@@ -112,3 +112,12 @@ def test_a_title_is_what_is_made_and_not_when(clause: str, title: str, shipped: 
     utterance = read_utterance(clause, now=NOW)
 
     assert thing_title(utterance, shipped.tool("calendar_create_event")) == title
+
+
+async def test_an_optional_id_that_is_spoken_of_is_looked_for(mission: Any) -> None:
+    """Left out, the file would land elsewhere; not spoken of, nobody looks for it."""
+    named = await mission.run('upload a.txt with the text "hi" to the Reports folder')
+    plain = await mission.run('upload a.txt with the text "hi"')
+
+    assert "file_list_folders" in named.names(named.plan.legs[0].leg_id)
+    assert "file_list_folders" not in plain.names(plain.plan.legs[0].leg_id)

@@ -48,6 +48,7 @@ def stated(text: str, parameters: tuple[Parameter, ...]) -> JsonObject:
             {"depart_on": "2026-12-03", "return_date": "2026-12-06"},
         ),
         ("on 2026-12-03", {"depart_on": "2026-12-03"}),
+        ("until 2026-12-06", {"return_date": "2026-12-06"}),
         ("on 2026-12-03 for 3 nights", {"depart_on": "2026-12-03", "return_date": "2026-12-06"}),
         ("on 2026-12-03 for 2 weeks", {"depart_on": "2026-12-03", "return_date": "2026-12-17"}),
     ],
@@ -55,6 +56,14 @@ def stated(text: str, parameters: tuple[Parameter, ...]) -> JsonObject:
 def test_dates_go_to_the_end_they_belong_to(text: str, expected: JsonObject) -> None:
     """The first date starts, the second or a stay of so many nights ends; one date ends nothing."""
     assert stated(text, inputs(depart_on=DAY, return_date=DAY)) == expected
+
+
+def test_a_name_before_where_one_goes_is_where_one_starts() -> None:
+    """Without a preposition: "book Berlin to Lisbon"."""
+    ends = inputs(origin=STRING, destination=STRING)
+
+    assert stated("book Berlin to Lisbon tomorrow", ends)["origin"] == "Berlin"
+    assert "origin" not in stated("book a trip to Lisbon with Bo", ends)
 
 
 def test_places_go_by_direction() -> None:
