@@ -42,7 +42,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.plan_preview import BegunPlan, PlanReview, PlanReviewInput
     from orchestrator.planning.models import Doubt, MissionPlan
-    from workflows import calls, ui
+    from workflows import calls, telling, ui
     from workflows.confirmation import ConfirmationGate
     from workflows.failures import first_words, refuse
     from workflows.waiting import Pending, wait_beside
@@ -193,6 +193,7 @@ class PlanTalk:
                 asked_at=workflow.now(),
             )
         )
+        telling.waits("answer", asked.question.question_id)
         self._show(MissionStatus.AWAITING_ANSWER)
         summary = ui.summary(ui.QUESTION_EXPIRES, question=asked.question.question)
         expiry = asyncio.create_task(asked.expire(expires_at, summary))

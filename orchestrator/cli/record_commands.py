@@ -36,7 +36,8 @@ def export(
     """The record of a mission that is over, as one JSON document with its digest, for audit.
 
     What was asked for, planned, shown, decided, sent, answered and taken back, by whom and when,
-    and a digest of each recorded history. Personal values are handles in it.
+    and a digest of each recorded history. Personal values are handles in it. Of one that the server
+    no longer knows it is the result that the store has kept: `kept_as_of` is there, the rest null.
 
     Example: orchestrator mission export book-a-flight-from-1a2b3c --out record.json --key ann.jwk
     """
@@ -48,7 +49,13 @@ def export(
     if out is not None and out.exists():
         raise UsageError(f"{out} is there already: name a new file")
     signing = None if key is None else load_signing_key(key)
-    record = ask(lambda client: client.get(mission_id).record(), tells_silence=True)
+    record = ask(lambda client: client.record(mission_id), tells_silence=True)
+    if since := record.get("kept_as_of"):
+        progress.print(
+            f"its server no longer knows it: this is its result of {str(since)[:10]}, as the store "
+            "has kept it, without its events and the digests of its histories",
+            soft_wrap=True,
+        )
     sealed = seal(record)
     if signing is not None:
         who = signer or signing.subject or account_name()

@@ -15,6 +15,7 @@ from orchestrator.client.key_use import KeyUse, key_use
 from orchestrator.client.known_mission import KnownMission, known_mission
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.mission_list import list_missions
+from orchestrator.client.mission_record import record_of_kept
 from orchestrator.client.mission_rollback import (
     RollbackPreview,
     preview_rollback,
@@ -209,6 +210,21 @@ class MissionClient:
         """
         with store_of(self._settings) as store:
             return await kept_result(self.temporal, store.results, mission_id)
+
+    async def record(self, mission_id: str) -> JsonObject:
+        """All that is on record of a mission that is over, for audit.
+
+        Of one that the server no longer knows that is its result, with `kept_as_of`.
+
+        Raises:
+            UsageError: it, or its rollback, still goes on.
+            MissionNotFound: the store does not know it either.
+        """
+        try:
+            return await self.get(mission_id).record()
+        except errors.MissionNotFound:
+            kept = await self.kept(mission_id)
+            return record_of_kept(kept, namespace=self.temporal.namespace)
 
     async def file(self, mission_id: str, handle: str) -> KeptFile:
         """A file that a mission received, with its bytes, by the handle that answers have of it.

@@ -10,6 +10,7 @@ from orchestrator.client.answer_sending import send_answer
 from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.known_mission import stuck_in
+from orchestrator.client.mission_record import mission_record
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.opened_cards import opened_cards
 from orchestrator.client.snapshot import standing, take_snapshot
@@ -259,8 +260,6 @@ class MissionHandle:
         Raises:
             UsageError: it still goes on.
         """
-        from orchestrator.client.mission_record import mission_record  # loads the workflows
-
         return await mission_record(self._connection, self.mission_id)
 
     async def watch(

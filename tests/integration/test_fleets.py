@@ -15,6 +15,8 @@ from uuid import uuid4
 
 import pytest
 from pydantic import SecretStr
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 
 from orchestrator.adapters.storage.payload_driver import PayloadKey
 from orchestrator.adapters.storage.payload_folder import PayloadFolder
@@ -232,12 +234,33 @@ async def test_what_a_mission_did_outlives_its_history(
         store.results.put(replace(piece, mission_id=forgotten))
     shown = (await cli("mission", "show", forgotten, "--json")).json
     listed = await client.missions(limit=100_000)
+    await _delete(client, mission.mission_id)
+    exported = await cli("mission", "export", mission.mission_id)
+    left: Any = read_sealed(exported.stdout).record
 
     assert again.kept == 0
     assert MissionResult.model_validate(shown) == result
     assert shown["kept_as_of"]
     is_kept = {one.mission_id: one.is_kept for one in listed}
     assert (is_kept[mission.mission_id], is_kept[forgotten]) == (False, True)
+    assert verdict_of(read_sealed(exported.stdout), None).is_whole
+    assert MissionResult.model_validate(left["result"]) == result
+    assert (left["kept_as_of"], left["events"]) == (shown["kept_as_of"], None)
+    assert "no longer knows it" in exported.stderr
+
+
+async def _delete(client: MissionClient, mission_id: str) -> None:
+    """Have the server forget a mission, as its retention does."""
+    execution = WorkflowExecution(workflow_id=mission_id)
+    request = DeleteWorkflowExecutionRequest(
+        namespace=client.temporal.namespace, workflow_execution=execution
+    )
+    await client.temporal.workflow_service.delete_workflow_execution(request)
+
+    async def gone() -> bool:
+        return await described(client.temporal.get_workflow_handle(mission_id)) is None
+
+    await eventually(gone)
 
 
 async def started(client: MissionClient, name: str) -> dict[str, str]:

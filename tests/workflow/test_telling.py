@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.planning.models import CallTool, DiscoverTools, GiveUp
+from orchestrator.planning.models import CallTool, DiscoverTools, Doubt, GiveUp
 from orchestrator.saga.outcome import CompensationOutcome
+from orchestrator.saga.served import Order
 from orchestrator.testing import FakeWorld, fake_leg
 
 if TYPE_CHECKING:
@@ -57,4 +58,21 @@ async def test_a_lost_mission_is_told_step_by_step_and_by_no_word_of_it(
     assert told.count("rollback: the rollback begins with 1 obligations") == 1
     assert told.count("'state': 'cancelled'") == 1
     assert told.count("mission: the mission ended rolled_back after") == 1
+    assert PLANTED not in told
+
+
+async def test_a_question_about_a_plan_is_told_when_it_opens(
+    forgetful: Stage, world: FakeWorld, lines: list[str]
+) -> None:
+    """By its id: whoever reads the log knows that the mission waits, and for what."""
+    world.plan(fake_leg("flight", orders=[Order(clause="book it", tools=("book_flight",))]))
+    world.doubt(Doubt(kind="not_understood", about=PLANTED, why="no tool does that"))
+
+    mission = await forgetful.start(goal=f"book a flight for {PLANTED}")
+    question = await mission.plan_question()
+    await mission.handle.cancel()
+    await mission.end()
+    told = "\n".join(lines)
+
+    assert told.count(f"mission: waits for answer: {question.question_id}") == 1
     assert PLANTED not in told
