@@ -11,11 +11,11 @@ from orchestrator.client.batch import Batch
 from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.kept_file import KeptFile, mission_file
+from orchestrator.client.kept_record import record_of_kept
 from orchestrator.client.key_use import KeyUse, key_use
 from orchestrator.client.known_mission import KnownMission, known_mission
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.mission_list import list_missions
-from orchestrator.client.mission_record import record_of_kept
 from orchestrator.client.mission_rollback import (
     RollbackPreview,
     preview_rollback,

@@ -6,14 +6,12 @@ Personal values are handles in it, and cards and arguments masked, as everywhere
 import hashlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.leg_runs import is_leg_of
 from orchestrator.adapters.temporal.rollbacks import begun_rollback, started_with
 from orchestrator.client.connection import Connection
-from orchestrator.client.result_retention import KeptResult
 from orchestrator.client.snapshot import take_snapshot
 from orchestrator.confirmation.mission_records import FORMAT
 from orchestrator.core.errors import UsageError
@@ -78,30 +76,6 @@ async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
         "rollback": None if report is None else report.model_dump(mode="json"),
         "events": [event.model_dump(mode="json", exclude={"cursor"}) for event in events],
         "histories": [history.model_dump(mode="json") for history in histories],
-    }
-
-
-def record_of_kept(kept: KeptResult, *, namespace: str) -> JsonObject:
-    """What is left on record of a mission that its server no longer knows.
-
-    `kept_as_of` says since when; what stood in its histories alone is null.
-    """
-    told: dict[str, Any] = kept.model_dump(mode="json")
-    result = told["result"]
-    return {
-        "format": FORMAT,
-        "mission_id": result["mission_id"],
-        "exported_at": datetime.now(UTC).isoformat(),
-        "kept_as_of": told["kept_as_of"],
-        "namespace": namespace,
-        "began_at": result["started_at"],
-        "ended_at": result["finished_at"],
-        "request": None,
-        "plan": None,
-        "result": result,
-        "rollback": None,
-        "events": None,
-        "histories": None,
     }
 
 
