@@ -72,7 +72,8 @@ class KeptMessages:
 
     def __init__(self, store: ObservationStore) -> None:
         self._store = store
-        self._nodes: OrderedDict[str, tuple[_Node, int]] = OrderedDict()
+        self._pieces: OrderedDict[tuple[str, str], tuple[Any, int]] = OrderedDict()
+        """By mission and key: nodes, and what messages name in the place of saying it again."""
         self._held = 0
 
     async def context(self, message: StepContext | KeptMessage) -> StepContext:
@@ -170,11 +171,18 @@ class KeptMessages:
         return wanted.model_copy(update=changes)
 
     def _fields(self, message: KeptMessage) -> dict[str, Any]:
-        terms = message.new_terms
-        if terms is not None:
-            self._put(message.of_mission, message.terms, json.dumps(terms).encode())
+        terms: dict[str, Any] | None = message.new_terms
+        at = (message.of_mission, message.terms)
+        if (held := self._pieces.get(at)) is not None:
+            terms = held[0]
+        elif terms is not None:
+            piece = json.dumps(terms).encode()
+            self._put(message.of_mission, message.terms, piece)
+            self._hold(at, terms, len(piece))
         else:
-            terms = json.loads(self._store.get(message.of_mission, message.terms))
+            piece = self._store.get(message.of_mission, message.terms)
+            terms = json.loads(piece)
+            self._hold(at, terms, len(piece))
         return {**terms, **message.changes}
 
     def _all(self, message: KeptMessage, own: tuple[Observation, ...]) -> tuple[Observation, ...]:
@@ -192,7 +200,8 @@ class KeptMessages:
 
         A look that passes over something lets its leg try again at once, and again.
         """
-        fields, afresh = self._fields(message), KeptMessages(self._store)
+        afresh = KeptMessages(self._store)
+        fields = afresh._fields(message)
         for fact in _FACTS.validate_python(fields["facts"]):
             afresh._whole(fact, message.of_mission)
         afresh._all(message, _OBSERVATIONS.validate_python(fields["observations"]))
@@ -223,23 +232,24 @@ class KeptMessages:
     # -- what is kept -----------------------------------------------------------------------------
 
     def _node(self, mission_id: str, key: str) -> _Node:
-        if (held := self._nodes.get(key)) is not None:
-            return held[0]
+        if (held := self._pieces.get((mission_id, key))) is not None:
+            known: _Node = held[0]
+            return known
         piece = self._store.get(mission_id, key)
         kept = json.loads(piece)
         seen = _OBSERVATIONS.validate_python(kept["seen"])
         size = len(piece) + sum(one.body_ref.size for one in seen if one.body_ref)
         node = (str(kept["before"]), tuple(self._whole(one, mission_id) for one in seen))
-        self._hold(key, node, size)
+        self._hold((mission_id, key), node, size)
         return node
 
-    def _hold(self, key: str, node: _Node, size: int) -> None:
-        """Hold it in memory; the oldest make room."""
-        if key not in self._nodes:
-            self._nodes[key] = (node, size)
+    def _hold(self, at: tuple[str, str], piece: Any, size: int) -> None:
+        """Hold what is kept in memory as well; the oldest make room."""
+        if at not in self._pieces:
+            self._pieces[at] = (piece, size)
             self._held += size
-        while self._held > _IN_MEMORY and len(self._nodes) > 1:
-            _, (_, freed) = self._nodes.popitem(last=False)
+        while self._held > _IN_MEMORY and len(self._pieces) > 1:
+            _, (_, freed) = self._pieces.popitem(last=False)
             self._held -= freed
 
     def _whole(self, seen: Seen, mission_id: str) -> Seen:

@@ -151,10 +151,10 @@ async def test_what_is_missing_says_where_it_was_looked_for() -> None:
     with pytest.raises(ObservationMissing):
         await kept.context(message(context(), past="k0"))
     with pytest.raises(ObservationMissing):
-        await kept.context(message(context(), new_terms=None))
+        await kept.context(message(context(), terms="t0", new_terms=None))
     store.lost, store.is_full = False, True
     with pytest.raises(ObservationsUnkept, match="No space left"):
-        await kept.context(message(context()))
+        await kept.context(message(context(), terms="t1"))
 
 
 async def test_a_message_of_an_earlier_release_is_whole() -> None:
@@ -163,6 +163,37 @@ async def test_a_message_of_an_earlier_release_is_whole() -> None:
     old = context(Observation(step=1, tool="look", outcome="succeeded", body=LONG))
 
     assert await kept.context(old) is old
+
+
+class CountingStore(MemoryObservations):
+    """Counts what is asked of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def put(self, mission_id: str, key: str, piece: bytes) -> None:
+        self.asked += 1
+        super().put(mission_id, key, piece)
+
+    def get(self, mission_id: str, key: str) -> bytes:
+        self.asked += 1
+        return super().get(mission_id, key)
+
+
+async def test_what_a_process_has_kept_or_read_it_asks_for_once() -> None:
+    """Of the mission that it belongs to; another one has to have kept it itself."""
+    store = CountingStore()
+    kept = KeptMessages(store)
+    first = message(context())
+    named = first.model_copy(update={"new_terms": None, "changes": {"step": 2, "observations": []}})
+
+    assert (await kept.context(first)).step == 1
+    assert (await kept.context(first)).step == 1
+    assert (await kept.context(named)).step == 2
+    assert store.asked == 1
+    with pytest.raises(ObservationMissing):
+        await kept.context(named.model_copy(update={"of_mission": "another"}))
 
 
 async def test_several_attempts_tell_of_one_selection() -> None:
