@@ -46,7 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.filing_worker")
     parser.add_argument("--ready-file", type=Path, required=True)
     given = parser.parse_args()
-    MissionFiles.keep = _deadly  # type: ignore[method-assign]
+    MissionFiles.keep = _deadly  # type: ignore[method-assign, assignment]
     keep_alive(lambda _: asyncio.run(_serve(given.ready_file)), ["worker"], started=lambda: None)
 
 
