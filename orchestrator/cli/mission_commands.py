@@ -23,21 +23,10 @@ from orchestrator.cli import (
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line, lines
-from orchestrator.cli.limit_options import LimitPairs, read_limits
-from orchestrator.cli.mission_requests import mission_request, tightened
+from orchestrator.cli.mission_requests import mission_request, takes_request
 from orchestrator.cli.options import Model
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
-from orchestrator.cli.request_options import (
-    Budget,
-    Chosen,
-    Goal,
-    Inputs,
-    PlanFirst,
-    Policy,
-    Requester,
-    Tenant,
-    Urgency,
-)
+from orchestrator.cli.request_options import Chosen, Goal, Inputs
 from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import (
     MissionNotFound,
@@ -71,21 +60,9 @@ MissionId = Annotated[str, typer.Argument(metavar="ID", help="The mission's id."
 
 
 @app.command()
+@takes_request(names_it=True)
 def start(
-    goal: Goal,
-    inputs: Inputs = None,
-    budget: Budget = None,
-    mission_id: Annotated[
-        str | None, typer.Option("--id", help="Your own id: starting it twice starts it once.")
-    ] = None,
-    policy: Policy = None,
-    requester: Requester = None,
-    plan_first: PlanFirst = False,
-    limits: LimitPairs = None,
-    planner: Chosen = None,
-    model: Model = None,
-    tenant: Tenant = "",
-    priority: Urgency = None,
+    request: MissionRequest,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -96,22 +73,6 @@ def start(
 
     Example: orchestrator mission start "What is the weather in Oslo tomorrow?" --wait
     """
-    request = mission_request(
-        goal,
-        inputs,
-        budget,
-        policy,
-        mission_id=mission_id,
-        requester=requester,
-        planner=planner,
-        model=model,
-        tenant=tenant,
-        priority=priority,
-    )
-    if plan_first:
-        request = tightened(request, plan_first=True)
-    if limits:
-        request = tightened(request, limits=read_limits(limits))
     if wait:
         with _going_on(request.mission_id or ""):
             result = ask(lambda client: _start_and_follow(client, request))

@@ -16,6 +16,9 @@ Budget = Annotated[
     tuple[str, str] | None,
     typer.Option("--budget", metavar="AMOUNT CUR", help="The most it may spend: 900 EUR."),
 ]
+OwnId = Annotated[
+    str | None, typer.Option("--id", help="Your own id: starting it twice starts it once.")
+]
 Policy = Annotated[
     Path | None,
     typer.Option(help="A YAML or JSON file: who confirms what, how long things may take."),

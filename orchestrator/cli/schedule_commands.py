@@ -8,22 +8,10 @@ from rich.console import Console
 
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line, table_of
-from orchestrator.cli.limit_options import LimitPairs, read_limits
-from orchestrator.cli.mission_requests import mission_request, tightened
-from orchestrator.cli.options import Model
+from orchestrator.cli.mission_requests import takes_request
 from orchestrator.cli.output import AsJson, console, present, print_json
-from orchestrator.cli.request_options import (
-    Budget,
-    Chosen,
-    Goal,
-    Inputs,
-    PlanFirst,
-    Policy,
-    Requester,
-    Tenant,
-    Urgency,
-)
 from orchestrator.cli.time_lengths import read_duration
+from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.schedules import (
     TITLES,
     MissionSchedule,
@@ -46,9 +34,10 @@ Note = Annotated[str, typer.Option(help="Why, for who looks at it next.")]
 
 
 @app.command()
+@takes_request()
 def create(
+    request: MissionRequest,
     schedule_id: ScheduleId,
-    goal: Goal,
     every: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="15m, 6h, 1d, 2w or PT90M; counted from 1970, in UTC."),
@@ -66,16 +55,6 @@ def create(
         typer.Option(metavar="TIME", help="How late one may start that no server was there for."),
     ] = "1h",
     paused: Annotated[bool, typer.Option("--paused", help="Begin with `resume`.")] = False,
-    inputs: Inputs = None,
-    budget: Budget = None,
-    policy: Policy = None,
-    requester: Requester = None,
-    plan_first: PlanFirst = False,
-    limits: LimitPairs = None,
-    planner: Chosen = None,
-    model: Model = None,
-    tenant: Tenant = "",
-    priority: Urgency = None,
     as_json: AsJson = False,
 ) -> None:
     """Have a mission started again and again; each is one of its own, with cards of its own.
@@ -92,19 +71,6 @@ def create(
         overlap=overlap,
         catch_up=read_duration(catch_up, "--catch-up"),
     )
-    request = mission_request(
-        goal,
-        inputs,
-        budget,
-        policy,
-        requester=requester,
-        planner=planner,
-        model=model,
-        tenant=tenant,
-        priority=priority,
-    )
-    if plan_first or limits:
-        request = tightened(request, plan_first=plan_first, limits=read_limits(limits or []))
 
     async def made(client: "MissionClient") -> ScheduleShown:
         await client.schedules.create(schedule_id, request, when, paused=paused)
