@@ -1,6 +1,7 @@
 """A document made self-contained: what it refers to in other files is taken into itself."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -10,6 +11,7 @@ from orchestrator.core.errors import DocumentUnreadable
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import format_pointer
 from orchestrator.json_schema.references import FILES_KEY
+from orchestrator.json_schema.schema_names import SchemaNames
 from orchestrator.json_schema.walker import KEYWORDS
 
 _EXTENSION = "x-"
@@ -82,6 +84,7 @@ class _Bundler:
         self._main = main
         self._read = read
         self._known: dict[Path, JsonObject] = {}
+        self._names: dict[Path, SchemaNames] = {}
         self._waiting: list[Path] = []
         self._located: dict[tuple[Path, str], Path | str] = {}
         self._roused: set[tuple[Path, str]] = set()
@@ -92,7 +95,8 @@ class _Bundler:
         while True:
             roused = len(self._roused)
             self.files.clear()
-            bundled = self._object(document, self._main, is_by_name=False)
+            self._known[self._main] = document
+            bundled = self._object(document, _Place(self._main), is_by_name=False)
             while self._waiting:
                 file = self._waiting.pop()
                 self.files[self._key(file)] = self._content(file)
@@ -101,40 +105,47 @@ class _Bundler:
 
     def _content(self, file: Path) -> JsonValue:
         try:
-            content = self._known.get(file) or self._read(file)
+            content = self._parsed(file)
         except DocumentUnreadable as error:
             return error.reason
-        self._known[file] = content
-        return self._object(content, file, is_by_name=False)
+        return self._object(content, _Place(file), is_by_name=False)
 
-    def _value(self, value: JsonValue, file: Path, *, is_by_name: bool) -> JsonValue:
+    def _parsed(self, file: Path) -> JsonObject:
+        if file not in self._known:
+            self._known[file] = self._read(file)
+        return self._known[file]
+
+    def _value(self, value: JsonValue, at: "_Place", *, is_by_name: bool) -> JsonValue:
         if isinstance(value, list):
-            return [self._value(element, file, is_by_name=False) for element in value]
-        return (
-            self._object(value, file, is_by_name=is_by_name) if isinstance(value, dict) else value
-        )
+            return [
+                self._value(element, at.below(str(i)), is_by_name=False)
+                for i, element in enumerate(value)
+            ]
+        return self._object(value, at, is_by_name=is_by_name) if isinstance(value, dict) else value
 
-    def _object(self, value: JsonObject, file: Path, *, is_by_name: bool) -> JsonObject:
+    def _object(self, value: JsonObject, at: "_Place", *, is_by_name: bool) -> JsonObject:
         return {
             key: item
-            if key.startswith(_EXTENSION) and not is_by_name and (file, key) not in self._roused
-            else self._member(key, item, file, is_by_name=is_by_name)
+            if key.startswith(_EXTENSION) and not is_by_name and (at.file, key) not in self._roused
+            else self._member(key, item, at, is_by_name=is_by_name)
             for key, item in value.items()
         }
 
-    def _member(self, key: str, item: JsonValue, file: Path, *, is_by_name: bool) -> JsonValue:
+    def _member(self, key: str, item: JsonValue, at: "_Place", *, is_by_name: bool) -> JsonValue:
         if key == "$ref" and isinstance(item, str):
-            return self._reference(item, file)
-        return self._value(item, file, is_by_name=not is_by_name and key in _BY_NAME)
+            return self._reference(item, at)
+        return self._value(item, at.below(key), is_by_name=not is_by_name and key in _BY_NAME)
 
-    def _reference(self, reference: str, file: Path) -> str:
+    def _reference(self, reference: str, at: "_Place") -> str:
         address, _, fragment = reference.partition("#")
         if ":" in address:
             return reference
-        target = self._target(address, file)
+        target = self._target(address, at.file)
         if isinstance(target, str):
             self.files[address] = target
             return _inside(address, fragment)
+        if fragment and not fragment.startswith("/"):
+            fragment = self._anchored(target, fragment, () if address else at.steps)
         self._rouse(target, fragment)
         if target == self._main:
             return f"#{fragment}" if address else reference
@@ -143,6 +154,16 @@ class _Bundler:
             self.files[key] = None
             self._waiting.append(target)
         return _inside(key, fragment)
+
+    def _anchored(self, file: Path, name: str, within: tuple[str, ...]) -> str:
+        """The pointer to what has an `$anchor`, seen from a place of the file; else the name."""
+        try:
+            names = self._names.get(file) or SchemaNames(self._parsed(file))
+        except DocumentUnreadable:
+            return name
+        self._names[file] = names
+        steps = names.path_of(f"#{name}", within)
+        return name if steps is None else quote(format_pointer(steps))
 
     def _rouse(self, file: Path, fragment: str) -> None:
         """Have the extension looked at, of which something is referred to."""
@@ -170,6 +191,17 @@ class _Bundler:
 
     def _key(self, file: Path) -> str:
         return file.relative_to(self._main.parent).as_posix()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in which file something is written."""
+
+    file: Path
+    steps: tuple[str, ...] = ()
+
+    def below(self, key: str) -> "_Place":
+        return _Place(self.file, (*self.steps, key))
 
 
 def _inside(key: str, fragment: str) -> str:

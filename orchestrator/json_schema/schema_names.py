@@ -53,7 +53,7 @@ class SchemaNames:
     def _base_of(self, path: _Path) -> str:
         """The URI of the nearest schema around a place that has one."""
         bases = self._found.bases
-        around = (path[:length] for length in range(len(path), 0, -1))
+        around = (path[:length] for length in range(len(path), -1, -1))
         return next((bases[outer] for outer in around if outer in bases), "")
 
     @cached_property

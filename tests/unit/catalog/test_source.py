@@ -286,3 +286,31 @@ def test_an_address_is_no_file_and_the_command_that_fetches_it_is_named(given: t
 
     assert str(refused.value).startswith(address)
     assert f"curl -fL -o shop.yaml '{address}'" in str(refused.value)
+
+
+def test_anchors_of_other_files_are_found(tmp_path: Path) -> None:
+    """From another file and from their own, also inside of a schema with an `$id`."""
+    catalog = _loaded(
+        tmp_path,
+        main=(
+            "openapi: 3.1.0\n"
+            "paths:\n"
+            "  /a:\n"
+            f"    get: {{operationId: a, {TOOL}, parameters: [\n"
+            "      {name: outer, in: query, schema: {$ref: 'schemas/course.yaml#code'}},\n"
+            "      {name: inner, in: query, schema: {$ref: 'schemas/course.yaml#/$defs/T/items'}}]}\n"
+        ),
+        schemas__course=(
+            "$id: https://example.com/schemas/course.yaml\n"
+            "$defs:\n"
+            "  Code: {$anchor: code, type: integer}\n"
+            "  T:\n"
+            "    $id: other\n"
+            "    items: {$ref: '#code'}\n"
+            "    contains: {$anchor: code, type: boolean}\n"
+        ),
+    )
+
+    assert catalog.skipped == ()
+    assert catalog.tool("a").properties["outer"]["type"] == "integer"
+    assert catalog.tool("a").properties["inner"]["type"] == "boolean"
