@@ -67,7 +67,7 @@ def asks_first(plan: MissionPlan) -> bool:
     Who only wants to be told something is asked only where nothing of it could be read, or where it
     does not say that it is no more than that.
     """
-    if any(doubt.kind in ("language", "deed") for doubt in plan.doubts):
+    if any(doubt.kind in ("language", "deed", "untold") for doubt in plan.doubts):
         return True
     return bool(plan.doubts) and _orders(plan)
 
@@ -78,6 +78,8 @@ def why_asked(plan: MissionPlan) -> str:
         return "its goal could not be read with certainty"
     if any(doubt.kind == "deed" for doubt in plan.doubts):
         return "it does not say whether anything is to be done"
+    if any(doubt.kind == "untold" for doubt in plan.doubts) and not _orders(plan):
+        return "it asks for what no tool here is known to tell"
     return "part of its goal is in doubt, and it would change something"
 
 

@@ -55,6 +55,7 @@ DoubtKind = Literal[
     "deed",
     "unchecked",
     "unordered",
+    "untold",
 ]
 
 

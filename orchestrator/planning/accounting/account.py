@@ -34,6 +34,7 @@ from orchestrator.planning.accounting.left_over import doubt_about_correction
 from orchestrator.planning.accounting.paths import Path, PathFinder
 from orchestrator.planning.accounting.said_or_ordered import doubts_about_orders_said
 from orchestrator.planning.accounting.stating import aside, explains_an_end
+from orchestrator.planning.accounting.subjects import doubt_about_kind, doubt_about_subject
 from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
@@ -79,6 +80,8 @@ def with_account(
     told |= {doubt.about: doubt for doubt in reversed(plan.doubts)}
     told |= {doubt.about: doubt for doubt in account.doubts_about_deeds()}
     told |= {doubt.about: doubt for doubt in account.doubts_about_deeds_elsewhere()}
+    if not plan.orders and not told:
+        told |= {doubt.about: doubt for doubt in account.doubts_about_subjects()}
     return plan.model_copy(
         update={
             "mentions": tuple(dict.fromkeys((*mentions, *_besides(plan, mentions)))),
@@ -165,6 +168,20 @@ class _Account:
             )
             doubt = doubt or doubt_about_nothing_named(clause, said, looking)
             if doubt:
+                yield doubt
+
+    def doubts_about_subjects(self) -> Iterator[Doubt]:
+        """What is asked, and no tool of the leg for it tells."""
+        for clause in (one for one in self._clauses() if not one.is_negated):
+            legs = [leg for leg in self._legs_of(clause) if not leg.only_looks]
+            paths = [self._paths[leg.leg_id] for leg in legs]
+            looking = [tool for path in paths for tool in path.targets]
+            if any(tool.is_side_effect for tool in looking):
+                continue
+            feeding = [tool for path in paths for tool in path.feeders]
+            slots = find_slots(clause.text, now=self._now)
+            doubt = doubt_about_subject(clause, slots, looking, feeding, self._catalog)
+            if doubt := doubt or doubt_about_kind(clause, slots, looking, self._catalog):
                 yield doubt
 
     def doubts_about_deeds_elsewhere(self) -> Iterator[Doubt]:

@@ -8,13 +8,12 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.walker import walk
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import STOP_WORDS, content_stems, stem
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.models import MentionKind
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.tool_words import vocabulary
+from orchestrator.planning.rules.tool_words import schema_words, vocabulary
 
 _FREE: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY})
 """Kinds of inputs that take words as they are."""
@@ -31,8 +30,6 @@ _TAKEN: Final[Mapping[MentionKind, frozenset[Kind]]] = {
 _TOLD_BY_WORDS: Final = frozenset({"verb", "thing", "quality", "name", "count"})
 _NAMING: Final = frozenset({"name", "place", "identifier"})
 """Kinds of what is introduced by the noun of its input: "in building North"."""
-_WORDED: Final = ("title", "description", "enum", "examples", "example", "default", "const")
-_INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ def of_tools(tools: Iterable[Tool], given: JsonObject | None = None) -> Grounds:
     words: dict[str, str] = {}
     inputs: list[tuple[str, Parameter]] = []
     for tool in tools:
-        own = {**dict.fromkeys(vocabulary(tool)), **dict.fromkeys(_schema_words(tool))}
+        own = {**dict.fromkeys(vocabulary(tool)), **dict.fromkeys(schema_words(tool))}
         words = {**dict.fromkeys(own, f"the words of {tool.name}"), **words}
         own_inputs = (p for p in tool_parameters(tool) if p.name not in tool.pii_fields)
         inputs += [(f"{p.name} of {tool.name}", p) for p in _flat(own_inputs)]
@@ -162,22 +159,6 @@ def _flat(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
             yield from (element, *element.fields)
         elif parameter.kind is Kind.OBJECT:
             yield from parameter.fields
-
-
-def _schema_words(tool: Tool) -> Iterator[str]:
-    """Stems of what the schemas of a tool say beside descriptions of inputs: names and values."""
-    for schema in (tool.input_schema, tool.output_schema or {}):
-        for part in walk(schema, _INSIDE, most_levels=6):
-            named = part.get("properties")
-            texts = [*named] if isinstance(named, dict) else []
-            texts += [text for key in _WORDED for text in _texts(part.get(key))]
-            yield from content_stems(" . ".join(texts))
-
-
-def _texts(value: JsonValue) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
 
 
 def _leaves(value: JsonValue, where: str, name: str = "") -> Iterator[tuple[str, JsonValue]]:

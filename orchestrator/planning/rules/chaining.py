@@ -36,6 +36,7 @@ from orchestrator.planning.rules.sentences import report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.planning.rules.tellers import asked_words, unknown_words
 from orchestrator.planning.rules.telling import tell
 from orchestrator.planning.rules.tool_words import speaks_of
 from orchestrator.planning.rules.untold import question_about
@@ -325,11 +326,23 @@ def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:
         agent = situation.context.agent.name
         wanted += f"; {barred.name} would look it up, which the agent {agent} may not use"
     first = f"{lack.note[:1].upper()}{lack.note[1:]}. " if lack.note else ""
+    first += _unknown_to(target, situation)
     return AskUser(
         question=f"{first}To go on with {situation.context.leg_goal!r} this is missing: {wanted}",
         why=f"{target.title!r} takes it, and neither the goal nor what was looked up says it",
         fields={p.name: p.whole_schema for p in parameters},
     )
+
+
+def _unknown_to(target: Tool, situation: Situation) -> str:
+    """A sentence about words of a question that its tool does not speak of."""
+    # Nobody should type what is missing in vain, for something that is no answer.
+    said = situation.utterance
+    unknown = unknown_words(asked_words(said.text, (*said.slots, *said.unread)), [target])
+    if target.is_side_effect or not unknown:
+        return ""
+    named = " and ".join(map(repr, unknown))
+    return f"Nothing here speaks of {named}; the nearest is {target.title!r}. "
 
 
 def _described(parameter: Parameter) -> str:

@@ -13,6 +13,7 @@ from orchestrator.planning.models import Observation
 from orchestrator.planning.order_deeds import changes_so, is_what_is_done, named
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
+from orchestrator.planning.rules.tellers import best_tellers, only_lister
 from orchestrator.planning.rules.wished_things import wished_for
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
@@ -64,7 +65,11 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     verb, objects = selection.frame.verb, selection.frame.objects
     ranked.sort(key=lambda tool: not is_what_is_done(tool, verb, objects))
     action = selection.frame.action
-    yield from (tool for tool in ranked if _fits(tool, selection.frame))
+    fitting = [tool for tool in ranked if _fits(tool, selection.frame)]
+    if fitting and not fitting[0].is_side_effect:
+        lister = only_lister(catalog, selection.frame, fitting)
+        fitting = [lister, *fitting] if lister is not None else fitting
+    yield from best_tellers(fitting, selection.frame)
     if action is Action.UNKNOWN and not selection.frame.side_effect_allowed:
         return
     if action in SIDE_EFFECT_ACTIONS and action is not Action.CANCEL:

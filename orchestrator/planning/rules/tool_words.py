@@ -1,10 +1,13 @@
 """The words in which a tool speaks of itself, and whether those of a clause are among them."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
+from pydantic import JsonValue
+
 from orchestrator.catalog.tool import Tool
-from orchestrator.json_schema.walker import properties_of
+from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
@@ -20,6 +23,10 @@ _MATTER = re.compile(r"\s(?:that|saying|to\s+[a-z]+)\s|:\s", re.IGNORECASE)
 """What follows is the matter of a message or a reminder: anything at all."""
 
 
+_WORDED: Final = ("title", "description", "enum", "examples", "example", "default", "const")
+_INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
+
+
 def vocabulary(tool: Tool) -> set[str]:
     """Stems of the words in which a tool speaks of itself."""
     return own_words(tool) | set(content_stems(" ".join((*tool.intent_tags, *tool.examples))))
@@ -33,6 +40,22 @@ def own_words(tool: Tool) -> set[str]:
     told = [str(schema.get("description", "")) for schema in tool.properties.values()]
     texts = (tool.name, tool.domain, tool.summary, tool.description)
     return set(content_stems(" ".join((*texts, *tool.properties, *told))))
+
+
+def schema_words(tool: Tool) -> Iterator[str]:
+    """Stems of what the schemas of a tool say beside descriptions of inputs: names and values."""
+    for schema in (tool.input_schema, tool.output_schema or {}):
+        for part in walk(schema, _INSIDE, most_levels=6):
+            named = part.get("properties")
+            texts = [*named] if isinstance(named, dict) else []
+            texts += [text for key in _WORDED for text in _texts(part.get(key))]
+            yield from content_stems(" . ".join(texts))
+
+
+def _texts(value: JsonValue) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
 
 
 def generic_words(tool: Tool) -> frozenset[str]:

@@ -51,7 +51,7 @@ _OPPOSED: Final = re.compile(r"\b(?:un|non-?)(?P<of>[a-z]{4,})\b")
 """A word that may be the opposite of another: fields tell whether it is."""
 PARTS_OF_THE_DAY: Final = ("morning", "afternoon", "evening")
 _COURTESIES: Final = WordLists("accounting").word_set("courtesies")
-_DULL: Final = (
+DULL: Final = (
     frozenset(chain(*(tokens(beginning) for beginning in _ASKS)))
     | _NEGATIONS
     | _LISTS.word_set("of_an_answer")
@@ -75,6 +75,12 @@ _TELLING_APART: Final = frozenset(
 )
 
 
+def kind_asked(text: str) -> str:
+    """The kind of value that a request asks for: "money" of "how much"; empty: it names none."""
+    said = " ".join(tokens(text))
+    return next((kind for begin, kind in _ASKS.items() if re.search(rf"\b{begin}\b", said)), "")
+
+
 @dataclass(frozen=True)
 class Inquiry:
     """One request, and the arguments of the call that answered it."""
@@ -92,8 +98,7 @@ class Inquiry:
     @cached_property
     def asked_kind(self) -> str:
         """The kind of value that it asks for: "money" of "how much"; empty where none is named."""
-        text = " ".join(tokens(self.said.text))
-        return next((k for begin, k in _ASKS.items() if re.search(rf"\b{begin}\b", text)), "")
+        return kind_asked(self.said.text)
 
     @cached_property
     def is_yes_or_no(self) -> bool:
@@ -240,7 +245,7 @@ class Inquiry:
         return tuple(
             word
             for word in words
-            if word not in _COURTESIES | _DULL
+            if word not in _COURTESIES | DULL
             and not known & {stem(word), *synonyms_of(stem(word))}
             and action_of_stem(stem(word)) is Action.UNKNOWN
         )
