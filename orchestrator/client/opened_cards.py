@@ -6,6 +6,7 @@ histories nothing. Only where something is recorded that may have opened a card 
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -18,9 +19,12 @@ from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus, LegWaiting
 
-_REST_S: Final = 0.05
-"""Between two long polls of a history: each thing that is recorded ends one, and few of them open a
-card. What is recorded meanwhile comes at once, in one answer."""
+_RESTS_S: Final = (0.05, 1.0)
+"""At least and at most, between two long polls of a history: each thing that is recorded ends one,
+and few of them open a card. What is recorded meanwhile comes at once, in one answer."""
+_LONGER: Final = 0.1
+"""By how much of itself a wait for a card may last longer for that: where missions are slow, for
+there are many of them, the server would be busy answering polls."""
 _CARD: Final = "card"
 """Of a receipt, the card that an amendment leads to."""
 _NEW_RUN: Final = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW
@@ -38,6 +42,7 @@ async def opened_cards(connection: Connection, mission_id: str) -> AsyncGenerato
                 card = await _card_of(connection, workflow_id)
                 if card is not None and (key := (card.confirmation_id, card.digest)) not in seen:
                     seen.add(key)
+                    followed.since = time.monotonic()
                     yield card
 
 
@@ -65,6 +70,8 @@ class _Followed:
         self._news: dict[str, None] = {}
         self._changed = asyncio.Event()
         self._legs: dict[str, asyncio.Task[None]] = {}
+        self.since = time.monotonic()
+        """When the last card came, or following began."""
         self._mission = asyncio.create_task(self._follow(mission_id))
         self._mission.add_done_callback(lambda _: self._changed.set())
 
@@ -111,7 +118,7 @@ class _Followed:
                     await self._take(workflow_id, last)
                 if polls.next_page_token is None:
                     return last is not None and last.event_type != _NEW_RUN
-                await asyncio.sleep(_REST_S)
+                await asyncio.sleep(rest_after(time.monotonic() - self.since))
 
     async def _take(self, workflow_id: str, event: HistoryEvent) -> None:
         kind = event.WhichOneof("attributes")
@@ -131,6 +138,12 @@ class _Followed:
             return False
         (told,) = await self._connection.temporal.data_converter.decode(answer.payloads)
         return isinstance(told, dict) and told.get(_CARD) is not None
+
+
+def rest_after(waited_s: float) -> float:
+    """How long not to poll, in seconds, for whoever has waited for a card for so long."""
+    shortest, longest = _RESTS_S
+    return min(max(shortest, _LONGER * waited_s), longest)
 
 
 def _waits(event: HistoryEvent) -> bool:
