@@ -38,10 +38,13 @@ class Filling:
     """What one argument is made of: constants and readings in turn.
 
     A text that is one expression gives the value read, of whatever type; a text with expressions
-    embedded in braces gives a string; what is no text is a constant.
+    embedded in braces gives a string; what is no text is a constant, but for a list of one
+    expression, which gives a list of what is read.
     """
 
     parts: tuple[JsonValue | Expression, ...]
+    is_listed: bool = False
+    """Whether it is the one element of a list."""
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -53,8 +56,11 @@ def parse_filling(value: JsonValue) -> Filling:
     """Read an argument: an expression, a constant, or a text with `{$...}` in it.
 
     Raises:
-        ValueError: it begins like an expression and is none, or has one inside a list or object.
+        ValueError: it begins like an expression and is none, or has one inside a list of several
+            or an object.
     """
+    if (only := listed_expression(value)) is not None:
+        return Filling((parse_expression(only),), is_listed=True)
     if not isinstance(value, str):
         _check_constant(value)
         return Filling((value,))
@@ -63,6 +69,19 @@ def parse_filling(value: JsonValue) -> Filling:
     pieces = _EMBEDDED.split(value)
     parts = [parse_expression(p) if i % 2 else p for i, p in enumerate(pieces) if i % 2 or p]
     return Filling(tuple(parts) or ("",))
+
+
+def listed_expression(value: JsonValue) -> str | None:
+    """The expression of a list that holds one and nothing else: `ids: [$response.body#/id]`."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        return value[0] if value[0].startswith("$") else None
+    return None
+
+
+def value_read(template: JsonValue, filled: JsonValue) -> JsonValue:
+    """What was read for an argument, out of the list that its template may put around it."""
+    is_listed = listed_expression(template) is not None
+    return filled[0] if is_listed and isinstance(filled, list) and len(filled) == 1 else filled
 
 
 def _check_constant(value: JsonValue) -> None:
@@ -134,7 +153,7 @@ def fill_template(
 def _fill(filling: Filling, read: Callable[[Expression], JsonValue]) -> JsonValue:
     values = [read(part) if isinstance(part, Expression) else part for part in filling.parts]
     if len(values) == 1:
-        return values[0]
+        return [values[0]] if filling.is_listed and values[0] is not None else values[0]
     if any(value is None or isinstance(value, dict | list) for value in values):
         return None
     return "".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)

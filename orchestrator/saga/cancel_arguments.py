@@ -11,7 +11,12 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.expressions import fill_template, parse_filling
+from orchestrator.catalog.expressions import (
+    fill_template,
+    listed_expression,
+    parse_filling,
+    value_read,
+)
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 
@@ -87,7 +92,7 @@ def names_in_answers(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> J
         if read:
             named[name] = arguments[name]
         if len(read) == 1 and read[0].source == "body" and read[0].path:
-            named[read[0].path[-1]] = arguments[name]
+            named[read[0].path[-1]] = value_read(template, arguments[name])
     return named
 
 
@@ -106,7 +111,7 @@ def probe_for(
     if tool is None or tool.is_side_effect:
         return None
     known = {
-        str(value): arguments[name]
+        _read_by(value): value_read(value, arguments[name])
         for name, value in template.arguments.items()
         if name in arguments and parse_filling(value).expressions
     }
@@ -117,6 +122,10 @@ def probe_for(
     }
     is_asked_of_it = any(str(value) in known for value in probe.arguments.values())
     return (tool, filled) if is_asked_of_it and not check_arguments(catalog, tool, filled) else None
+
+
+def _read_by(template: JsonValue) -> str:
+    return listed_expression(template) or str(template)
 
 
 def _says_how_much(value: JsonValue) -> bool:

@@ -10,7 +10,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.conditions import Condition, all_hold, parse_conditions
 from orchestrator.catalog.declared_statuses import GONE, declares_gone
-from orchestrator.catalog.expressions import Expression, input_read, parse_filling
+from orchestrator.catalog.expressions import Expression, input_read, parse_filling, value_read
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import follow
@@ -167,7 +167,7 @@ def _own_of(
     named: dict[str, JsonValue] = {}
     called = catalog.tools.get(template.tool)
     for name, written in template.arguments.items():
-        read, value = parse_filling(written).expressions, filled.get(name)
+        read, value = parse_filling(written).expressions, value_read(written, filled.get(name))
         if len(read) != 1 or not can_be_compared(value) or not _is_own(read[0], tool):
             continue
         fields = [b.field for b in called.bindings if b.name == name] if called else []

@@ -12,6 +12,7 @@ from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_call import Call
 from orchestrator.sandbox.provider_store import ProviderStore, Resource
+from orchestrator.sandbox.runtime_expressions import sole
 from orchestrator.sandbox.served_operations import ServedOperation, is_id
 
 SENT = "$request"
@@ -116,7 +117,7 @@ class ResourceFinder:
             for resource in self._store.resources_of(maker.operation_id) if wanted else ():
                 sent = resource.facts.get(SENT, {})
                 said = {n: sent.get(KEY) if r.is_key else r.of(sent) for n, r in wanted.items()}
-                if all(call.arguments[name] == value for name, value in said.items()):
+                if all(sole(call.arguments[name]) == value for name, value in said.items()):
                     return resource
             repeated = next(iter(wanted), repeated)
         if repeated is not None:
@@ -167,7 +168,7 @@ class ResourceFinder:
         """What the first argument among these names, each with the property that holds the id."""
         for name, named in ids.items():
             if name in call.arguments:
-                found = self._store.resource(named, str(call.arguments[name]))
+                found = self._store.resource(named, str(sole(call.arguments[name])))
                 if found is None and is_stocked:
                     continue
                 if found is None:

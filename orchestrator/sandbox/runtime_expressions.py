@@ -18,6 +18,11 @@ def unescaped(step: str) -> str:
     return step.replace("~1", "/").replace("~0", "~")
 
 
+def sole(value: Any) -> Any:
+    """The one element of a list that has one; else the value itself."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
 class RuntimeExpression(NamedTuple):
     """Where a value comes from: `$request.body#/a/b` is ("request", "body", ("a", "b"))."""
 
@@ -44,7 +49,11 @@ def is_key(header: str) -> bool:
 
 
 def read_expression(value: Any) -> RuntimeExpression | None:
-    """One whole expression; None for a constant, or for text with expressions inside."""
+    """One whole expression; None for a constant, or for text with expressions inside.
+
+    It may be the one element of a list: a cancel of many things can be told of one.
+    """
+    value = sole(value)
     found = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return None

@@ -85,15 +85,35 @@ def body_is_required(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC024", "warning", "What is read is declared")
 def structured_answer(subject: Subject) -> Iterator[Problem]:
-    """A tool that only reads declares what it answers, and JSON that it answers has a type."""
+    """A tool that only reads declares what it answers, in JSON if that has properties."""
     tool = subject.tool
     if tool is None:
         return
     if tool.output_schema is not None:
         if not tool.output_schema.keys() - ANNOTATIONS:
             yield _undeclared(subject, "answers JSON of which nothing is declared")
-    elif tool.effect is Effect.READ and not any(map(_tells, _successes(subject))):
+    elif tool.effect is not Effect.READ:
+        return
+    elif not any(map(_tells, _successes(subject))):
         yield _undeclared(subject, "reads something, and no answer of it is declared")
+    elif (written := _structured_text(subject)) is not None:
+        yield Problem(
+            subject.pointer_to("responses"),
+            f"{subject.name} is answered in {written}, which is kept as text: later steps read no "
+            "property of it",
+            "declare application/json where the provider answers that as well; else a person or a "
+            "model reads the text",
+        )
+
+
+def _structured_text(subject: Subject) -> str | None:
+    """The type of an answer whose properties are declared, and that is no JSON."""
+    for _, response in _successes(subject):
+        for written, media in response.items("content"):
+            schema = media.at("schema")
+            if schema is not None and not is_json(written) and schema.raw("properties") is not None:
+                return written
+    return None
 
 
 def _undeclared(subject: Subject, what: str) -> Problem:

@@ -46,8 +46,11 @@ def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Fil
             value: str | None = removal.constant[1]
         elif binding == removal.own and item.segments != made_at.segments:
             found, value = _id(maker, binding.field, item)
+            if value is not None and _is_list(cancel.properties.get(binding.name, {})):
+                args[binding.name] = [value]
+                continue
         else:
-            value = _sent(maker, made_at, binding, item)
+            value = _sent(maker, made_at, binding, item) or _answered(maker, binding, item)
         if value is None and (same := _sent_alike(maker, binding)) is not None:
             assumed.append(binding.name)
             value = same
@@ -58,10 +61,21 @@ def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Fil
     return Filled(args, found, tuple(assumed))
 
 
+def _is_list(schema: JsonObject) -> bool:
+    """Whether an input takes several of what it names."""
+    return schema.get("type") == "array"
+
+
 def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | None]:
-    """The id of the thing: as the answer names it, else as it was sent, else as what fits."""
+    """The id of the thing: as the answer names it, else as it was sent, else as what fits.
+
+    Where several parameters name it together, what the caller chose comes first: it is known even
+    when the answer is lost.
+    """
     found = find_id(own, item, maker.output_schema)
     sent = _sent_id(maker, own, item)
+    if sent is not None and item.parent.ends_in_parameter:
+        return None, sent
     if found is not None and (found.fit is Fit.SAME_NAME or sent is None):
         return found, found.expression
     return None, sent
@@ -90,6 +104,14 @@ def _sent(maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShap
     if same and needed and binding.location != "cookie":
         return f"$request.{binding.location}.{binding.field}"
     return None
+
+
+def _answered(maker: Tool, binding: InputBinding, item: PathShape) -> str | None:
+    """One of several parameters that name a thing together, as the answer has it by that name."""
+    if binding.location != "path" or binding.field not in item.parameters[:-1]:
+        return None
+    found = find_id(binding.field, item, maker.output_schema)
+    return found.expression if found is not None and found.fit is Fit.SAME_NAME else None
 
 
 def _sent_alike(maker: Tool, binding: InputBinding) -> str | None:

@@ -132,7 +132,10 @@ def _doubts_of_answer(
     if found is None:
         if match.is_same_path:
             return
-        yield f"no answer of {match.maker.name} names what it made"
+        yield (
+            f"{removal.by.name} goes by what {match.maker.name} was sent alone: a thing that was "
+            "there before would be removed, too"
+        )
         return
     if read is not None and read.tool is not None:
         same = at_path(read.tool.output_schema, found.path)

@@ -13,6 +13,8 @@ from orchestrator.language.words import action_of, action_of_stem, name_words, s
 
 _BY_WORD = frozenset({"POST", "PUT", "PATCH"})
 _CHANGES = frozenset({"PUT", "PATCH"})
+_NAMED_BY = (2, 3)
+"""How many parameters may name one thing together."""
 _LIKE_A_CANCEL = frozenset({"refund", "archive"})
 """What may stand for a cancel: money comes back, a thing is put away."""
 
@@ -56,7 +58,7 @@ def matches(listed: Iterable[Surveyed]) -> Iterator[Undoing]:
     at = {maker.shape.segments for maker in makers}
     for maker in makers:
         same = removals.get((*maker.shape.segments, "{}"), [])
-        found = same or _elsewhere(maker, removals, at)
+        found = same or _by_several(maker, removals) or _elsewhere(maker, removals, at)
         if found:
             yield Undoing(maker, tuple(found), is_same_path=bool(same))
     for one in known:
@@ -92,22 +94,30 @@ def _of_item(
 
 def _of_named(one: Surveyed, collection: PathShape) -> Removal | None:
     """Of the thing that an input names after it: `/pickups/cancel` takes a `pickup_number`."""
-    named = [
-        b
-        for b in _bindings(one)
-        if b.location == "body"
-        and b.required
-        and (b.field == "id" or {*map(singular, name_words(b.field))} & {*collection.thing})
-    ]
-    if len(named) != 1:
+    named = _naming(one, collection)
+    if named is None:
         return None
-    return Removal(one, _item_of(collection, named[0].field), True, named[0])
+    return Removal(one, _item_of(collection, named.field), True, named)
+
+
+def _naming(one: Surveyed, collection: PathShape) -> InputBinding | None:
+    """The one input of a body that names things of a collection: `id`, `order_ids`."""
+    asked = ((b, {*map(singular, name_words(b.field))}) for b in _bindings(one) if b.required)
+    named = [
+        b for b, w in asked if b.location == "body" and (w == {"id"} or w & {*collection.thing})
+    ]
+    return named[0] if len(named) == 1 else None
 
 
 def _by_body(one: Surveyed) -> Removal | None:
     """A DELETE of a collection that is told in its body what is meant."""
     told = [b for b in _bindings(one) if b.location == "body" and b.required]
-    return Removal(one, _item_of(one.shape, ""), False) if told else None
+    named = _naming(one, one.shape)
+    return (
+        Removal(one, _item_of(one.shape, named.field if named else ""), False, named)
+        if told
+        else None
+    )
 
 
 def _by_state(one: Surveyed) -> Removal | None:
@@ -133,6 +143,14 @@ def _item_of(collection: PathShape, parameter: str) -> PathShape:
 
 def _bindings(one: Surveyed) -> tuple[InputBinding, ...]:
     return one.tool.bindings if one.tool is not None else ()
+
+
+def _by_several(
+    maker: Surveyed, removals: Mapping[tuple[str, ...], list[Removal]]
+) -> list[Removal]:
+    """What removes a thing that several parameters name: `/records/{name}/{type}`."""
+    named = ((*maker.shape.segments, *("{}",) * count) for count in _NAMED_BY)
+    return next((removals[item] for item in named if item in removals), [])
 
 
 def _elsewhere(

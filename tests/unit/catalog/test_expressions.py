@@ -11,6 +11,7 @@ from orchestrator.catalog.expressions import (
     parse_filling,
     reads_only_response,
     response_headers_read,
+    value_read,
 )
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
@@ -146,11 +147,35 @@ def test_what_is_no_text_is_a_constant(constant: Any) -> None:
     assert fill(constant) == constant
 
 
-@pytest.mark.parametrize("value", [None, ["$request.body#/a"], {"a": {"b": "$response.body"}}])
+@pytest.mark.parametrize("value", [None, ["$request.body#/a", "b"], {"a": {"b": "$response.body"}}])
 def test_an_expression_inside_a_constant_is_refused(value: Any) -> None:
     """It would be sent as text; and null fills nothing."""
     with pytest.raises(ValueError, match=r"constant|leave the input out"):
         parse_filling(value)
+
+
+def test_a_list_of_one_expression_is_a_list_of_what_it_reads() -> None:
+    """A cancel that takes several things is told of one; of what is not there, of nothing."""
+    filling = parse_filling(["$response.body#/id"])
+
+    assert filling.expressions == (Expression("response", "body", ("id",)),)
+    assert fill(["$response.body#/id"]) == [7]
+    assert fill(["$response.body#/nowhere"]) is None
+
+
+@pytest.mark.parametrize(
+    ("template", "filled", "read"),
+    [
+        (["$response.body#/id"], ["b7"], "b7"),
+        ("$response.body#/id", "b7", "b7"),
+        ("$response.body#/ids", ["b7"], ["b7"]),
+        (["$response.body#/id"], ["b7", "b8"], ["b7", "b8"]),
+    ],
+)
+def test_what_was_read_is_told_from_the_list_around_it(
+    template: Any, filled: Any, read: Any
+) -> None:
+    assert value_read(template, filled) == read
 
 
 def test_a_pointer_is_unescaped_once() -> None:

@@ -298,7 +298,8 @@ def test_anchors_of_other_files_are_found(tmp_path: Path) -> None:
             "  /a:\n"
             f"    get: {{operationId: a, {TOOL}, parameters: [\n"
             "      {name: outer, in: query, schema: {$ref: 'schemas/course.yaml#code'}},\n"
-            "      {name: inner, in: query, schema: {$ref: 'schemas/course.yaml#/$defs/T/items'}}]}\n"
+            "      {name: inner, in: query,\n"
+            "       schema: {$ref: 'schemas/course.yaml#/$defs/T/items'}}]}\n"
         ),
         schemas__course=(
             "$id: https://example.com/schemas/course.yaml\n"

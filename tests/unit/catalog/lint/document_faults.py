@@ -94,6 +94,17 @@ def in_answer(place: tuple[str, str], schema: dict[str, Any]) -> Change:
     return change
 
 
+def in_xml(place: tuple[str, str]) -> Change:
+    """Answers with what was declared as JSON in XML."""
+
+    def change(shop: dict[str, Any]) -> None:
+        content = operation(shop, place)["responses"]["200"]["content"]
+        content["application/xml"] = content.pop("application/json")
+        content["application/xml"]["schema"] = {"properties": {"status": {"type": "string"}}}
+
+    return change
+
+
 def cancels_without_names(shop: dict[str, Any]) -> None:
     """The cancel takes nothing but a reason, which is optional, and nothing fills it."""
     in_body(
@@ -237,6 +248,7 @@ FAULTS: list[tuple[str, Change, str]] = [
     ),
     ("ORC024", put(GET, responses={"200": {"description": "x"}}), f"{AT_GET}/responses"),
     ("ORC024", in_answer(GET, {"description": "Something."}), f"{AT_GET}/responses"),
+    ("ORC024", in_xml(GET), f"{AT_GET}/responses"),
     (
         "ORC025",
         in_answer(GET, {"properties": {"a": {"type": "string", "pattern": "("}}}),

@@ -423,6 +423,53 @@ def test_a_delete_of_a_collection_is_told_by_its_body() -> None:
     assert "x-orchet-cancels: drop" not in likely(paths, "add")
 
 
+@pytest.mark.parametrize("name", ["ids", "ticket_ids"])
+def test_a_cancel_of_several_is_told_of_one(name: str) -> None:
+    """The list holds what was made, and nothing else."""
+    several = {name: {"type": "array", "items": {"type": "string"}}}
+    paths = desk(thing(TICKET))
+    del paths["/tickets/{ticket_id}"]["delete"]
+    paths["/tickets/delete"] = {
+        "post": operation("drop", answer(None, "204"), {**thing(several), "required": [name]})
+    }
+
+    assert pairs(paths) == {("open_ticket", "drop"): {name: ["$response.body#/id"]}}
+
+
+def test_several_parameters_may_name_a_thing_together() -> None:
+    """Each is read where it is told by the same name: of the request, or of the answer."""
+    made = thing({"owner": "string", "bonus_no": "integer", "amount": "number"})
+    sent = {**thing({"owner": "string", "amount": "number"}), "required": ["owner"]}
+    paths = {
+        "/bonuses": {"post": operation("grant_bonus", answer(made, "201"), sent)},
+        "/bonuses/{owner}/{bonus_no}": {
+            "get": operation("get_bonus", answer(made)),
+            "delete": operation("delete_bonus", answer(None, "204")),
+        },
+    }
+
+    assert pairs(paths) == {
+        ("grant_bonus", "delete_bonus"): {
+            "owner": "$request.body#/owner",
+            "bonus_no": "$response.body#/bonus_no",
+        }
+    }
+
+
+def test_a_name_that_the_caller_chose_may_have_been_there() -> None:
+    """A DELETE by it takes away whatever has it."""
+    record = {**thing({"name": "string", "type": "string"}), "required": ["name", "type"]}
+    paths = {
+        "/records": {"post": operation("create_record", answer(record, "201"), record)},
+        "/records/{name}/{type}": {
+            "get": operation("get_record", answer(record)),
+            "delete": operation("delete_record", answer(None, "204")),
+        },
+    }
+
+    assert "there before would be removed, too" in likely(paths, "create_record")
+
+
 @pytest.mark.parametrize(("states", "is_found"), [(["open", "cancelled"], True), (["open"], False)])
 def test_a_state_may_say_that_a_thing_is_cancelled(states: list[str], is_found: bool) -> None:
     """It is sent as a constant, where exactly one value says so."""
