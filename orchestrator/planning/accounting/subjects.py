@@ -9,7 +9,14 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Slot
-from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.language.words import (
+    QUESTION_WORDS,
+    STOP_WORDS,
+    content_stems,
+    is_verb,
+    stem,
+    tokens,
+)
 from orchestrator.planning.models import Doubt
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
@@ -40,6 +47,8 @@ def doubt_about_subject(
     unknown = unknown_words(words, (*looking, *feeding))
     if not looking or not unknown or words[0] != unknown[0]:
         return None
+    if _comes_after_another(clause.text, unknown[0], looking):
+        return None
     if _is_searched_for(clause, words, unknown, looking):
         return None
     if clause.verb not in _ASKED_FOR and 2 * len(unknown) < len(words):
@@ -49,6 +58,14 @@ def doubt_about_subject(
     spelt = f" (is {' and '.join(map(repr, near))} meant?)" if near else ""
     why = f"nothing here tells of that{spelt}; only this would be looked up: {what}"
     return Doubt(kind="untold", about=" ".join(unknown), why=why)
+
+
+def _comes_after_another(text: str, word: str, looking: Sequence[Tool]) -> bool:
+    """Whether a noun that tools speak of stands before a word: "have time for a meeting"."""
+    said = tokens(text)
+    before = said[: said.index(word)] if word in said else []
+    nouns = [w for w in before if w not in STOP_WORDS | QUESTION_WORDS and not is_verb(w)]
+    return len(unknown_words(nouns, looking)) < len(nouns)
 
 
 def _is_searched_for(

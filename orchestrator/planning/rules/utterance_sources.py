@@ -12,6 +12,7 @@ from orchestrator.language.clauses import without_lead
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.intent import Slot
 from orchestrator.language.negation import denied_words
+from orchestrator.language.predicates import predicate_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, stem, tokens
 from orchestrator.planning.rules.amounts import amounts_stated, as_taken, money_said
@@ -221,7 +222,9 @@ def _choices(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -
     # "Settle the fees" is of no fees that are settled.
     ordered = utterance.reading.asks_side_effect and words[:1] == [utterance.reading.verb]
     stems = [stem(word) for word in words[ordered:]]
-    denied = {stem(word) for word in denied_words(utterance.text)}
+    # Nor is "is my invoice paid?" of those that are.
+    unmeant = (*denied_words(utterance.text), predicate_of(utterance.text))
+    denied = {stem(word) for word in unmeant if word}
     named = [
         option
         for option in parameter.options

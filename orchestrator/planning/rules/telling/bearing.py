@@ -1,7 +1,7 @@
 """Which of the things that were found bear what a request says, where no argument carried it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from orchestrator.language import lexicon
 from orchestrator.language.intent import Slot
@@ -17,19 +17,35 @@ _WORDED: Final = frozenset({"text", "list"})
 _SAID_SO: Final = frozenset({"flag", "number"})
 
 Thing = tuple[Told, ...]
+_NOT: Final = "not "
 _Test = Callable[[Thing], bool]
 
 
-def named(things: Sequence[Thing], question: Inquiry) -> tuple[Sequence[Thing], str]:
-    """The things that bear what the request says and no argument carried, and a note of that."""
+class Named(NamedTuple):
+    """The things that a request means, and a note of how many bear what it says of them.
+
+    Where none bears all, those that bear some of it; or all, where none bears any.
+    """
+
+    things: Sequence[Thing]
+    note: str
+    is_none: bool
+
+
+def named(things: Sequence[Thing], question: Inquiry) -> Named:
+    """The things that bear what the request says and no argument carried."""
     note = ""
     every, some = list(things), []
     for text, bearing in _borne(things, question):
-        if len(bearing) != len(things):
+        if len(bearing) == len(things):
+            continue
+        if not bearing and text.startswith(_NOT):
+            note += f", all of them {text.removeprefix(_NOT)}"
+        else:
             note += f", {len(bearing) or 'none'} of them {text}"
-            every = [t for t in every if t in bearing]
-            some += [t for t in bearing if t not in some]
-    return every or [t for t in things if t in some] or things, note
+        every = [t for t in every if t in bearing]
+        some += [t for t in bearing if t not in some]
+    return Named(every or [t for t in things if t in some] or things, note, is_none=not every)
 
 
 def not_told(things: Sequence[Thing], question: Inquiry) -> str:
@@ -110,6 +126,7 @@ def _having(value: str, *, wanted: bool) -> _Test:
 
 def _options(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _Test]]:
     options = {o for thing in things for told in thing for o in options_asked(told, question)}
+    options = {option for option in options if stem(option) != question.predicate}
     known = {text for s in question.unasked for text in (str(s.value).casefold(), _weekday(s))}
     for option in sorted(options - known):
         yield said_words(option), _having(option, wanted=True)

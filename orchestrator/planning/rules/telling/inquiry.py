@@ -14,6 +14,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.negation import denied_words
 from orchestrator.language.periods import period_in
+from orchestrator.language.predicates import predicate_of
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -49,6 +50,7 @@ _SUPERLATIVES: Final = ("most", "least", "dearest")
 _SHORT_DENIAL: Final = re.compile(r"\b\w+n['\u2019]t\b", re.IGNORECASE)
 _OPPOSED: Final = re.compile(r"\b(?:un|non-?)(?P<of>[a-z]{4,})\b")
 """A word that may be the opposite of another: fields tell whether it is."""
+_HAS_NO: Final = re.compile(r"\b(?:has|have|having|with)\s+no\s+(?P<of>[a-z]{3,})\b")
 PARTS_OF_THE_DAY: Final = ("morning", "afternoon", "evening")
 _COURTESIES: Final = WordLists("accounting").word_set("courtesies")
 DULL: Final = (
@@ -57,6 +59,7 @@ DULL: Final = (
     | _LISTS.word_set("of_an_answer")
     | frozenset(PARTS_OF_THE_DAY)
     | _BOUNDS
+    | frozenset(WordLists("quantifiers").table("ordinals"))
     | frozenset(chain(*(tokens(line) for key in _SUPERLATIVES for line in _LISTS.lines(key))))
 )
 """Words that say what is asked for, and when: they are heeded by themselves."""
@@ -105,6 +108,19 @@ class Inquiry:
         """Whether it is answered by yes or no; not where it says "not" itself."""
         first = next(iter(tokens(self.said.text)), "")
         return first in _AUXILIARIES and not _NEGATIONS & self.words
+
+    @cached_property
+    def predicate(self) -> str:
+        """The stem of what it asks of a thing, yes or no; empty where it asks nothing so."""
+        return stem(predicate_of(self.said.text)) if self.is_yes_or_no else ""
+
+    @property
+    def untold_kind(self) -> str:
+        """The words that ask for a kind of value which one field can be; empty: there are none."""
+        if self.asked_kind in ("", "count", "place"):
+            return ""
+        said = " ".join(tokens(self.said.text))
+        return next((begin for begin in _ASKS if re.search(rf"\b{begin}\b", said)), "")
 
     @property
     def asks_for_sum(self) -> bool:
@@ -221,7 +237,8 @@ class Inquiry:
     @cached_property
     def denied_words(self) -> tuple[str, ...]:
         """What the things are not to be: "paid" of "which are not paid yet", and of "unpaid"."""
-        opposed = (match["of"] for match in _OPPOSED.finditer(self.said.text.lower()))
+        text = self.said.text.lower()
+        opposed = (m["of"] for found in (_OPPOSED, _HAS_NO) for m in found.finditer(text))
         return tuple(dict.fromkeys((*denied_words(self.said.text), *opposed)))
 
     @property

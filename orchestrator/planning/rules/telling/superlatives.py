@@ -10,6 +10,7 @@ from typing import Final
 
 from orchestrator.catalog.stated_prices import money_of
 from orchestrator.language import lexicon
+from orchestrator.language.quantifiers import PlaceInOrder, place_in
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.rules.telling.inquiry import Inquiry
@@ -26,6 +27,8 @@ _RANKED: Final = (lexicon.CHEAPEST | lexicon.BEST_RATED | lexicon.NEWEST | lexic
     "rated",
 }
 _STRETCHES: Final = (*WordLists("dates").words("units"), *WordLists("dates").words("counts"))
+_A_STRETCH: Final = "<days>"
+"""What stands for a number of them: "in the next ten days"."""
 _MOST, _LEAST = _LISTS.lines("most"), _LISTS.lines("least")
 _DEAREST: Final = frozenset(_LISTS.lines("dearest"))
 _NAMED: Final = re.compile(
@@ -40,16 +43,17 @@ _Measure = Callable[[_Row], Decimal | None]
 
 @dataclass(frozen=True)
 class Best:
-    """The thing that is most of what was asked for, and the word that asked for it."""
+    """The things that are most of what was asked for, mostly one, and the words that asked so."""
 
     word: str
-    place: int
+    places: tuple[int, ...]
 
 
 def best_of(things: Sequence[_Row], question: Inquiry) -> Best | None:
     """The thing that a superlative of the request means; None where it cannot be told for sure.
 
-    Every thing must say what is compared, in one currency, and one must be first alone.
+    "The second cheapest" is another one, "the two cheapest" are two. Every thing must say what is
+    compared, in one currency, and what is meant must be so alone.
     """
     now = question.said.now
     wanted: tuple[tuple[frozenset[str], _Measure, int], ...] = (
@@ -58,14 +62,32 @@ def best_of(things: Sequence[_Row], question: Inquiry) -> Best | None:
         (lexicon.BEST_RATED - {"top"}, _rating, -1),
         (lexicon.NEWEST - {"recent"}, _moment, -1),
         (lexicon.OLDEST, _moment, 1),
+        (_at_an_end("first", question), _moment, 1),
+        (_at_an_end("last", question), _moment, -1),
     )
     if (best := _by_name(things, question)) is not None:
         return best
     for words, measure, sign in wanted:
         said = sorted(word for word in words & question.words if _is_asked(word, question))
-        if said and (place := _first(things, measure, sign, partly=words is _UPCOMING)) is not None:
-            return Best(said[0], place)
+        if not said:
+            continue
+        nth = place_in(question.said.text) or PlaceInOrder("as_told")
+        places = _first(things, measure, sign, nth, partly=words is _UPCOMING)
+        if places:
+            is_plain = nth.order == "as_told" or (nth.first, nth.number) == (0, 1)
+            return Best(said[0] if is_plain else _bare(nth.said), places)
     return None
+
+
+def _at_an_end(word: str, question: Inquiry) -> frozenset[str]:
+    """The word, where it stands before what the things are called: "the last payment"."""
+    following = re.findall(rf"\b{word}\s+([a-z]+)", question.said.text.lower())
+    is_said = any(stem(noun) in question.dull for noun in following)
+    return frozenset({word}) if is_said else frozenset()
+
+
+def _bare(said: str) -> str:
+    return said.lower().removeprefix("the ")
 
 
 def total_of(things: Sequence[_Row]) -> str:
@@ -93,10 +115,13 @@ def _by_name(things: Sequence[_Row], question: Inquiry) -> Best | None:
         nouns = {stem(word) for word in tokens(text[match.end() :])[:2]}
         measures = (partial(_number_of, nouns), _price if match.group() in _DEAREST else _number)
         for measure in measures:
-            if (place := _first(things, measure, sign, partly=False)) is not None:
-                told = (t for t in things[place] if nouns & {stem(word) for word in t.words})
+            nth = place_in(question.said.text)
+            nth = nth if nth and match.group() in nth.said.lower() else PlaceInOrder("as_told")
+            if places := _first(things, measure, sign, nth, partly=False):
+                told = (t for t in things[places[0]] if nouns & {stem(word) for word in t.words})
                 heading = next((f" {t.heading}" for t in told if t.sort in _COUNTED), "")
-                return Best(f"{match.group()}{heading}", place)
+                is_plain = (nth.first, nth.number) == (0, 1)
+                return Best(f"{match.group() if is_plain else _bare(nth.said)}{heading}", places)
     return None
 
 
@@ -116,14 +141,23 @@ def _number_of(nouns: Set[str], row: _Row) -> Decimal | None:
 
 def _is_asked(word: str, question: Inquiry) -> bool:
     """Whether the word asks for one thing, and is no part of a stretch of time: "next week"."""
-    text = question.said.without_values.lower()
-    followed = rf"\b{word}\b(?!\s+(?:few\b|couple\b|\d|{'|'.join(_STRETCHES)}))"
+    text = question.said.text.lower()
+    for slot in reversed(question.said.slots):
+        is_counted = slot.kind == "quantity"
+        if is_counted and slot.hint not in _STRETCHES:
+            continue
+        by = _A_STRETCH if is_counted else " "
+        text = f"{text[: slot.position]} {by} {text[slot.position + len(slot.text) :]}"
+    followed = rf"\b{word}\b(?!\s+(?:{_A_STRETCH}|few\b|couple\b|\d|{'|'.join(_STRETCHES)}))"
     return re.search(followed, text) is not None
 
 
-def _first(things: Sequence[_Row], measure: _Measure, sign: int, *, partly: bool) -> int | None:
+def _first(
+    things: Sequence[_Row], measure: _Measure, sign: int, nth: PlaceInOrder, *, partly: bool
+) -> tuple[int, ...]:
+    """Where the things are that have a place in an order; empty where that cannot be told."""
     if len({_currency(row) for row in things}) > 1:
-        return None
+        return ()
     standing = [(row, n) for n, row in enumerate(things) if not any(t.is_over for t in row)]
     measured = [(measure(row), place) for row, place in standing]
     known = sorted(
@@ -131,10 +165,14 @@ def _first(things: Sequence[_Row], measure: _Measure, sign: int, *, partly: bool
         for value, place in measured
         if value is not None and value.is_finite()
     )
-    if not known or (len(known) < len(standing) and not partly):
-        return None
-    alone = len(known) == 1 or known[0][0] != known[1][0]
-    return known[0][1] if alone else None
+    if len(known) < nth.first + nth.number or (len(known) < len(standing) and not partly):
+        return ()
+    values = [value for value, _ in known]
+    first, after = nth.first, nth.first + nth.number
+    is_shared = (first > 0 and values[first - 1] == values[first]) or (
+        after < len(values) and values[after - 1] == values[after]
+    )
+    return () if is_shared else tuple(place for _, place in known[first:after])
 
 
 def _currency(row: _Row) -> str:

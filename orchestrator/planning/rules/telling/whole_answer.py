@@ -10,7 +10,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
 from orchestrator.language.inflection import singular
-from orchestrator.language.words import content_stems, is_verb, tokens
+from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.models import AnswerTable
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.telling.bearing import (
@@ -105,7 +105,7 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
         looked_for = f" ({rest})" if rest else ""
         no = "No: no" if is_sure else "No"
         return Telling(f"{no} {found.noun}{around}{looked_for} were found.")
-    meant, note = named(found.things, question)
+    meant, note, is_none = named(found.things, question)
     table = table_of_things(found.things)
     untold = not_told(found.things, question) + _not_looked_up(question)
     untold += _sum_of(meant, question, is_cut=found.is_cut)
@@ -114,11 +114,17 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
     counted = f"{number}{of_all} {found.nouns(found.total or number)}{around}{by}"
     yes = "Yes, " if is_sure and not (note or untold) else ""
     note += ", and there may be more" if found.is_cut else ""
-    best = best_of(meant, question) if len(meant) > 1 else None
-    if len(meant) > 1 and best is None and (asked := untold_best(question)):
+    best = best_of(meant, question) if len(meant) > 1 and not is_none else None
+    if len(meant) > 1 and best is None and not is_none and (asked := untold_best(question)):
         untold += f" Nothing here tells which of them is the {asked!r}."
+    untold += _untold_kind(found.things, question)
+    if best is not None and len(best.places) > 1:
+        them = [meant[place] for place in best.places]
+        said = f"The {best.word} of {counted}{note}"
+        return Telling(f"{said}: {_listed(them, found.things)}.{untold}", table)
     if len(meant) == 1 or best is not None:
-        one = meant[best.place] if best is not None else meant[0]
+        one = meant[best.places[0]] if best is not None else meant[0]
+        yes = yes or _so(one, question)
         head = f"The {best.word} of {counted}" if best is not None else f"{yes}{counted}"
         told = [t for t in one if not t.is_id and not t.is_bookkeeping]
         told = [t for t in told if not is_echo(t, question.arguments)] or told
@@ -126,6 +132,22 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
         said = ", ".join(parts + [text.rstrip(".") for text in sentences])
         return Telling(f"{head}{note}: {said or 'no more is told'}.{untold}", table)
     return Telling(f"{yes}{counted}{note}: {_listed(meant, found.things)}.{untold}", table)
+
+
+def _so(thing: Sequence[Told], question: Inquiry) -> str:
+    """Yes or no, where it is asked of one thing whether it is in a state that a field lists."""
+    for told in thing:
+        if question.predicate and question.predicate in map(stem, told.options):
+            return "Yes. " if stem(str(told.value)) == question.predicate else "No. "
+    return ""
+
+
+def _untold_kind(things: Sequence[Sequence[Told]], question: Inquiry) -> str:
+    """A sentence about the kind of value that is asked for, where no field is of that kind."""
+    asked = question.untold_kind
+    if not asked or any(question.asks_for(told) or told.until for t in things for told in t):
+        return ""
+    return f" Nothing here tells {asked}."
 
 
 def _not_looked_up(question: Inquiry) -> str:
@@ -173,6 +195,7 @@ def _one(
     verdict = _verdict(tool, told, question)
     said = " ".join([f"{verdict}{about}: {', '.join(parts)}." if parts else "", *sentences])
     said = (said.strip() or f"{about}.") + _untold(found, question)
+    said += _untold_kind([[*found.own, *found.echoed], *found.things], question)
     return Telling(said, table_of_things(found.things))
 
 

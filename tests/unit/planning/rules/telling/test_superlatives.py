@@ -1,0 +1,94 @@
+"""Which of several things is told where a request asks for one, or for some, by their order."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.rules.telling import tell
+from orchestrator.planning.rules.utterance import read_utterance
+
+NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
+STATE: JsonObject = {"type": "string", "enum": ["running", "moored"]}
+DATE: JsonObject = {"type": "string", "format": "date"}
+PRICE: JsonObject = {
+    "type": "object",
+    "properties": {"amount": {"type": "number"}, "currency": {"type": "string"}},
+}
+FERRY: JsonObject = {
+    "ship": {},
+    "day": DATE,
+    "fare": PRICE,
+    "cabins": {"type": "integer"},
+    "berth_included": {"type": "boolean"},
+    "state": STATE,
+}
+FERRIES = Tool(
+    name="list_ferries",
+    document="ferries",
+    domain="ferries",
+    summary="List ferries.",
+    input_schema={"type": "object", "properties": {}},
+    output_schema={
+        "type": "object",
+        "properties": {
+            "ferries": {"type": "array", "items": {"type": "object", "properties": FERRY}}
+        },
+    },
+)
+BODY: JsonObject = {
+    "ferries": [
+        {
+            "ship": ship,
+            "day": day,
+            "fare": {"amount": fare, "currency": "EUR"},
+            "cabins": cabins,
+            "berth_included": True,
+            "state": state,
+        }
+        for ship, day, fare, cabins, state in (
+            ("Alba", "2026-12-02", 40.0, 3, "running"),
+            ("Brig", "2026-12-01", 25.0, 0, "moored"),
+            ("Cora", "2026-12-05", 60.0, 7, "running"),
+            ("Dune", "2026-12-09", 30.0, 2, "running"),
+        )
+    ]
+}
+
+
+def said(goal: str) -> str:
+    return tell(FERRIES, {}, BODY, read_utterance(goal, now=NOW)).sentence
+
+
+@pytest.mark.parametrize(
+    ("goal", "starts"),
+    [
+        ("what is the second cheapest ferry?", "The second cheapest of 4 ferries: ship Dune"),
+        ("the two cheapest ferries", "The two cheapest of 4 ferries: Brig"),
+        ("the third most expensive ferry", "The third most expensive"),
+        ("when is the last ferry?", "The last of 4 ferries: "),
+        ("when does the first ferry leave?", "The first of 4 ferries: "),
+        ("ferries in the next ten days", "4 ferries"),
+        ("the cheapest ferry without berth", "4 ferries, all of them berth: "),
+        ("which ferries have no cabins?", "4 ferries, 1 of them not cabins: cabins 0, ship Brig"),
+    ],
+)
+def test_what_is_asked_for_by_its_place_is_told(goal: str, starts: str) -> None:
+    """And where nothing is as it should be, no best of the others is told in its stead."""
+    assert said(goal).startswith(starts)
+
+
+@pytest.mark.parametrize(
+    ("goal", "starts"),
+    [("is the Brig running?", "No. 4 ferries, 1 of them"), ("is the Cora running?", "Yes. ")],
+)
+def test_what_is_asked_of_one_thing_is_answered(goal: str, starts: str) -> None:
+    """It is no word that things are left out by."""
+    assert said(goal).startswith(starts)
+
+
+def test_a_kind_of_value_that_nothing_tells_is_said() -> None:
+    """Whatever else is told of the things."""
+    assert "Nothing here tells who." in said("who sails the Brig?")
+    assert "Nothing here tells" not in said("how much is the Brig?")
