@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.read_once import read_once
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
@@ -20,21 +21,24 @@ _MATTER = re.compile(r"\s(?:that|saying|to\s+[a-z]+)\s|:\s", re.IGNORECASE)
 """What follows is the matter of a message or a reminder: anything at all."""
 
 
-def vocabulary(tool: Tool) -> set[str]:
+@read_once
+def vocabulary(tool: Tool) -> frozenset[str]:
     """Stems of the words in which a tool speaks of itself."""
     return own_words(tool) | set(content_stems(" ".join((*tool.intent_tags, *tool.examples))))
 
 
-def own_words(tool: Tool) -> set[str]:
+@read_once
+def own_words(tool: Tool) -> frozenset[str]:
     """Stems of the words that say what a tool does and takes.
 
     An example tells of things that people ask for: "the budget" is one file, and not another.
     """
     told = [str(schema.get("description", "")) for schema in tool.properties.values()]
     texts = (tool.name, tool.domain, tool.summary, tool.description)
-    return set(content_stems(" ".join((*texts, *tool.properties, *told))))
+    return frozenset(content_stems(" ".join((*texts, *tool.properties, *told))))
 
 
+@read_once
 def generic_words(tool: Tool) -> frozenset[str]:
     """Words that name what the tool always deals in, and so single out nothing."""
     named = " ".join(properties_of(tool.output_schema or {}))
