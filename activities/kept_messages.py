@@ -51,7 +51,7 @@ _Node = tuple[str, tuple[Observation, ...]]
 class NothingKept:
     """A store for activities that are given none: whatever a message names is missing."""
 
-    def put(self, mission_id: str, key: str, piece: bytes) -> None:
+    def put(self, mission_id: str, key: str, piece: bytes) -> bool:
         """Fail as a disk does: nothing can be kept."""
         raise OSError("no store of observations was given to these activities")
 
@@ -112,10 +112,16 @@ class KeptMessages:
             return message
         return await asyncio.to_thread(self._prepared, message, kind)
 
-    async def learn(self, message: KeptMessage) -> None:
-        """Keep what a message brings that later ones of its kind name."""
-        if message.new_terms is not None:
-            await asyncio.to_thread(self._fields, message)
+    async def learn(self, message: KeptMessage) -> KeptMessage:
+        """Keep what a message brings that later ones of its kind name.
+
+        Returns:
+            The same message, which names it.
+        """
+        if message.new_terms is None:
+            return message
+        await asyncio.to_thread(self._fields, message)
+        return message.model_copy(update={"new_terms": None})
 
     async def shortened(self, outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
         """The outcome with a long body kept, and its place taken by a short form.
@@ -214,15 +220,16 @@ class KeptMessages:
             "seen": message.changes["observations"],
             "selection": selection.model_dump(mode="json"),
         }
-        self._put(message.of_mission, message.keep_as, json.dumps(node).encode())
+        if self._put(message.of_mission, message.keep_as, json.dumps(node).encode()):
+            return selection
         return self._selection(message.of_mission, message.keep_as)
 
     def _selection(self, mission_id: str, key: str) -> Selection:
         return Selection.model_validate(json.loads(self._store.get(mission_id, key))["selection"])
 
-    def _put(self, mission_id: str, key: str, piece: bytes) -> None:
+    def _put(self, mission_id: str, key: str, piece: bytes) -> bool:
         try:
-            self._store.put(mission_id, key, piece)
+            return self._store.put(mission_id, key, piece)
         except StoreUnavailable as error:
             raise ObservationsUnkept(mission_id, error.place, error.reason) from error
         except OSError as error:

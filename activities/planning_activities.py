@@ -161,28 +161,31 @@ class PlanningActivities:
         All of those that the agent may touch: whatever routes them, nothing else leaves here.
         """
         with translated_errors():
-            context = await self._kept.context(wanted)
-            catalog = await asyncio.to_thread(self._catalogs.get, context.catalog_digest)
-            walls = self._guard.walls.around(context.agent.wall)
-            # In a thread: a catalog's first request builds its router, and an embedder is waited
-            # for. One at a time: they share the interpreter, so that several at once would only
-            # use up each other's time.
-            async with self._turn:
-                selection = await asyncio.to_thread(self._route, context, catalog, walls)
-            selection = _inside(selection, catalog, walls)
-            count_selection(self._telemetry, selection)
-            await asyncio.to_thread(
-                self._traces.record,
-                record_of(
-                    selection,
-                    mission_id=context.mission_id,
-                    leg_id=context.leg_id,
-                    step=context.step,
-                    catalog_digest=context.catalog_digest,
-                ),
-            )
-            selection = _with_discovered(selection, context, catalog, walls)
-            return await self._kept.keep(wanted, selection)
+            return await self.selected(await self._kept.context(wanted), wanted)
+
+    async def selected(self, context: StepContext, wanted: StepContext | KeptMessage) -> Selection:
+        """The tools of a step, which is what a message is about; traced, and kept with it."""
+        catalog = await asyncio.to_thread(self._catalogs.get, context.catalog_digest)
+        walls = self._guard.walls.around(context.agent.wall)
+        # In a thread: a catalog's first request builds its router, and an embedder is waited for.
+        # One at a time: they share the interpreter, so that several at once would only use up each
+        # other's time.
+        async with self._turn:
+            selection = await asyncio.to_thread(self._route, context, catalog, walls)
+        selection = _inside(selection, catalog, walls)
+        count_selection(self._telemetry, selection)
+        await asyncio.to_thread(
+            self._traces.record,
+            record_of(
+                selection,
+                mission_id=context.mission_id,
+                leg_id=context.leg_id,
+                step=context.step,
+                catalog_digest=context.catalog_digest,
+            ),
+        )
+        selection = _with_discovered(selection, context, catalog, walls)
+        return await self._kept.keep(wanted, selection)
 
     @activity.defn(name=names.PLAN_STEP)
     async def plan_step(self, wanted: PlanStepInput | KeptMessage) -> PlanStepOutput:

@@ -14,6 +14,7 @@ from activities.planning_activities import PlanningActivities
 from activities.prepare_activities import PrepareActivities
 from orchestrator.language.intent import IntentFrame
 from orchestrator.messages import names
+from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.step import PlanStepInput, PlanStepOutput
 from orchestrator.messages.thought import ThinkInput, Thought
 from orchestrator.messages.tool_call import PreparedCall
@@ -37,23 +38,21 @@ class ThinkingActivities:
     async def think(self, wanted: ThinkInput) -> Thought:
         """The tools of a step, what its planner decides, and the call that it decides on."""
         async with heartbeats():
-            selection = await self._planning.select_tools(wanted.step)
             with translated_errors():
                 context = await self._kept.context(wanted.step)
-                await self._kept.learn(wanted.call)
+                selection = await self._planning.selected(context, wanted.step)
+                kept = await self._kept.learn(wanted.call)
             step = PlanStepInput(context=context, selection=selection)
             planned = await self._planning.plan_step(step)
-            prepared = await self._prepared(wanted, planned)
+            prepared = await self._prepared(kept, planned)
         return Thought(
             selection=selection.model_copy(update=_TRACED), planned=planned, prepared=prepared
         )
 
-    async def _prepared(self, wanted: ThinkInput, planned: PlanStepOutput) -> PreparedCall | None:
+    async def _prepared(self, message: KeptMessage, planned: PlanStepOutput) -> PreparedCall | None:
         call = planned.decision
         if not isinstance(call, CallTool) or planned.refusal or planned.unusable:
             return None
         decided = call.model_dump(mode="json", include={"tool", "arguments", "reason"})
-        changes = {**wanted.call.changes, **decided}
-        return await self._preparing.prepare_call(
-            wanted.call.model_copy(update={"changes": changes})
-        )
+        changes = {**message.changes, **decided}
+        return await self._preparing.prepare_call(message.model_copy(update={"changes": changes}))

@@ -31,19 +31,24 @@ from orchestrator.catalog.stated_prices import (
     stated_price,
 )
 from orchestrator.core import currencies
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 
 _MOST_LEVELS: Final = 40
+_MOST_NAMES: Final = 1000
+"""Of the properties of one object; a provider may write any number of names."""
+_MOST_HOLDERS: Final = 2000
+"""Of one schema; one that refers to itself has as many as its values have levels."""
+_NO_SCHEMA: Final[JsonObject] = {}
 _PER: Final = re.compile(r"\bper\s+([a-z]+)", re.IGNORECASE)
 Views = Sequence[JsonObject]
 
 
 def plain_money(value: JsonValue, schema: JsonObject | None) -> JsonValue:
     """The copy; `schema` is the compiled schema of the whole value, None when there is none."""
-    root = schema or {}
-    return _Copy(root).of(value, views(root, root), "", 0)
+    return _copies_by(_NO_SCHEMA if schema is None else schema).of(value)
 
 
 def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObject) -> JsonValue:
@@ -74,32 +79,55 @@ class _Property:
     """What it is the price of one of, as its description says: `hour`; '' when it is of all."""
 
 
-class _Copy:
-    """One copying: the schema that references lead into, and what was read of it already.
+@dataclass(frozen=True)
+class _Holder:
+    """What the schemas of an array or an object say of all that is inside of it."""
 
-    A list holds many objects of one kind: their schemas are looked at once.
+    of: Views
+    items: Views
+    currency: str
+    """The one that they allow alone, where nobody writes it."""
+    properties: dict[str, _Property]
+    """Those that were asked for; a provider may write others than its document names."""
+
+
+class _Copies:
+    """Copies of values of one schema: what references lead into, and what was read of it already.
+
+    Many values have one schema, and a list holds many objects of one kind: it is looked at once.
     """
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
-        self._properties: dict[tuple[object, ...], _Property] = {}
-        self._kept: list[Views] = []
-        """What the ids in the keys are of: none of it may make room for another."""
+        self._whole = views(root, root)
+        self._holders: dict[tuple[int, ...], _Holder] = {}
+        """By the identities of the views, which a holder keeps, so that nothing else has them."""
 
-    def of(self, value: JsonValue, held_by: Views, currency: str, level: int) -> JsonValue:
+    def of(self, value: JsonValue) -> JsonValue:
+        return self._of(value, self._whole, "", 0)
+
+    def _of(self, value: JsonValue, held_by: Views, currency: str, level: int) -> JsonValue:
         if level > _MOST_LEVELS:
             return value
         if isinstance(value, list):
-            items = self._items(held_by)
-            return [self.of(member, items, currency, level + 1) for member in value]
+            items = self._holder(held_by).items
+            return [self._of(member, items, currency, level + 1) for member in value]
         return self._object(value, held_by, currency, level) if isinstance(value, dict) else value
 
-    def _items(self, held_by: Views) -> Views:
-        found = (view.get("items") for view in held_by)
-        return tuple(v for i in found if isinstance(i, dict) for v in views(i, self._root))
+    def _holder(self, held_by: Views) -> _Holder:
+        key = tuple(map(id, held_by))
+        found = self._holders.get(key)
+        if found is None:
+            inner = (view.get("items") for view in held_by)
+            items = tuple(v for i in inner if isinstance(i, dict) for v in views(i, self._root))
+            found = _Holder(held_by, items, self._only_currency(held_by), {})
+            if len(self._holders) >= _MOST_HOLDERS:
+                self._holders.clear()
+            self._holders[key] = found
+        return found
 
     def _object(self, holder: JsonObject, held_by: Views, above: str, level: int) -> JsonObject:
-        currency = currency_of(holder, self._only_currency(held_by) or above)
+        currency = currency_of(holder, self._holder(held_by).currency or above)
         copy: JsonObject = {}
         for name in holder:
             # What a provider writes under our own name is not what its document declares.
@@ -128,7 +156,7 @@ class _Copy:
     ) -> JsonValue:
         value, told = holder[name], self._property(name, held_by)
         if isinstance(value, dict | list):
-            return self.of(value, told.own, currency, level + 1)
+            return self._of(value, told.own, currency, level + 1)
         if names_currency(name):
             is_code = isinstance(value, str) and currencies.exists(value.upper())
             return value.upper() if is_code and isinstance(value, str) else value
@@ -138,17 +166,19 @@ class _Copy:
         return value
 
     def _property(self, name: str, held_by: Views) -> _Property:
-        key = (name, *map(id, held_by))
-        if key not in self._properties:
-            self._kept.append(held_by)
+        known = self._holder(held_by).properties
+        found = known.get(name)
+        if found is None:
             own = property_of(held_by, name, self._root)
             said = (schema.get(PRICE) for schema in own)
             price = next((s for s in said if s is True or isinstance(s, dict)), None)
             is_declared = price is not None or any(MINOR_UNITS in schema for schema in own)
             is_amount = is_declared or names_amount(name)
             rate = _rate_told(own) if price is None and names_price(name) else ""
-            self._properties[key] = _Property(own, is_amount, price, rate)
-        return self._properties[key]
+            found = _Property(own, is_amount, price, rate)
+            if len(known) < _MOST_NAMES:
+                known[name] = found
+        return found
 
     def _only_currency(self, held_by: Views) -> str:
         """The currency that the schema allows alone, where nobody writes it."""
@@ -161,6 +191,9 @@ class _Copy:
                     if isinstance(only := whole.get("const", one), str):
                         return only
         return ""
+
+
+_copies_by: Final = read_once(_Copies)
 
 
 def _rate_told(own: Views) -> str:

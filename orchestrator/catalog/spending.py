@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from orchestrator.catalog.stated_prices import names_price
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
@@ -34,6 +35,7 @@ def states_price(tool: Tool) -> bool:
     return tool.price is not None or _answers_price(tool)
 
 
+@read_once
 def _answers_price(tool: Tool) -> bool:
     schema = tool.output_schema
     return schema is not None and _names_price(schema, schema, levels=2)

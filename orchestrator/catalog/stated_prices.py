@@ -168,6 +168,7 @@ def names_money(name: str) -> bool:
     return bool(words & (_PRICE | {"fee"})) and not words & _MINOR - _UNIT_NAMES
 
 
+@lru_cache(maxsize=4096)
 def names_amount(name: str) -> bool:
     """Whether a number in a field of that name is an amount: no id of a price, no level of one."""
     words = _without_units(name) or ("value",)
@@ -183,6 +184,7 @@ def _without_units(name: str) -> tuple[str, ...]:
     return tuple(word for word in words if word not in _UNIT_NAMES | {"unit", "units"})
 
 
+@lru_cache(maxsize=4096)
 def names_currency(name: str) -> bool:
     """Whether a field of that name holds the code of a currency."""
     return name_words(name) in (("currency",), ("currency", "code"))

@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import os
 import sys
 from importlib import import_module
 from typing import Any, Final
@@ -128,10 +129,15 @@ _NEW_OBJECTS = 200_000
 """After how many the collector looks for garbage: what imports make stays, and with Python's own
 700 it is looked through hundreds of times before a command begins."""
 
+_THREADS_OF_PRODUCTS = "OPENBLAS_NUM_THREADS"
+"""NumPy's products here are small: shared among a thread for each processor, they take as much time
+and several times the processor, for threads that wait for each other do so by turning round."""
+
 
 def main() -> None:
     """Run the command line; every error and warning of ours is one line on standard error."""
     gc.set_threshold(_NEW_OBJECTS)
+    os.environ.setdefault(_THREADS_OF_PRODUCTS, "1")  # read by NumPy when it is first imported
     clean_what_python_prints()
     try:
         _check_encoding(sys.argv)

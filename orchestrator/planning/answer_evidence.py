@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.stated_prices import money_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
@@ -329,6 +330,7 @@ def _lists(body: JsonValue) -> bool:
     )
 
 
+@read_once
 def _known_words(tool: Tool) -> frozenset[str]:
     """Stems of the words that a tool itself is described with."""
     texts = (tool.name, tool.summary, tool.description or "", tool.domain)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.read_once import read_once
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.deeds import is_any_change, is_vague, same_deed
 from orchestrator.language.intent import Action
@@ -99,6 +100,7 @@ def _commands(tool: Tool, action: Action) -> bool:
     return bool(words) and action_of(words[0]) is action
 
 
+@read_once
 def named(tool: Tool) -> tuple[str, Action]:
     """The verb that a tool is named by, and its class."""
     return verb_named(tool.name, tool.summary, but=tool.domain, method=tool.method)

@@ -111,6 +111,8 @@ class OrderReader:
         self._catalog = catalog
         self._router = router
         self._now = now
+        self._read: dict[tuple[str, str], list[_Asked]] = {}
+        """The clauses of the texts that were asked about: each is, several times."""
 
     def orders(self, text: str, goal: str) -> tuple[Order, ...]:
         """The clauses of a text that order a consequence, with the tools that can serve each."""
@@ -189,10 +191,15 @@ class OrderReader:
 
     def _asked(self, text: str, goal: str) -> list[_Asked]:
         """The clauses that are not forbidden, read by the router or by their words alone."""
+        if (text, goal) not in self._read:
+            self._read[text, goal] = self._clauses(text, goal)
+        return self._read[text, goal]
+
+    def _clauses(self, text: str, goal: str) -> list[_Asked]:
         request = None
         if self._router is not None:
             context = RouteContext(goal=goal)
-            request = self._router.without_deadline().explain(text, context, now=self._now).request
+            request = self._router.without_deadline().read(text, context, now=self._now)
         if request is None:
             readings = [read_clause(clause) for clause in split_clauses(text)]
             return [_Asked(reading, (), ()) for reading in readings if not reading.is_negated]

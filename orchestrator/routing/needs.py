@@ -4,13 +4,14 @@ Each candidate's chance is read from what its scores look like. What is left out
 needed, so the chance that the best few are all holds the product of the others' not to be.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.scoring.request_scoring import ScoredRequest, relative
+from orchestrator.routing.scoring.scorer import ScoreTable
 
 CONSIDERED: Final = 16
 """So many of the best candidates may be needed."""
@@ -32,6 +33,8 @@ SIGNS: Final = (
     "length",
 )
 """What a candidate's chance is read from; see `need_signs`."""
+
+_TOLD: Final = SIGNS.index("several") - SIGNS.index("whole")
 
 # A logistic regression on the training halves of public routing data, each set weighted alike:
 # tests/benchmarks/fit_chances.py.
@@ -93,32 +96,42 @@ def need_signs(request: ScoredRequest, scores: Mapping[str, float]) -> Floats:
     """
     names = [*scores][:CONSIDERED]
     top = max(next(iter(scores.values())), 1e-9) if scores else 1.0
-    levels = np.array([score / top for score in [*scores.values()][: CONSIDERED + 1]])
-    following = np.append(levels[1:], 0.0)
+    found = np.array([score / top for score in [*scores.values()][: CONSIDERED + 1]])
+    levels, following = found[: len(names)], np.append(found[1:], 0.0)[: len(names)]
+    ranks = np.arange(len(names), dtype=float)
     whole = relative(request.whole) if request.whole else {}
     clauses = [(table, relative(table)) for table in request.tables if table.names]
     several = float(np.log(max(1, len(clauses))))
-    rows = []
-    for i, name in enumerate(names):
-        won = [(t, r) for t, r in clauses if t.names[0] == name]
-        rows.append(
-            [
-                1.0,
-                levels[i],
-                levels[i] ** 2,
-                np.log1p(i),
-                float(i == 0),
-                levels[i] - following[i],
-                whole.get(name, 0.0),
-                max((r.get(name, 0.0) for _, r in clauses), default=0.0),
-                max((min(t.strength, _STRONG) for t, _ in won), default=0.0),
-                max((min(float(t.features["near"][0]), _NEAR) for t, _ in won), default=0.0),
-                max((1 - _second(r) for _, r in won), default=0.0),
-                several * levels[i],
-                np.log1p(request.words),
-            ]
-        )
-    return np.array(rows).reshape(-1, len(SIGNS))
+    told = np.array([_told_of(name, whole, clauses) for name in names]).reshape(-1, _TOLD)
+    return np.column_stack(
+        [
+            np.ones(len(names)),
+            levels,
+            levels**2,
+            np.log1p(ranks),
+            ranks == 0,
+            levels - following,
+            told,
+            several * levels,
+            np.full(len(names), np.log1p(request.words)),
+        ]
+    )
+
+
+def _told_of(
+    name: str,
+    whole: Mapping[str, float],
+    clauses: Sequence[tuple[ScoreTable, Mapping[str, float]]],
+) -> tuple[float, float, float, float, float]:
+    """What the whole text and its clauses say of one candidate: `whole` to `margin` of SIGNS."""
+    won = [(t, r) for t, r in clauses if t.names[0] == name]
+    return (
+        whole.get(name, 0.0),
+        max((r.get(name, 0.0) for _, r in clauses), default=0.0),
+        max((min(t.strength, _STRONG) for t, _ in won), default=0.0),
+        max((min(float(t.features["near"][0]), _NEAR) for t, _ in won), default=0.0),
+        max((1 - _second(r) for _, r in won), default=0.0),
+    )
 
 
 def _second(relatives: Mapping[str, float]) -> float:

@@ -6,11 +6,12 @@ from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall, admitted
 from orchestrator.language.clause_reading import joined
 from orchestrator.language.intent import IntentFrame
@@ -27,6 +28,7 @@ from orchestrator.routing.reading.request_parser import RequestParser
 from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards
 from orchestrator.routing.scoring.fitness import FITTED_TO, SIGNS, Fitness, FittedRequest
 from orchestrator.routing.scoring.request_scoring import (
+    LATELY,
     RequestScorer,
     ScoredRequest,
     in_order,
@@ -62,6 +64,13 @@ class Explanation:
             return ()
         texts = [clause.text for clause in self.request.clauses]
         return tuple(zip(texts, self.request.tables, strict=False))
+
+
+class _Fitted(NamedTuple):
+    """How well the best tool fits a request, and whether it does: no order means nothing here."""
+
+    fitness: float
+    fits: bool
 
 
 class Router:
@@ -104,6 +113,10 @@ class Router:
         self._filling = [card.name for card in sorted(self._cards, key=lambda c: c.is_change)]
         for name in self._filling:
             self._by_domain[self._by_name[name].domain].append(name)
+        self._by_example: dict[frozenset[str], set[str]] = defaultdict(set)
+        for card in self._cards:
+            for example in card.example_stems:
+                self._by_example[frozenset(example)].add(card.name)
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
         self._parser = RequestParser(
@@ -115,6 +128,7 @@ class Router:
         self._fitness = Fitness(
             self._cards, has_vectors=_embedder_of(similarity).startswith(FITTED_TO)
         )
+        self._fitted = read_once(self._read_fitness, most=LATELY)
         self._producers = Producers(self._cards)
         warm_up()
 
@@ -149,6 +163,15 @@ class Router:
         router._clock = None
         return router
 
+    def read(
+        self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
+    ) -> ScoredRequest | None:
+        """A request as it is read and scored, nothing selected; None where that fails."""
+        try:
+            return self._requests.score(text, context or RouteContext(), now, self._deadline(None))
+        except Exception:  # who asks goes by the words alone
+            return None
+
     def explain(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
     ) -> Explanation:
@@ -164,7 +187,7 @@ class Router:
             text: the request.
             among: the tools to consider; all when None.
         """
-        return self._fitness_of(self._requests.score(text, _only(among), None))
+        return self._fitted(self._requests.score(text, _only(among), None)).fitness
 
     def fitness_signs(self, text: str, *, among: Collection[str] | None = None) -> Floats:
         """What `best_score` is read from; shape (n_tools, len(SIGNS))."""
@@ -173,17 +196,15 @@ class Router:
 
     def fits(self, text: str) -> bool:
         """Whether any tool of the catalog can do what the text asks."""
-        reading = self._requests.score(text, RouteContext(), None)
-        asked = self._asked(reading)
-        return asked is not None and self._is_fit(asked, self._fitness.best(asked))
+        return self._fitted(self._requests.score(text, RouteContext(), None)).fits
 
-    def _is_fit(self, asked: FittedRequest, fitness: float) -> bool:
-        """Whether the best tool fits, and no order is given that means nothing here."""
-        return asked.is_known_order and fitness >= self._profile.least_fitness
-
-    def _fitness_of(self, reading: ScoredRequest) -> float:
+    def _read_fitness(self, reading: ScoredRequest) -> _Fitted:
         asked = self._asked(reading)
-        return self._fitness.best(asked) if asked else 0.0
+        if asked is None:
+            return _Fitted(0.0, fits=False)
+        fitness = self._fitness.best(asked)
+        is_fit = asked.is_known_order and fitness >= self._profile.least_fitness
+        return _Fitted(fitness, fits=is_fit)
 
     def _asked(self, reading: ScoredRequest) -> FittedRequest | None:
         """The request as one text, for whether a tool fits it; None for one that says nothing."""
@@ -266,9 +287,7 @@ class Router:
             is_side_effect=frame.side_effect_allowed or any(card.is_change for card in cards),
             profile=profile,
         )
-        asked = self._asked(request)
-        fitness = self._fitness.best(asked) if asked else 0.0
-        fits = asked is not None and self._is_fit(asked, fitness)
+        fitness, fits = self._fitted(request)
         if not fits:
             width = of_nothing(width, empty=context.allow_empty)
         chosen = in_order(needs.names[: width.k], winners)
@@ -298,15 +317,16 @@ class Router:
 
     def _bounds(self, reading: ScoredRequest) -> Bounds:
         """How sure the least sure request can be; see `Bounds`."""
-        stems = [clause.stems for clause in reading.clauses]
+        stems = [frozenset(clause.stems) for clause in reading.clauses]
         found = [self._bounds_of(*one) for one in zip(reading.tables, stems, strict=False)]
         return min(found, key=lambda bounds: (bounds.most, bounds.least), default=NOTHING)
 
-    def _bounds_of(self, table: ScoreTable, stems: Collection[str]) -> Bounds:
+    def _bounds_of(self, table: ScoreTable, stems: frozenset[str]) -> Bounds:
         cards = [self._by_name[name] for name in table.names]
         # Words that the catalog knows and that tool has not are about something else as well.
         if cards and table.features["coverage"][0] == 1:
-            said = [card for card in cards if card.is_exemplified_by(stems)]
+            named = self._by_example.get(stems, ())
+            said = [card for card in cards if card.name in named]
             said = said or [card for card in cards if card.is_named_by(stems)]
             if said == cards[:1]:
                 return STATED

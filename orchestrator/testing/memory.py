@@ -185,11 +185,11 @@ class MemoryObservations:
         self.is_full = False
         """While it is, nothing more is taken."""
 
-    def put(self, mission_id: str, key: str, piece: bytes) -> None:
-        """Keep a piece."""
+    def put(self, mission_id: str, key: str, piece: bytes) -> bool:
+        """Keep a piece; whether it was not there."""
         if self.is_full:
             raise OSError(28, "No space left on device")
-        self._kept.setdefault(mission_id, {}).setdefault(key, piece)
+        return self._kept.setdefault(mission_id, {}).setdefault(key, piece) is piece
 
     def get(self, mission_id: str, key: str) -> bytes:
         """A piece that was kept.

@@ -11,8 +11,11 @@ class ObservationStore(Protocol):
     All of it may be called from several threads and processes at once, and again after a death.
     """
 
-    def put(self, mission_id: str, key: str, piece: bytes) -> None:
+    def put(self, mission_id: str, key: str, piece: bytes) -> bool:
         """Keep a piece; of a key that is there already nothing is changed.
+
+        Returns:
+            Whether it was not there.
 
         Raises:
             StoreUnavailable, OSError: nothing can be kept now.

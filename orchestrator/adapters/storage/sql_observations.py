@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -10,14 +11,20 @@ from orchestrator.adapters.storage.schema import observations
 from orchestrator.adapters.storage.store_database import StoreDatabase
 from orchestrator.core.errors import ObservationMissing, StoreUnavailable
 
+_KEPT: Final = observations.c
+_PIECE: Final = sa.select(_KEPT.piece).where(
+    _KEPT.mission_id == sa.bindparam("mission"), _KEPT.key_digest == sa.bindparam("key")
+)
+
 
 class SqlObservations:
     """A row for each piece: whole, or not there."""
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
+        self._keep = database.insert_new(observations)
 
-    def put(self, mission_id: str, key: str, piece: bytes) -> None:
+    def put(self, mission_id: str, key: str, piece: bytes) -> bool:
         """See `ObservationStore.put`; it is committed before this returns."""
         row = {
             "mission_id": mission_id,
@@ -26,17 +33,14 @@ class SqlObservations:
             "kept_at": datetime.now(UTC),
         }
         with self._database.write() as connection:
-            connection.execute(self._database.insert_new(observations), row)
+            return connection.execute(self._keep, row).rowcount == 1
 
     def get(self, mission_id: str, key: str) -> bytes:
         """See `ObservationStore.get`."""
-        kept = observations.c
-        query = sa.select(kept.piece).where(
-            kept.mission_id == mission_id, kept.key_digest == _digest(key)
-        )
+        named = {"mission": mission_id, "key": _digest(key)}
         try:
             with self._database.read() as connection:
-                piece = connection.execute(query).scalar()
+                piece = connection.execute(_PIECE, named).scalar()
         except StoreUnavailable as error:  # its leg waits for it as for one that is another
             place = f"{self._database.place} ({error.reason})"
             raise ObservationMissing(mission_id, place) from error
@@ -46,8 +50,7 @@ class SqlObservations:
 
     def missions(self) -> Mapping[str, datetime]:
         """See `ObservationStore.missions`."""
-        kept = observations.c
-        query = sa.select(kept.mission_id, sa.func.max(kept.kept_at)).group_by(kept.mission_id)
+        query = sa.select(_KEPT.mission_id, sa.func.max(_KEPT.kept_at)).group_by(_KEPT.mission_id)
         with self._database.read() as connection:
             return {mission_id: at for mission_id, at in connection.execute(query)}
 
@@ -55,7 +58,7 @@ class SqlObservations:
         """See `ObservationStore.purge`; a transaction for each."""
         for mission_id in mission_ids:
             with self._database.write() as connection:
-                unwanted = observations.c.mission_id == mission_id
+                unwanted = _KEPT.mission_id == mission_id
                 connection.execute(sa.delete(observations).where(unwanted))
 
 

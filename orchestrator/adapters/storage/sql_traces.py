@@ -16,6 +16,13 @@ MISSIONS: Final = "missions"
 PROXY: Final = "proxy"
 MOST_RECORDS: Final = 50_000
 _TRIMMED_EVERY: Final = 256
+_OF: Final = selections.c
+_CALLED: Final = (
+    sa.update(selections)
+    .where(_OF.source == sa.bindparam("its_source"), _OF.mission_id == sa.bindparam("its_mission"))
+    .where(_OF.leg_id == sa.bindparam("its_leg"), _OF.step == sa.bindparam("its_step"))
+    .values(called=sa.bindparam("tool"))
+)
 _log = logging.getLogger(__name__)
 
 
@@ -30,13 +37,14 @@ class SqlTraces:
         self._source = source
         self._most_records = most_records
         self._written = 0
+        key = ("source", "mission_id", "leg_id", "step")
+        self._record = database.put(selections, "record", "called", keys=key)
         self._lock = threading.Lock()
 
     def record(self, record: RouteRecord) -> None:
         """See `RouteTraces.record`."""
-        key = ("source", "mission_id", "leg_id", "step")
         self._write(
-            self._database.put(selections, "record", "called", keys=key),
+            self._record,
             {
                 "source": self._source,
                 "mission_id": record.mission_id,
@@ -49,21 +57,14 @@ class SqlTraces:
 
     def called(self, *, mission_id: str, leg_id: str, step: int, tool: str) -> None:
         """See `RouteTraces.called`."""
-        of = selections.c
-        self._write(
-            sa.update(selections)
-            .where(of.source == self._source, of.mission_id == mission_id)
-            .where(of.leg_id == leg_id, of.step == step)
-            .values(called=tool),
-            {},
-        )
+        of = {"its_source": self._source, "its_mission": mission_id, "its_leg": leg_id}
+        self._write(_CALLED, {**of, "its_step": step, "tool": tool})
 
     def records(self) -> list[RouteRecord]:
         """See `RouteTraces.records`."""
-        of = selections.c
-        query = sa.select(of.record, of.called).where(of.source == self._source)
+        query = sa.select(_OF.record, _OF.called).where(_OF.source == self._source)
         with self._database.read() as connection:
-            rows = connection.execute(query.order_by(of.number)).all()
+            rows = connection.execute(query.order_by(_OF.number)).all()
         return [with_call(record, called) for record, called in rows]
 
     def _write(self, statement: sa.Executable, values: dict[str, object]) -> None:
@@ -80,7 +81,6 @@ class SqlTraces:
 
     def _trim(self) -> sa.Delete:
         """Remove the oldest beyond those that stay."""
-        of = selections.c
-        ours = sa.select(of.number).where(of.source == self._source).order_by(of.number.desc())
+        ours = sa.select(_OF.number).where(_OF.source == self._source).order_by(_OF.number.desc())
         last = ours.offset(self._most_records).limit(1).scalar_subquery()
-        return sa.delete(selections).where(of.source == self._source, of.number <= last)
+        return sa.delete(selections).where(_OF.source == self._source, _OF.number <= last)

@@ -29,6 +29,9 @@ KEY_FACT: Final = "vault_key"
 _LOCK: Final = 0x70696921
 _KEPT: Final = personal_values.c
 _CURRENT: Final = sa.and_(_KEPT.scope == OWNER, _KEPT.superseded_at.is_(None))
+_CURRENT_VERSION: Final = sa.select(_KEPT.version).where(
+    _CURRENT, _KEPT.field == sa.bindparam("named")
+)
 
 
 class SqlVault:
@@ -60,9 +63,8 @@ class SqlVault:
 
     def current(self, field: str) -> Handle | None:
         """See `PiiVault.current`."""
-        query = sa.select(_KEPT.version).where(_CURRENT, _KEPT.field == field)
         with self._database.read() as connection:
-            version = connection.execute(query).scalar()
+            version = connection.execute(_CURRENT_VERSION, {"named": field}).scalar()
         return None if version is None else Handle(field, version)
 
     def find(self, handle: Handle) -> KeptValue | None:

@@ -282,5 +282,6 @@ def _set_up_file(connection: Any, _: object) -> None:
 
 def _begin_in_file(connection: sa.Connection) -> None:
     # A transaction that begins to write later fails at once when another one has written meanwhile.
-    writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    # What only reads needs none: each statement is to see what has been committed before it.
+    if connection.get_execution_options().get("writes"):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -7,6 +7,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import STOP_WORDS, content_stems, stem
@@ -60,8 +61,7 @@ def of_tools(tools: Iterable[Tool], given: JsonObject | None = None) -> Grounds:
     words: dict[str, str] = {}
     inputs: list[tuple[str, Parameter]] = []
     for tool in tools:
-        own = {**dict.fromkeys(vocabulary(tool)), **dict.fromkeys(schema_words(tool))}
-        words = {**dict.fromkeys(own, f"the words of {tool.name}"), **words}
+        words = {**dict.fromkeys(_words_of(tool), f"the words of {tool.name}"), **words}
         own_inputs = (p for p in tool_parameters(tool) if p.name not in tool.pii_fields)
         inputs += [(f"{p.name} of {tool.name}", p) for p in _flat(own_inputs)]
         own_values = {n: value for n, value in (given or {}).items() if n in tool.properties}
@@ -159,6 +159,12 @@ def _flat(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
             yield from (element, *element.fields)
         elif parameter.kind is Kind.OBJECT:
             yield from parameter.fields
+
+
+@read_once
+def _words_of(tool: Tool) -> tuple[str, ...]:
+    """Stems of the words in which a tool speaks of itself, its schemas included."""
+    return tuple(dict.fromkeys((*vocabulary(tool), *schema_words(tool))))
 
 
 def _leaves(value: JsonValue, where: str, name: str = "") -> Iterator[tuple[str, JsonValue]]:

@@ -35,7 +35,7 @@ _IN_MEMORY: Final = 64
 class Pieces(Protocol):
     """Where exchanges are kept: pieces of bytes of one mission, each under a key of its own."""
 
-    def put(self, mission_id: str, key: str, piece: bytes) -> None:
+    def put(self, mission_id: str, key: str, piece: bytes) -> object:
         """Keep a piece; of a key that is there already nothing is changed."""
         ...
 

@@ -13,6 +13,7 @@ from orchestrator.catalog.prices import plain_answer
 from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
@@ -71,6 +72,7 @@ def read_items(
     return list(islice(_walk(body, plain, around, "", 0), MAX_ITEMS))
 
 
+@read_once
 def answer_fields(tool: Tool) -> frozenset[str]:
     """Names of the values that the tool's answer holds, list members' fields included.
 
@@ -89,6 +91,7 @@ def answers_price(tool: Tool) -> bool:
     return any(names_price(name) or PRICE in part for name, part in promised)
 
 
+@read_once
 def is_listing(tool: Tool) -> bool:
     """Whether the answer is a list of things rather than one thing."""
     schema = tool.output_schema or {}

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.file_inputs import is_file
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.read_once import read_once
 from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve, with_definitions
@@ -101,7 +102,7 @@ class Parameter:
         listed = self.schema.get("enum")
         return [o for o in listed if isinstance(o, str)] if isinstance(listed, list) else []
 
-    @property
+    @cached_property
     def element(self) -> "Parameter | None":
         """The elements of a list, as a parameter named in the singular; None for anything else."""
         items = self.schema.get("items")
@@ -114,14 +115,14 @@ class Parameter:
         """Whether only answers supply it: people state no ids, nor lists of what was found."""
         return self.kind in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST, Kind.FILE)
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """The names under which answers hold its value: its own, and that of one element."""
         if (self.element or self).kind is Kind.FILE:
             return frozenset({FILE})
         return frozenset({self.name, *([self.element.name] if self.element else ())})
 
-    @property
+    @cached_property
     def fields(self) -> tuple["Parameter", ...]:
         """The properties of an object, as parameters; empty for anything else."""
         return read_parameters(self.schema, self.root, parent=self.words)
@@ -137,6 +138,7 @@ class Parameter:
         return SchemaValidator(self.whole_schema, format_checker=checker)
 
 
+@read_once
 def tool_parameters(tool: Tool) -> tuple[Parameter, ...]:
     """The inputs of a tool that a planner fills: references are filled in for it."""
     found = read_parameters(tool.input_schema, tool.input_schema)

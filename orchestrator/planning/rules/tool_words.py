@@ -7,6 +7,8 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.read_once import read_once
+from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
@@ -27,29 +29,39 @@ _WORDED: Final = ("title", "description", "enum", "examples", "example", "defaul
 _INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
 
 
-def vocabulary(tool: Tool) -> set[str]:
+@read_once
+def vocabulary(tool: Tool) -> frozenset[str]:
     """Stems of the words in which a tool speaks of itself."""
     return own_words(tool) | set(content_stems(" ".join((*tool.intent_tags, *tool.examples))))
 
 
-def own_words(tool: Tool) -> set[str]:
+@read_once
+def own_words(tool: Tool) -> frozenset[str]:
     """Stems of the words that say what a tool does and takes.
 
     An example tells of things that people ask for: "the budget" is one file, and not another.
     """
     told = [str(schema.get("description", "")) for schema in tool.properties.values()]
     texts = (tool.name, tool.domain, tool.summary, tool.description)
-    return set(content_stems(" ".join((*texts, *tool.properties, *told))))
+    return frozenset(content_stems(" ".join((*texts, *tool.properties, *told))))
 
 
-def schema_words(tool: Tool) -> Iterator[str]:
+@read_once
+def schema_words(tool: Tool) -> frozenset[str]:
     """Stems of what the schemas of a tool say beside descriptions of inputs: names and values."""
-    for schema in (tool.input_schema, tool.output_schema or {}):
-        for part in walk(schema, _INSIDE, most_levels=6):
-            named = part.get("properties")
-            texts = [*named] if isinstance(named, dict) else []
-            texts += [text for key in _WORDED for text in _texts(part.get(key))]
-            yield from content_stems(" . ".join(texts))
+    return frozenset(
+        stem
+        for schema in (tool.input_schema, tool.output_schema or {})
+        for part in walk(schema, _INSIDE, most_levels=6)
+        for stem in content_stems(" . ".join(_worded(part)))
+    )
+
+
+def _worded(part: JsonObject) -> Iterator[str]:
+    named = part.get("properties")
+    yield from named if isinstance(named, dict) else ()
+    for key in _WORDED:
+        yield from _texts(part.get(key))
 
 
 def _texts(value: JsonValue) -> list[str]:
@@ -58,6 +70,7 @@ def _texts(value: JsonValue) -> list[str]:
     return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
 
 
+@read_once
 def generic_words(tool: Tool) -> frozenset[str]:
     """Words that name what the tool always deals in, and so single out nothing."""
     named = " ".join(properties_of(tool.output_schema or {}))

@@ -11,6 +11,7 @@ from orchestrator.catalog.file_inputs import answers_file, file_inputs
 from orchestrator.catalog.function_effects import namespace_of
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk
 from orchestrator.language.clause_reading import orders_by_first_word
@@ -78,10 +79,6 @@ class CapabilityCard:
     def is_named_by(self, stems: Collection[str]) -> bool:
         """Whether the words of a request say the whole name; its domain may go without saying."""
         return bool(self.own_stems) and all(word in stems for word in self.own_stems)
-
-    def is_exemplified_by(self, stems: Collection[str]) -> bool:
-        """Whether the words of a request are those of one of its examples."""
-        return any({*stems} == {*example} for example in self.example_stems)
 
 
 def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
@@ -236,6 +233,7 @@ def _schema_texts(inputs: Mapping[str, JsonObject]) -> Iterator[str]:
             yield from (value for value in values if isinstance(value, str))
 
 
+@read_once
 def verb_and_action(tool: Tool) -> tuple[str, Action]:
     """The tool's verb, and the class of it that agrees with the tool's effect."""
     told = tool.summary or tool.description

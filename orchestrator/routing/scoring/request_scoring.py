@@ -1,10 +1,11 @@
 """A request, read and scored: its candidates, best first."""
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from orchestrator.core.errors import EmbedderUnavailable
 from orchestrator.language.clause_reading import ClauseReading, joined, read_clause
@@ -52,8 +53,32 @@ class ScoredRequest:
         return len({word for clause in self.clauses for word in clause.stems})
 
 
-_LATELY: Final = 64
-"""Texts that are kept as they were read: those of a few goals."""
+LATELY: Final = 256
+"""Texts that are kept as they were read and scored: those of the missions under way."""
+_Asked = tuple[str, RouteContext, datetime | None]
+_Told = tuple[Hashable, ...]
+_K = TypeVar("_K", bound=Hashable)
+_V = TypeVar("_V")
+
+
+class _Lately(Generic[_K, _V]):
+    """What was asked for last; several threads may ask."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[_K, _V] = OrderedDict()
+
+    def get(self, key: _K) -> _V | None:
+        """What was kept; it is the last to go."""
+        found = self._kept.pop(key, None)
+        if found is not None:
+            self._kept[key] = found
+        return found
+
+    def keep(self, key: _K, value: _V) -> None:
+        """Keep it; the oldest makes room."""
+        self._kept[key] = value
+        if len(self._kept) > LATELY:
+            self._kept.popitem(last=False)
 
 
 class RequestScorer:
@@ -79,7 +104,8 @@ class RequestScorer:
         self._scorer = scorer
         self._fits = fits
         self._similarity = similarity
-        self._lately: dict[tuple[str, RouteContext, datetime | None], ScoredRequest] = {}
+        self._requests: _Lately[_Asked, ScoredRequest] = _Lately()
+        self._tables: _Lately[_Told, tuple[list[ScoreTable], str]] = _Lately()
 
     def score(
         self,
@@ -95,13 +121,12 @@ class RequestScorer:
         Raises:
             OutOfTime: at the end of the first stage that is past the deadline.
         """
-        key = (text, context, now)
-        known = self._lately.pop(key, None)
-        scored = known or self._read(text, context, now, deadline)
+        known = self._requests.get((text, context, now))
+        if known is not None:
+            return known
+        scored = self._read(text, context, now, deadline)
         if scored.embedder in ("", USED):  # one that was away may be back the next time
-            self._lately[key] = scored
-        for oldest in list(self._lately)[:-_LATELY]:
-            self._lately.pop(oldest, None)
+            self._requests.keep((text, context, now), scored)
         return scored
 
     def _read(
@@ -121,23 +146,47 @@ class RequestScorer:
         deadline.check("reading")
         clauses = _with_unwanted(reading.clauses)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
-        wanted = [clauses[i] for i in asked]
-        near, embedder = self._nearness(wanted)
-        deadline.check("embedding")
-        texts = _texts(wanted, (reading.slots, *(reading.own[i] for i in asked)), context, near)
-        alike = partial(self._alike, [text.reading.text for text in texts])
-        check = partial(deadline.check, "scoring")
-        tables = self._scorer.score_all(texts, alike=alike, check=check)
-        whole = self._or_goal(tables, texts, context)
+        wanted = tuple(clauses[i] for i in asked)
+        slots = (reading.slots, *(reading.own[i] for i in asked))
+        tables, embedder = self._scored(wanted, slots, context, deadline)
+        whole = self._or_goal(tables, wanted, reading.slots, context)
         deadline.check("scoring")
         return ScoredRequest(
             reading.frame,
             reading.slots,
-            tuple(wanted),
+            wanted,
             whole,
             tuple(tables[1:]),
             embedder,
         )
+
+    def _scored(
+        self,
+        wanted: tuple[ClauseReading, ...],
+        slots: Sequence[Sequence[Slot]],
+        context: RouteContext,
+        deadline: Deadline,
+    ) -> tuple[list[ScoreTable], str]:
+        """The tables of all clauses as one text, then of each; and how the embedder did.
+
+        Of a context, scores depend on less than readings do: the steps of a leg, and the questions
+        that planning asks of a clause, mostly have the same.
+        """
+        told = tuple(tuple((s.kind, s.text, s.position) for s in own) for own in slots)
+        held = tuple(name for name in context.known if name in self._scorer.needed)
+        key = (wanted, told, context.domains, context.walls, held)
+        known = self._tables.get(key)
+        if known is not None:
+            return known
+        near, embedder = self._nearness(wanted)
+        deadline.check("embedding")
+        texts = _texts(wanted, slots, context, near)
+        alike = partial(self._alike, [text.reading.text for text in texts])
+        check = partial(deadline.check, "scoring")
+        scored = self._scorer.score_all(texts, alike=alike, check=check), embedder
+        if embedder in ("", USED):
+            self._tables.keep(key, scored)
+        return scored
 
     def _nearness(self, clauses: Sequence[ClauseReading]) -> tuple[list[Floats | None], str]:
         """How near the cards are to all clauses as one text, then to each; and how that went."""
@@ -160,13 +209,17 @@ class RequestScorer:
         return self._similarity.alike(texts, rows)
 
     def _or_goal(
-        self, tables: Sequence[ScoreTable], scored: Sequence[Scored], context: RouteContext
+        self,
+        tables: Sequence[ScoreTable],
+        clauses: Sequence[ClauseReading],
+        slots: Sequence[Slot],
+        context: RouteContext,
     ) -> ScoreTable | None:
         """The table of all clauses as one text; where no word tells, that of the mission's goal."""
         if not tables:
             return None
-        if tables[0].strength == 0 and context.goal not in ("", scored[0].reading.text):
-            return self._scorer.score(read_clause(context.goal), scored[0].slots, context)
+        if tables[0].strength == 0 and context.goal not in ("", joined(clauses).text):
+            return self._scorer.score(read_clause(context.goal), slots, context)
         return tables[0]
 
 

@@ -91,6 +91,8 @@ class Scorer:
         numbers = {domain: number for number, domain in enumerate(vocabulary.domains)}
         self._domain = np.array([numbers[card.domain] for card in cards], dtype=np.intp)
         self._names = tuple(card.name for card in cards)
+        self.needed: Final = frozenset(need.name for card in cards for need in card.needs)
+        """The names of inputs that some card needs: of what is known, only these count."""
         self._domains = tuple(card.domain for card in cards)
         self._inside = lru_cache(maxsize=_WALLS_KEPT)(self._admitted)
         self._profile = profile

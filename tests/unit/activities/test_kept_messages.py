@@ -227,3 +227,16 @@ async def test_a_look_at_the_store_looks_for_all_that_will_be_read() -> None:
     for lacking in (told, message(context(), past="k2")):
         with pytest.raises(ApplicationError, match="what mission m has seen"):
             await look(kept.read_kept, lacking)
+
+
+async def test_what_is_learnt_is_named_from_then_on() -> None:
+    """The same message again, without what is kept now."""
+    store = begun()
+    kept = KeptMessages(store)
+    told = message(context())
+
+    learnt = await kept.learn(told)
+
+    assert learnt.new_terms is None
+    assert await KeptMessages(store).context(learnt) == await kept.context(told)
+    assert await kept.learn(learnt) is learnt

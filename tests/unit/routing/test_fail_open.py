@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.wall import Wall
 from orchestrator.language import clause_reading
 from orchestrator.routing import router as module
 from orchestrator.routing.cards.prerequisites import Producers
@@ -17,14 +18,16 @@ from orchestrator.routing.deadline import PROXY_LIMIT_S, STEP_LIMIT_S
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.reading import conjuncts, request_parser
 from orchestrator.routing.reading.follow_ups import FollowUps
+from orchestrator.routing.reading.request_parser import RequestParser
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring import request_scoring
 from orchestrator.routing.scoring import scorer as scoring
 from orchestrator.routing.scoring.closer_look import CloserLook
 from orchestrator.routing.scoring.scorer import Scorer
 from orchestrator.routing.scoring.word_evidence import EvidenceIndex
-from orchestrator.routing.selection import Selection
+from orchestrator.routing.selection import RouteContext, Selection
 
+MOMENT = datetime(2026, 11, 23, tzinfo=UTC)
 GOAL = "find a hotel in Lisbon and book a table for four"
 STAGES = (
     (conjuncts, "clause_spans"),
@@ -80,7 +83,8 @@ def router(shipped: Catalog, clock: SlowClock) -> Router:
 @pytest.fixture(autouse=True)
 def nothing_read(router: Router) -> None:
     """No text is known from an earlier test: each is read in its own."""
-    router._requests._lately.clear()
+    for lately in (router._requests._requests, router._requests._tables):
+        lately._kept.clear()
     clause_reading.read_clause.cache_clear()
 
 
@@ -206,18 +210,38 @@ def test_a_clock_that_fails_is_a_fault_like_any_other(shipped: Catalog) -> None:
 
 
 def test_a_text_is_read_once(shipped: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planning a goal asks of each clause several times; another moment or context is another."""
+    """Planning a goal asks of each clause several times; another moment or context is another.
+
+    What no score depends on has none be told anew: another moment, another goal around it, values
+    that no tool asks for. What the agent may touch, or what of a call is known, has.
+    """
     router = Router(shipped)
-    read: list[str] = []
-    scored = Scorer.score_all
+    done: list[str] = []
+    _count(monkeypatch, RequestParser, "parse", done)
+    _count(monkeypatch, Scorer, "score_all", done)
 
-    def counted(self: Scorer, *args: Any, **named: Any) -> Any:
-        read.append("")
-        return scored(self, *args, **named)
+    def asked(**context: Any) -> list[str]:
+        done.clear()
+        router.route(GOAL, RouteContext(**context), now=MOMENT)
+        return [*done]
 
-    monkeypatch.setattr(Scorer, "score_all", counted)
     first = router.route(GOAL)
     assert router.route(GOAL) == first
-    assert len(read) == 1
-    router.route(GOAL, now=datetime(2026, 11, 23, tzinfo=UTC))
-    assert len(read) == 2
+    assert done == ["parse", "score_all"]
+    assert asked() == ["parse"]
+    assert asked() == []
+    assert asked(goal="A trip", known=("weather_of_yesterday",)) == ["parse"]
+    assert asked(known=("origin",)) == ["parse", "score_all"]
+    assert asked(domains=("hotels",)) == ["parse", "score_all"]
+    assert asked(walls=(Wall(agent="a", domains=("flights",)),)) == ["parse", "score_all"]
+
+
+def _count(patch: pytest.MonkeyPatch, owner: type, name: str, done: list[str]) -> None:
+    """Have each call noted."""
+    original = getattr(owner, name)
+
+    def counted(self: Any, *args: Any, **named: Any) -> Any:
+        done.append(name)
+        return original(self, *args, **named)
+
+    patch.setattr(owner, name, counted)

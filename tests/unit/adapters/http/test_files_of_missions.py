@@ -266,14 +266,15 @@ class _Dying:
     def __init__(self, store: SqlObservations, when: str) -> None:
         self._store, self._when = store, when
 
-    def put(self, mission_id: str, key: str, piece: bytes) -> None:
+    def put(self, mission_id: str, key: str, piece: bytes) -> bool:
         """Keep a piece, as far as one gets."""
         when, self._when = self._when, "not again"
         if when == "before":
             raise _Died
-        self._store.put(mission_id, key, piece)
+        is_new = self._store.put(mission_id, key, piece)
         if when == "after":
             raise _Died
+        return is_new
 
     def get(self, mission_id: str, key: str) -> bytes:
         """A piece that was kept."""
