@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from orchestrator.language.clauses import MATTER, SUBJECT, begins_request, without_lead
+from orchestrator.language.guests import guests_span
 from orchestrator.language.inflection import participle, singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.word_lists import WordLists
@@ -206,7 +207,8 @@ def _stems(clause: str, verb: str, action: Action, verbs: CatalogVerbs) -> tuple
     if action is Action.CANCEL and verb not in verbs and (base := reverses(verb)):
         return (*content_stems(clause), stem(base))
     if action is not Action.SEND:
-        return tuple(content_stems(clause))
+        guests = guests_span(clause)
+        return tuple(content_stems(clause[: guests[0]] if guests else clause))
     said = _SAYING.search(clause)
     start = said.end() if said else clause.lower().find(verb) + len(verb)
     end = _matter_of(clause, start, verb)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from orchestrator.language.date_words import MONTH
+from orchestrator.language.guests import adds_guests
 from orchestrator.language.intent import Action
 from orchestrator.language.words import NOUN_LIKE_VERBS, STOP_WORDS, action_of, is_verb
 
@@ -113,6 +114,8 @@ def clause_spans(text: str, *, verbs: Collection[str] = ()) -> tuple[tuple[int, 
     for match in _open_boundaries(text):
         strong = match["strong"] is not None
         if match.group().strip() == "," and _goes_on_saying(text, starts[-1], match):
+            continue
+        if adds_guests(text, match.end()):
             continue
         rest = text[match.end() :]
         goes_on_asking = _QUESTION.match(rest) and _QUESTION.match(text, starts[-1])

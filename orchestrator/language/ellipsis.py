@@ -97,6 +97,19 @@ def continued(earlier: str, clause: str) -> str:
     return _replaced(of_one(earlier), match["tail"], is_same=True) if same else ""
 
 
+def written_in(clause: str, text: str, at: int = 0) -> tuple[int, int]:
+    """Where a clause starts and ends in a text, but for the first words that it takes from before.
+
+    "Cancel my hotel" stands in "cancel my car and my hotel" as "my hotel". Both are `at` where
+    nothing of it does.
+    """
+    while clause:
+        if (start := text.find(clause, at)) >= 0:
+            return start, start + len(clause)
+        clause = clause.partition(" ")[2]
+    return at, at
+
+
 def of_one(text: str) -> str:
     """A request with one of what it counts: "two tables" as "a table"."""
     things = {singular(thing.lower()) for thing in read_clause(text).objects}

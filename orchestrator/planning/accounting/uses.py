@@ -14,6 +14,7 @@ from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.deeds import is_vague, other_deed, same_deed
 from orchestrator.language.durations import MINUTES
+from orchestrator.language.guests import guests_span
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.negation import exclusions
@@ -83,6 +84,9 @@ _INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
 _DENYING: Final = frozenset({"negation", "correction", "condition"})
 _WORDS: Final = frozenset({"thing", "quality", "name", "addressee", "place", "identifier"})
 """Kinds that are told by their words, which what is found may have."""
+_AT: Final = re.compile(r"\s+(?:at|on|via)\s+\S+@", re.IGNORECASE)
+"""What follows a name whose address is said."""
+_WHO: Final = frozenset({"addressee", "name", "place"})
 _ENDS: Final = frozenset({Kind.DATE, Kind.DATETIME})
 _CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
 
@@ -128,6 +132,8 @@ class Taken:
             return ""
         if said.position in self.too_many:
             return self._as_found(said)
+        if self._guests and self._guests[0] <= said.position < self._guests[1]:
+            return self._as_guest(said)
         if said.kind not in _DENYING and (given := held_by(said, self.path.grounds)):
             return given
         before = self.clause.text[: said.position]
@@ -156,6 +162,17 @@ class Taken:
             or self._as_text(said)
             or self._as_found(said)
         )
+
+    @cached_property
+    def _guests(self) -> tuple[int, int] | None:
+        return guests_span(self.clause.text)
+
+    def _as_guest(self, said: Said) -> str:
+        """Whom what is ordered is made with, by an input that takes such; no title tells them."""
+        if said.kind in _WHO and "@" not in said.text and not _AT.match(self.clause.text, said.end):
+            return ""
+        inputs = self.path.grounds.inputs
+        return next((w for w, p in inputs if (p.element or p).kind is Kind.EMAIL), "")
 
     def _as_part_of_day(self, said: Said) -> str:
         """What tells the half of the day of a time: "at half past seven in the evening"."""

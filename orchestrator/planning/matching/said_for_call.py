@@ -11,6 +11,7 @@ from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
+from orchestrator.language.ellipsis import written_in
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, tokens
 from orchestrator.planning.accounting.things_said import Said, things_said
@@ -19,6 +20,8 @@ from orchestrator.planning.matching.value_forms import folded
 from orchestrator.planning.models import MentionKind
 from orchestrator.saga.served import Order
 
+_CARRIED: Final = 2
+"""Words that a clause may take from the one before: "book", "I want"."""
 _ALIKE: Final = 0.5
 """Share of a clause's words that a leg's goal holds which says it in other words."""
 NAMING: Final = frozenset[MentionKind](
@@ -116,7 +119,8 @@ def _in_other_words(own: Sequence[SaidThing], call: TakenCall) -> list[SaidThing
     one in Rome, has a place of its own.
     """
     goal = corrected(call.goal).text
-    if call.clause in goal:
+    start, end = written_in(call.clause, goal)
+    if len(tokens(call.clause)) - len(tokens(goal[start:end])) <= _CARRIED:
         return []
     stems = {*content_stems(call.clause)}
     clauses = [(clause, {*content_stems(clause)}) for clause in split_clauses(goal)]

@@ -15,6 +15,7 @@ from orchestrator.language.clause_reading import (
     tells_what_to_do,
 )
 from orchestrator.language.clauses import without_lead
+from orchestrator.language.ellipsis import written_in
 from orchestrator.language.goal_text import Governed
 from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems, tokens
@@ -108,13 +109,9 @@ def located(clauses: Sequence[str], text: str) -> Iterator[Clause]:
     """The clauses, each with where it stands in the text: some have a verb that is not there."""
     at = 0
     for clause in clauses:
-        written, start = clause, text.find(clause, at)
-        while start < 0 and written:
-            written = written.partition(" ")[2]
-            start = text.find(written, at)
-        length = len(written)
-        yield Clause(clause, start, start + length, text[at:start])
-        at = start + length
+        start, end = written_in(clause, text, at)
+        yield Clause(clause, start, end, text[at:start])
+        at = end
 
 
 def apart(clauses: Iterable[Clause], text: str, starts: Collection[int]) -> Iterator[Clause]:

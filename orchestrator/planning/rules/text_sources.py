@@ -9,6 +9,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.durations import MINUTES
+from orchestrator.language.guests import guests_span
 from orchestrator.language.intent import Action
 from orchestrator.language.said import told_in
 from orchestrator.language.words import STOP_WORDS, action_of, content_stems, stem, tokens
@@ -135,10 +136,11 @@ def thing_title(utterance: Utterance, tool: Tool) -> str:
 
     Its days, times and lengths go into inputs of their own, and where it is put is the tool.
     """
-    text = utterance.text
+    guests = guests_span(utterance.text)
+    text = utterance.text[: guests[0]] if guests else utterance.text
     first = len(text) - len(without_lead(text))
     said = sorted((*utterance.slots, *utterance.unread), key=lambda slot: slot.position)
-    for slot in reversed(said):
+    for slot in reversed([slot for slot in said if slot.position < len(text)]):
         start, end = slot.position, slot.position + len(slot.text)
         if slot.kind == "quantity" and slot.hint in MINUTES:
             unit = re.match(rf"[\s-]*{re.escape(slot.hint)}\b", text[end:], re.IGNORECASE)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from orchestrator.language.clause_reading import CatalogVerbs, read_clause, tells_what_to_do
 from orchestrator.language.clauses import begins_request, clause_spans, joints, without_lead
 from orchestrator.language.coordination import joined_spans
+from orchestrator.language.guests import adds_guests
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.said import is_within
 from orchestrator.language.wishes import is_indefinite, wishing
@@ -177,7 +178,11 @@ class Conjuncts:
 
         What asks for the same of several things stays one: "in Porto, Faro and Lagos".
         """
-        found = [joint for joint in joints(clause) if not _GOES_ON.match(clause, joint[1])]
+        found = [
+            joint
+            for joint in joints(clause)
+            if not (_GOES_ON.match(clause, joint[1]) or adds_guests(clause, joint[1]))
+        ]
         if found and (reading := read_clause(clause, verbs=self._verbs)).action is Action.SEND:
             told = clause.lower().find(reading.verb)
             found = [(s, e) for s, e in found if clause[s] in _SENTENCE or e <= told]

@@ -10,7 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.language.anaphora import POINTING_STEMS, POINTS, REPEATS, reference_in
-from orchestrator.language.clause_reading import CatalogVerbs, ClauseReading, read_clause
+from orchestrator.language.clause_reading import (
+    CatalogVerbs,
+    ClauseReading,
+    matter_start,
+    read_clause,
+)
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.words import QUESTION_WORDS, content_stems, name_stems, stem, tokens
@@ -133,7 +138,12 @@ class FollowUps:
 
 
 def _is_bare(clause: ClauseReading, values: Iterable[Slot]) -> bool:
-    """Whether nothing in the clause but its verb and values says what it is about."""
+    """Whether nothing in the clause but its verb and values says what it is about.
+
+    What somebody is told says so itself, whatever it is.
+    """
+    if matter_start(clause.text) is not None:
+        return False
     said = {word for slot in values for word in name_stems(slot.text)}
     own = {word for word in clause.stems if word not in POINTING_STEMS and word not in said}
     return not own - {stem(clause.verb)} if _commands(clause) else not own

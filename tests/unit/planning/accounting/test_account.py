@@ -68,6 +68,7 @@ PLAIN = (
     "Tell Bo: the table is booked. Then cancel the Oslo car",
     'Email bo@example.com: "the car is here" and cancel the Oslo car',
     "Remind me tomorrow at 9am to buy milk, then cancel the Oslo car",
+    "Put a review on 2026-12-02 at 15:00 in my calendar and invite ana@example.com",
     "Remind me on 2026-12-02 at 9:00 to stretch",
     "Remind me on 2026-12-02 at 9:00 of the taxi",
     "Please do two things: pay INV-20031 and cancel my car in Oslo",
@@ -75,6 +76,7 @@ PLAIN = (
 """Plainly understood: nothing of them is worth a question before anything is done."""
 
 DOUBTFUL = (
+    ("Put a review in my calendar on 2026-12-02 at 15:00 and invite Ana", "Ana"),
     (
         "Schedule a call with Bo on 8 December at 3pm, and one with Ana right after it",
         "right after it",

@@ -278,6 +278,16 @@ def test_a_number_counts_the_noun_at_the_end(take: Take) -> None:
     assert "two piano" not in asked_about(take(PLAN_TALK, {**wanted, "duration_minutes": 60}, said))
 
 
+def test_a_clause_that_takes_its_verb_from_before_is_said_whole(take: Take) -> None:
+    """What the goal says of the things beside it is of those."""
+    goal = "drop my bill in Rome and my room in Rome"
+    stay: JsonObject = {"stay_id": "s-1", "name": "House", "city": "Rome"}
+    search = (FIND_ROOMS, {"city": "Rome"}, {"found": [stay]})
+    call = take(DROP_ROOM, {"stay_id": "s-1"}, "drop my room in Rome", search, goal=goal)
+
+    assert asked_about(call) == []
+
+
 def test_what_an_hour_bounds_is_when_it_begins(take: Take) -> None:
     """Who wants to leave after six does not mean to arrive after six."""
     trip = room(1, "Turin", departure_time="14:35", arrival_time="19:25")

@@ -46,6 +46,13 @@ def test_told_text_is_what_follows_that_or_a_colon() -> None:
     assert told_text(read_utterance("after that send the team the name of it", now=NOW)) == ""
 
 
+def test_whom_to_invite_is_no_part_of_a_title(shipped: Catalog) -> None:
+    """It goes into an input of its own, or is asked about."""
+    utterance = read_utterance("put a review tomorrow and invite ana@example.com", now=NOW)
+
+    assert thing_title(utterance, shipped.tool("calendar_create_event")) == "Review"
+
+
 def test_clause_becomes_a_title() -> None:
     """The verb and the articles before its object go."""
     assert clause_title("please rent a compact car in Lisbon") == "Compact car in Lisbon"
