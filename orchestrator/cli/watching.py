@@ -98,14 +98,26 @@ class EventTypeRow(Record):
     fields: tuple[str, ...]
     in_feed: bool
 
+    @property
+    def markdown(self) -> str:
+        """A row of a table."""
+        fields = ", ".join(f"`{name}`" for name in self.fields)
+        return f"| `{self.kind}` | {self.means} | {fields} | {'yes' if self.in_feed else ''} |"
+
 
 def event_types(
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="The table of docs/events.md.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """The types of events, with what each means and has beside what all have.
 
     Example: orchestrator mission event-types
     """
+    if markdown:
+        typer.echo(event_type_table())
+        return
     rows = event_type_rows()
     if as_json:
         print_json(rows)
@@ -114,6 +126,12 @@ def event_types(
     for row in rows:
         table.add_row(row.kind, row.means, ", ".join(row.fields), "yes" if row.in_feed else "")
     console.print(table)
+
+
+def event_type_table() -> str:
+    """The table of docs/events.md."""
+    head = ("| kind | means | fields | in the feed |", "|---|---|---|---|")
+    return "\n".join([*head, *(row.markdown for row in event_type_rows())])
 
 
 def event_type_rows() -> list[EventTypeRow]:

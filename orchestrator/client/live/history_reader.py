@@ -46,6 +46,7 @@ class HistoryReader:
 
     def _begin(self, after: HistoryPlace) -> None:
         self.run_id = after.run_id
+        self._is_last = False
         self._events: list[HistoryEvent] = []
         self._polls: WorkflowHistoryEventAsyncIterator | None = None
         self._making = RunEvents(self._client, self.workflow_id, self._kind, after)
@@ -88,11 +89,26 @@ class HistoryReader:
                     return found
                 continue
             found += await self._making.of(self._events)
-            end = end_of(self._events)
-            if end is None or end.event_type != CONTINUED:
+            goes_on = await self._goes_on()
+            if not goes_on:
                 return found
-            goes_on = end.workflow_execution_continued_as_new_event_attributes
-            self._begin(HistoryPlace(goes_on.new_execution_run_id, 0, 0))
+            self._begin(HistoryPlace(goes_on, 0, 0))
+
+    async def _goes_on(self) -> str:
+        """The run that goes on where this one ended; '' where none does, or it runs itself.
+
+        An operator may reset a run, also one that has ended: another then goes on from its middle.
+        """
+        end = end_of(self._events)
+        if end is None or self._is_last:
+            return ""
+        if end.event_type == CONTINUED:
+            return end.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
+        with self._explaining():
+            found = await self._handle.describe()
+        reset: str = found.raw_description.workflow_extended_info.reset_run_id
+        self._is_last = not reset
+        return reset
 
     async def _passes_over(self) -> bool:
         """Go on with the newest run where the server no longer keeps this one; whether there is."""

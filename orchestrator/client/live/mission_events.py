@@ -8,7 +8,7 @@ from itertools import accumulate
 from time import perf_counter
 from typing import Final
 
-from orchestrator.adapters.temporal.rollbacks import begun_rollback, started_with
+from orchestrator.adapters.temporal.rollbacks import begun_rollback, described, started_with
 from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.live.history_reader import HistoryReader
 from orchestrator.client.live.run_events import ToldEvent
@@ -99,9 +99,10 @@ class _MissionReading:
     async def read(self) -> list[ToldEvent]:
         """The events of all that is recorded by now, in the order of their times."""
         if not self._readers:
-            described = await self._connection.describe(self._mission_id)
-            assert described.run_id is not None
-            self._follow(self._mission_id, names.MISSION_WORKFLOW, described.run_id)
+            newest = await self._connection.describe(self._mission_id)
+            assert newest.run_id is not None
+            first = await self._first_of(newest.run_id)
+            self._follow(self._mission_id, names.MISSION_WORKFLOW, first)
         found: list[list[ToldEvent]] = []
         read: set[str] = set()
         while new := [r for r in self._readers.values() if r.workflow_id not in read]:
@@ -112,6 +113,19 @@ class _MissionReading:
             if await self._find_rollback():
                 read.discard(self._rollback_id)
         return in_order(found)
+
+    async def _first_of(self, run_id: str) -> str:
+        """The run that a run was once made of where it was reset; else itself."""
+        client = self._connection.temporal
+        with self._connection.explaining(self._mission_id):
+            handle = client.get_workflow_handle(self._mission_id, run_id=run_id)
+            events = handle.fetch_history_events(page_size=1)
+            begun = (await anext(events)).workflow_execution_started_event_attributes
+            original = begun.original_execution_run_id or run_id
+            if original != run_id:
+                kept = client.get_workflow_handle(self._mission_id, run_id=original)
+                return run_id if await described(kept) is None else original
+        return run_id
 
     async def more(self) -> None:
         """Wait until something may have happened."""

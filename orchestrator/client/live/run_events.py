@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from temporalio.api.enums.v1 import EventType
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 
@@ -75,6 +75,7 @@ class RunEvents:
         self._told = after
         self._seen = after.task
         self._is_begun = False
+        self._is_reopened = False
         self._before: Record | None = None
         self._task = 0
         """Up to which the history was replayed."""
@@ -94,6 +95,7 @@ class RunEvents:
             self._before = await self._at_its_start(events)
             self._is_begun = True
         found: list[ToldEvent] = []
+        reset = reset_in(events)
         if any(task > self._task for task in task_ends(events)):
             converter = self._client.data_converter
             for answer in await answers(
@@ -105,10 +107,15 @@ class RunEvents:
                 converter=converter,
             ):
                 now = converter.payload_converter.from_payload(answer.payload, self._kind.answer)
+                if reset is not None and answer.task < reset.event_id:
+                    self._before = now  # the run that was reset has told it
+                    continue
+                found += self._reopened(reset)
                 changes = self._kind.changes(self._before, now, self._at(answer.at))
                 found += self._new(answer.task, answer.at, changes)
                 self._before = now
             self._task = max(self._task, *task_ends(events))
+        found += self._reopened(reset)
         return [*found, *self._end(events)]
 
     def _at(self, moment: datetime) -> Where:
@@ -146,6 +153,24 @@ class RunEvents:
             ledger=state.ledger,
         )
 
+    def _reopened(self, reset: HistoryEvent | None) -> Iterator[ToldEvent]:
+        """What stands open again where a run goes on that was reset: its end was told before."""
+        before = self._before
+        if reset is None or self._is_reopened:
+            return iter(())
+        self._is_reopened = True
+        closed: Record | None = None
+        if isinstance(before, MissionResult):
+            closed = before.model_copy(update=_mission_end(before, before.started_at))
+        elif isinstance(before, LegProgress):
+            closed = before.model_copy(
+                update={"waiting": LegWaiting(), "status": LegStatus.CANCELLED}
+            )
+        if closed is None:
+            return iter(())
+        at = reset.event_time.ToDatetime(tzinfo=UTC)
+        return self._new(reset.event_id, at, self._kind.changes(closed, before, self._at(at)))
+
     def _end(self, events: Sequence[HistoryEvent]) -> Iterator[ToldEvent]:
         """That it was stopped, where it could not say so itself."""
         last = end_of(events)
@@ -167,17 +192,22 @@ class RunEvents:
 
 
 def _stopped_mission(before: Record | None, where: Where) -> Iterator[Event]:
-    status, error = MissionStatus.TERMINATED, _STOPPED
     if not isinstance(before, MissionResult):
-        yield MissionEvent(**where, status=status.value, error=error, over=True)
+        status = MissionStatus.TERMINATED.value
+        yield MissionEvent(**where, status=status, error=_STOPPED, over=True)
     elif before.finished_at is None:
-        stopped = {
-            "status": status,
-            "error": before.error or error,
-            "plan_waits": LegWaiting(),
-            "finished_at": where["at"],
-        }
-        yield from mission_changes(before, before.model_copy(update=stopped), where)
+        stopped = before.model_copy(update=_mission_end(before, where["at"]))
+        yield from mission_changes(before, stopped, where)
+
+
+def _mission_end(before: MissionResult, at: datetime | None) -> dict[str, Any]:
+    """What differs of a mission that was stopped."""
+    return {
+        "status": MissionStatus.TERMINATED,
+        "error": before.error or _STOPPED,
+        "plan_waits": LegWaiting(),
+        "finished_at": at,
+    }
 
 
 _UNDER_WAY: Final = frozenset(
@@ -189,6 +219,18 @@ _UNDER_WAY: Final = frozenset(
         LegStatus.AWAITING_MODEL,
     }
 )
+
+
+def reset_in(events: Sequence[HistoryEvent]) -> HistoryEvent | None:
+    """The last event by which a run goes on from the middle of another one; None: it does not."""
+    return next((event for event in reversed(events) if _is_reset(event)), None)
+
+
+def _is_reset(event: HistoryEvent) -> bool:
+    if event.event_type != EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+        return False
+    cause = event.workflow_task_failed_event_attributes.cause
+    return cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
 
 
 def end_of(events: Sequence[HistoryEvent]) -> HistoryEvent | None:

@@ -1,0 +1,112 @@
+"""Events across a reset: an operator has a workflow go on from the middle of its history."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
+
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.messages.events import AnyEvent
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.runtime.demo import DINNER
+from orchestrator.testing import approve, eventually, run_to_end
+
+UNDERSTOOD_IN_PART = (
+    "Reserve a table for four in Lisbon on 2027-03-04 at 20:00. The traveller is Wilhelmina Octavia"
+)
+_TASK_COMPLETED = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+
+
+async def _reset(client: MissionClient, workflow_id: str) -> None:
+    """To its last task that was completed, as `temporal workflow reset --type LastWorkflowTask`."""
+    handle = client.temporal.get_workflow_handle(workflow_id)
+    tasks = [e.event_id async for e in handle.fetch_history_events() if _is_task(e)]
+    await client.temporal.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=client.temporal.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=workflow_id),
+            reason="an operator had it go back",
+            workflow_task_finish_event_id=tasks[-1],
+            request_id=uuid4().hex,
+        )
+    )
+
+
+def _is_task(event: Any) -> bool:
+    return bool(event.event_type == _TASK_COMPLETED)
+
+
+async def _until(events: AsyncIterator[AnyEvent], kind: str) -> list[AnyEvent]:
+    """The events up to the first of a kind that opens something."""
+    read: list[AnyEvent] = []
+    async with asyncio.timeout(60):
+        async for event in events:
+            read.append(event)
+            if event.kind == kind and getattr(event, "state", "") == "opened":
+                return read
+    raise AssertionError(f"no {kind} was opened: {read}")
+
+
+def _told(events: list[AnyEvent]) -> list[dict[str, Any]]:
+    return [event.model_dump(mode="json", exclude={"cursor"}) for event in events]
+
+
+async def _rest(mission: MissionHandle, after: str | None = None) -> list[AnyEvent]:
+    return [event async for event in mission.events(after=after)]
+
+
+async def test_a_leg_that_is_reset_is_told_on_and_nothing_of_it_twice(
+    client: MissionClient, person: dict[str, str]
+) -> None:
+    """Its card is withdrawn and open again; whoever reads anew, or goes on, is told the same."""
+    mission = await client.start(MissionRequest(goal=DINNER))
+    read = await _until(mission.events(), "card")
+    leg = f"{mission.mission_id}.{read[-1].leg_id}"
+    await _reset(client, leg)
+    await eventually(mission.confirmations)
+    await run_to_end(mission, approve)
+    whole = await _rest(mission)
+    went_on = await _rest(mission, after=read[-1].cursor)
+
+    assert _told(read + went_on) == _told(whole)
+    steps = [(e.leg_id, e.step) for e in whole if e.kind == "step"]
+    assert len(steps) == len(set(steps))
+    first = next(e for e in read if e.kind == "card" and e.state == "opened")
+    states = [
+        e.state for e in whole if e.kind == "card" and e.confirmation_id == first.confirmation_id
+    ]
+    assert states == ["opened", "withdrawn", "opened", "approved"]
+    assert sum(e.kind == "decision" and e.leg_id == first.leg_id for e in whole) == 1
+    fed = [e async for e in client.events(follow=False)]
+    of_it = [
+        e.state for e in fed if e.kind == "card" and e.confirmation_id == first.confirmation_id
+    ]
+    assert of_it == states
+
+
+async def test_a_mission_that_is_reset_is_told_on(
+    client: MissionClient, person: dict[str, str]
+) -> None:
+    """Its question is withdrawn and open again, by whichever cursor it is read."""
+    mission = await client.start(MissionRequest(goal=UNDERSTOOD_IN_PART))
+    read = await _until(mission.events(), "question")
+    await _reset(client, mission.mission_id)
+
+    async def asked() -> bool:
+        return bool((await mission.waiting()).questions)
+
+    await eventually(asked)
+    await mission.cancel()
+    await mission.result()
+    whole = await _rest(mission)
+
+    assert _told(read + await _rest(mission, after=read[-1].cursor)) == _told(whole)
+    assert [e.state for e in whole if e.kind == "question"][:3] == ["opened", "withdrawn", "opened"]
+    assert [e.over for e in whole if e.kind == "mission"][-1]
