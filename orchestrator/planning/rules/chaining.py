@@ -347,17 +347,10 @@ def _unknown_to(target: Tool, situation: Situation) -> str:
     kept = [name for name in personal if {*map(stem, tokens(name))} <= {*map(stem, unknown)}]
     stored = {word for name in kept for word in map(stem, tokens(name))}
     left = [word for word in unknown if stem(word) not in stored]
-    told = (
-        [
-            f"Nothing here speaks of {' and '.join(map(repr, left))}; the nearest is "
-            f"{target.title!r}."
-        ]
-        if left
-        else []
-    )
-    told += [
-        f"{name} is a personal value: store it (orchestrator pii set {name})." for name in kept
-    ]
+    told = [f"{name} is a personal value: store it (orchestrator pii set {name})." for name in kept]
+    if left:
+        named = " and ".join(map(repr, left))
+        told.insert(0, f"Nothing here speaks of {named}; the nearest is {target.title!r}.")
     return " ".join([*told, ""])
 
 
