@@ -76,7 +76,7 @@ _DETERMINERS: Final = _LISTS.word_set("determiners")
 _BEFORE_NOUNS: Final = _LISTS.word_set("before_nouns")
 """What a verb that commands never follows: "the Archive folder"."""
 _TELLS_HOW: Final = re.compile(r"\w+(?:[^e]ed|ive|able|ible)")
-_PARTICIPLES: Final = frozenset(map(participle, VERBS)) - VERBS
+PARTICIPLES: Final = frozenset(map(participle, VERBS)) - VERBS
 """Words made of verbs, which tell how a thing is."""
 MODALS: Final = _LISTS.word_set("modals")
 """Words a question may start with that are verbs of their own: can, should."""
@@ -318,7 +318,7 @@ def _says_how(word: str, before: Sequence[str]) -> bool:
     if before[-1:] == ["be"]:
         return False
     is_plural_noun = singular(word) != word and singular(word) in NOUN_LIKE_VERBS
-    return is_plural_noun or word in _PARTICIPLES or _TELLS_HOW.fullmatch(word) is not None
+    return is_plural_noun or word in PARTICIPLES or _TELLS_HOW.fullmatch(word) is not None
 
 
 def _is_name(word: str, text: str) -> bool:

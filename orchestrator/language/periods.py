@@ -20,6 +20,11 @@ _NAMED: Final = re.compile(
     r"|\bin\s+(?P<only>20\d{2})\b",
     re.IGNORECASE,
 )
+_WHICH: Final = re.compile(
+    r"\b(?:(?P<next>next|coming|following)|last|past|previous)\s+$", re.IGNORECASE
+)
+_DAYS_IN: Final = {"day": 1, "days": 1, "week": 7, "weeks": 7}
+_MOST_DAYS: Final = 3660
 _BEFORE: Final = frozenset({"before", "until", "till", "by"})
 _AFTER: Final = frozenset({"after", "since", "from"})
 _FIRST: Final = date(1, 1, 1)
@@ -44,7 +49,10 @@ def period_in(text: str, *, now: datetime) -> Period | None:
     match = _NAMED.search(text)
     if match is not None:
         return _named(match, now.date())
-    slots = [slot for slot in find_slots(text, now=now) if slot.kind == "date"]
+    found = find_slots(text, now=now)
+    if (counted := _counted(text, found, now.date())) is not None:
+        return counted
+    slots = [slot for slot in found if slot.kind == "date"]
     return _bounded(slots) if slots else None
 
 
@@ -63,6 +71,18 @@ def _named(match: re.Match[str], today: date) -> Period:
     month = next(n for n, names in enumerate(_MONTHS, 1) if match["month"].lower() in names)
     year = int(match["year"]) if match["year"] else today.year + (month < today.month)
     return Period(*_unit("month", date(year, month, 1)), said)
+
+
+def _counted(text: str, slots: list[Slot], today: date) -> Period | None:
+    """So many days or weeks from today on, or up to today: "in the next ten days"."""
+    for slot in slots:
+        days = _DAYS_IN.get(slot.hint, 0) * slot.value if isinstance(slot.value, int) else 0
+        before = _WHICH.search(text[: slot.position])
+        if before is None or not 0 < days < _MOST_DAYS:
+            continue
+        end = today + timedelta(days=days if before["next"] else -days)
+        return Period(min(today, end), max(today, end), f"{before.group().strip()} {slot.text}")
+    return None
 
 
 def _unit(unit: str, day: date) -> tuple[date, date]:

@@ -8,7 +8,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from typing import Final
 
@@ -26,6 +26,7 @@ from orchestrator.json_schema.validation import field_problems
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.messages.question_field import QuestionField, question_field
+from orchestrator.planning.rules.parameters import Kind, read_parameter
 
 _LISTS: Final = WordLists("asked")
 _YES: Final = _LISTS.word_set("yes")
@@ -60,7 +61,25 @@ def read_answer(
             continue
         if (told := shown(values[name])) != str(given).strip():
             notes.append(f"{field.label}: {told}")
+    problems += _ends_first(fields, values)
     return Understood(values=values, notes=tuple(notes), problems=tuple(problems))
+
+
+def _ends_first(fields: Mapping[str, JsonObject], values: JsonObject) -> Iterator[str]:
+    """What is wrong with a day up to which something lasts, and that is before its first.
+
+    Its provider would refuse it, and what was asked for would be lost.
+    """
+    asked = [name for name in values if name in fields]
+    read = [read_parameter(name, fields[name], fields[name], required=True) for name in asked]
+    starts = [p.name for p in read if p.kind is Kind.DATE and p.side == "start"]
+    ends = [p.name for p in read if p.kind is Kind.DATE and p.side == "end"]
+    if len(starts) != 1 or len(ends) != 1:
+        return
+    begins, stops = str(values[starts[0]]), str(values[ends[0]])
+    if stops < begins:
+        first, last = (question_field(name, fields[name]).label for name in (*starts, *ends))
+        yield f"{last}: {stops} is before {first} {begins}; give a day after it"
 
 
 def read_field(

@@ -8,6 +8,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
 from orchestrator.language.periods import period_in
+from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import (
     FINISH,
     AgentProfile,
@@ -341,8 +342,16 @@ def _unknown_to(target: Tool, situation: Situation) -> str:
     unknown = unknown_words(asked_words(said.text, (*said.slots, *said.unread)), [target])
     if target.is_side_effect or not unknown:
         return ""
-    named = " and ".join(map(repr, unknown))
-    return f"Nothing here speaks of {named}; the nearest is {target.title!r}. "
+    tools = situation.catalog.tools.values()
+    personal = dict.fromkeys(n for t in tools if t.domain == target.domain for n in t.pii_fields)
+    kept = [name for name in personal if {*map(stem, tokens(name))} <= {*map(stem, unknown)}]
+    stored = {word for name in kept for word in map(stem, tokens(name))}
+    left = [word for word in unknown if stem(word) not in stored]
+    told = [f"{name} is a personal value: store it (orchestrator pii set {name})." for name in kept]
+    if left:
+        named = " and ".join(map(repr, left))
+        told.insert(0, f"Nothing here speaks of {named}; the nearest is {target.title!r}.")
+    return " ".join([*told, ""])
 
 
 def _described(parameter: Parameter) -> str:

@@ -46,8 +46,8 @@ _TELLS: Final[Mapping[str, frozenset[Kind]]] = {
 def best_tellers(ranked: Sequence[Tool], frame: IntentFrame) -> list[Tool]:
     """Tools in their order, but before the first one which tells all that it does, and more.
 
-    More is a day, the kind of value that the question asks for, or the thing that it is about; whom
-    it names is more only where both find the same sort of thing: any list may hold some name. None
+    More is a day, or the thing that the request is about; whom it names and the kind of value that
+    it asks for only where both find the same sort of thing, for any list may hold some name. None
     of it is, where the tool needs more that nobody has said.
     """
     if not ranked or ranked[0].is_side_effect:
@@ -61,7 +61,7 @@ def best_tellers(ranked: Sequence[Tool], frame: IntentFrame) -> list[Tool]:
         left = {*untold_by(tool, frame)}
         gained = gains & (untold - left)
         if not _shared(tool, ranked[0]) - {*content_stems(text)}:
-            gained -= {slot.text for slot in frame.slots if slot.kind == "name"}
+            gained -= {slot.text for slot in frame.slots if slot.kind == "name"} | {*_TELLS}
         if left < untold and gained and _unsaid(tool, frame) <= _unsaid(ranked[0], frame):
             return [tool, *(one for one in ranked if one is not tool)]
     return [*ranked]

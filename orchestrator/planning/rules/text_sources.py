@@ -2,20 +2,23 @@
 
 import re
 from collections.abc import Iterable
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
+from orchestrator.language.clause_reading import PARTICIPLES
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.guests import guests_span
 from orchestrator.language.intent import Action
 from orchestrator.language.said import told_in
 from orchestrator.language.words import STOP_WORDS, action_of, content_stems, stem, tokens
+from orchestrator.planning.rules.answers import answer_fields
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.sentences import ARTICLES, report, summary_line
 from orchestrator.planning.rules.situation import FactSource, Situation
+from orchestrator.planning.rules.telling.inquiry import DULL
 from orchestrator.planning.rules.tool_words import generic_words
 from orchestrator.planning.rules.utterance import WORD, Utterance
 from orchestrator.planning.trimming import cut_text
@@ -80,6 +83,9 @@ def search_phrase(parameter: Parameter, tool: Tool, situation: Situation) -> str
     """What to search for: the thing the clause, or else an earlier one, acts on or is about."""
     described = set(tokens(str(parameter.schema.get("description", ""))))
     generic = generic_words(tool)
+    if not situation.utterance.reading.asks_side_effect:
+        named = " ".join((*tool.properties, *answer_fields(tool)))
+        generic |= DULL | {*tokens(named)} | _qualities(situation.utterance)
     for utterance in (situation.utterance, *situation.other_utterances):
         places = utterance.of("place", "origin")
         if places and described & lexicon.PLACE_DESCRIBED:
@@ -89,6 +95,13 @@ def search_phrase(parameter: Parameter, tool: Tool, situation: Situation) -> str
     held = _HELD.search(situation.utterance.text) if _is_search(situation.utterance) else None
     words = WORD.findall(held["thing"]) if held else []
     return " ".join(word for word in words if word.lower() not in STOP_WORDS)
+
+
+def _qualities(utterance: Utterance) -> frozenset[str]:
+    """Words that say how things are, and are in none of them: "bigger than", "changed"."""
+    words = tokens(utterance.text)
+    compared = {word for word, then in pairwise(words) if then == "than"}
+    return frozenset({*compared, *(word for word in words if word in PARTICIPLES)})
 
 
 def object_phrase(

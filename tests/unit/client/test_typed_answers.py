@@ -198,3 +198,16 @@ def test_what_was_not_asked_for_is_left_to_the_leg() -> None:
     understood = read_answer({"day": DATE}, {"colour": "red"}, now=MONDAY)
 
     assert understood.values == {"colour": "red"}
+
+
+def test_an_end_before_its_start_is_asked_for_again() -> None:
+    """The provider would refuse it, and the mission would be lost."""
+    day: JsonObject = {"type": "string", "format": "date"}
+    fields = {"check_in": day, "check_out": day}
+    now = datetime(2026, 11, 23, 9, tzinfo=UTC)
+
+    turned = read_answer(fields, {"check_in": "next friday", "check_out": "tomorrow"}, now=now)
+    right = read_answer(fields, {"check_in": "tomorrow", "check_out": "next friday"}, now=now)
+
+    assert "is before check in" in turned.problems[0]
+    assert not right.problems

@@ -1,6 +1,7 @@
 """Which of the things that were found bear what a request says, where no argument carried it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
+from functools import partial
 from typing import Final, NamedTuple
 
 from orchestrator.language import lexicon
@@ -156,10 +157,17 @@ def _says(thing: Thing, root: str) -> bool:
 
 def _denials(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _Test]]:
     """What the things are not to be, where a field of theirs tells that: "not paid"."""
+    for name in question.excluded:
+        roots = {*content_stems(name)}
+        yield f"not {name!r}", partial(_says_not_all, roots)
     for word in question.denied_words:
         root = stem(word)
         if _is_told(things, root):
             yield f"not {word}", _not_saying(root)
+
+
+def _says_not_all(roots: Set[str], thing: Thing) -> bool:
+    return not all(_says(thing, root) for root in roots)
 
 
 def _is_told(things: Sequence[Thing], root: str) -> bool:

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.intent import Action, Slot
-from orchestrator.language.negation import denied_words
+from orchestrator.language.negation import denied_words, exclusions
 from orchestrator.language.periods import period_in
 from orchestrator.language.predicates import predicate_of
 from orchestrator.language.synonyms import synonyms_of
@@ -239,7 +239,15 @@ class Inquiry:
         """What the things are not to be: "paid" of "which are not paid yet", and of "unpaid"."""
         text = self.said.text.lower()
         opposed = (m["of"] for found in (_OPPOSED, _HAS_NO) for m in found.finditer(text))
-        return tuple(dict.fromkeys((*denied_words(self.said.text), *opposed)))
+        apart = {word for one in self.excluded for word in tokens(one)}
+        denied = (*denied_words(self.said.text), *opposed)
+        return tuple(word for word in dict.fromkeys(denied) if word not in apart)
+
+    @cached_property
+    def excluded(self) -> tuple[str, ...]:
+        """Names of several words that it rules out: "without Blue Cleaning"."""
+        things = (one.thing.strip() for one in exclusions(self.said.text) if one.thing)
+        return tuple(thing for thing in things if len(thing.split()) > 1 and thing.istitle())
 
     @property
     def denied(self) -> frozenset[str]:
@@ -254,7 +262,10 @@ class Inquiry:
         """
         said = self.said
         sent = {word for text in self.sent for word in content_stems(text)}
-        known = sent | self.dull | self.denied | {stem(said.reading.verb)}
+        excluded = {word for one in self.excluded for word in content_stems(one)}
+        known = sent | self.dull | self.denied | excluded
+        if is_verb(said.reading.verb):
+            known |= {stem(said.reading.verb)}
         # "This weekend" is held against their days.
         values = (*said.slots, *(slot for slot in said.unread if slot.kind in ("date", "time")))
         text = _SHORT_DENIAL.sub(lambda match: " " * len(match.group()), said.text)

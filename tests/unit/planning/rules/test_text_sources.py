@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.models import AskUser
+from orchestrator.language.intent import Action, IntentFrame
+from orchestrator.planning.models import AgentProfile, AskUser, StepContext
+from orchestrator.planning.rules.chaining import decide
 from orchestrator.planning.rules.text_sources import (
     clause_title,
     object_phrase,
@@ -14,6 +16,7 @@ from orchestrator.planning.rules.text_sources import (
     told_text,
 )
 from orchestrator.planning.rules.utterance import read_utterance
+from orchestrator.routing.selection import Selection
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
@@ -35,6 +38,43 @@ def test_object_phrase_is_what_a_search_would_take(
     utterance = read_utterance(text, now=NOW)
 
     assert object_phrase(utterance, generic=generic.split(), topic_first=topic_first) == phrase
+
+
+@pytest.mark.parametrize(
+    ("goal", "asked"),
+    [
+        ("files bigger than 1 MB", "Nothing here speaks of 'bigger'"),
+        ("images in the Archive folder", "query"),
+        ("which files were changed this week", "query"),
+    ],
+)
+def test_what_says_how_things_are_is_nothing_to_search_for(
+    goal: str, asked: str, shipped: Catalog
+) -> None:
+    """Nothing would be found that has these words in it, though there may be such things."""
+    context = StepContext(
+        mission_id="m",
+        leg_id="1-files",
+        step=0,
+        mission_goal=goal,
+        leg_goal=goal,
+        agent=AgentProfile(name="files"),
+        now=NOW,
+        catalog_digest=shipped.digest,
+    )
+    selection = Selection(
+        tools=("file_find_files",),
+        band="crisp",
+        k=1,
+        reason="test",
+        frame=IntentFrame(action=Action.SEARCH),
+        catalog_size=1,
+    )
+
+    step = decide(context, selection, shipped)
+
+    assert isinstance(step, AskUser)
+    assert asked in step.question
 
 
 def test_told_text_is_what_follows_that_or_a_colon() -> None:

@@ -69,7 +69,7 @@ def said(goal: str) -> str:
         ("the third most expensive ferry", "The third most expensive"),
         ("when is the last ferry?", "The last of 4 ferries: "),
         ("when does the first ferry leave?", "The first of 4 ferries: "),
-        ("ferries in the next ten days", "4 ferries"),
+        ("ferries in the next ten days", "4 ferries, 2 of them 'next ten days': Alba"),
         ("the cheapest ferry without berth", "4 ferries, all of them berth: "),
         ("which ferries have no cabins?", "4 ferries, 1 of them not cabins: cabins 0, ship Brig"),
     ],
@@ -86,6 +86,15 @@ def test_what_is_asked_for_by_its_place_is_told(goal: str, starts: str) -> None:
 def test_what_is_asked_of_one_thing_is_answered(goal: str, starts: str) -> None:
     """It is no word that things are left out by."""
     assert said(goal).startswith(starts)
+
+
+def test_a_name_of_several_words_is_left_out_as_one() -> None:
+    """One of its words alone is none of it."""
+    bill: JsonObject = {"ferries": [{"ship": "Blue Star"}, {"ship": "Blue Moon"}]}
+
+    told = tell(FERRIES, {}, bill, read_utterance("ferries without Blue Star", now=NOW)).sentence
+
+    assert told.startswith("2 ferries, 1 of them not 'Blue Star': Blue Moon")
 
 
 def test_a_kind_of_value_that_nothing_tells_is_said() -> None:
