@@ -172,9 +172,9 @@ class CountingStore(MemoryObservations):
         super().__init__()
         self.asked = 0
 
-    def put(self, mission_id: str, key: str, piece: bytes) -> None:
+    def put(self, mission_id: str, key: str, piece: bytes) -> bool:
         self.asked += 1
-        super().put(mission_id, key, piece)
+        return super().put(mission_id, key, piece)
 
     def get(self, mission_id: str, key: str) -> bytes:
         self.asked += 1
