@@ -245,7 +245,7 @@ def _matter_of(clause: str, start: int, by: str) -> int:
         verb, following = told["verb"].lower(), (told["next"] or "").lower()
         sure = verb not in NOUN_LIKE_VERBS or following in _DETERMINERS
         is_told = by in _TOLD_TO_DO and told["verb"].islower() and verb not in STOP_WORDS
-        if told.start() < within and (is_told or (is_verb(verb) and sure)):
+        if is_told or (told.start() < within and is_verb(verb) and sure):
             ends.append(told.start())
             break
     if by in _TOLD_OF and (about := _ABOUT.search(clause, start)) is not None:

@@ -43,13 +43,15 @@ _PHRASE = re.compile(
         |\b(?P<relative>(?:the\s+)?day\s+(?:after\s+tomorrow|before\s+yesterday)
             |today|tonight|tomorrow|yesterday
             |in\s+{COUNT}\s+(?:day|week|fortnight|month)s?(?:['\u2019]?\s+time)?
-            |{COUNT}\s+(?:day|week|fortnight|month)s?\s+(?:ago|from\s+(?:now|today)))\b
+            |{COUNT}\s+(?:day|week|fortnight|month)s?\s+(?:ago|from\s+now))\b
         |\b(?P<which>next|this|coming|last|on)\s+(?P<short>{WEEKDAY}|{SHORT_WEEKDAY})(?!\w)
         |\b(?P<weekday>{WEEKDAY})(?!\w)
         |\b(?:the\s+)?(?P<nth>{_NTH})(?=\s*(?:[,.;!?]|$|to\b|until\b|till\b|through\b|and\b|-|at\b))
     """,
     re.VERBOSE,
 )
+_YEAR: Final = re.compile(r"\d{4}")
+_OF_LATE: Final = timedelta(days=31)
 _WEEKDAY_ALONE: Final = re.compile(rf"(?:(?:on|this|next|coming)\s+)?(?:{WEEKDAY}|{SHORT_WEEKDAY})")
 _THROUGH: Final = re.compile(r"\s*(?:-|\u2013|to|until|till|through)\s*")
 _CLOSE: Final = re.compile(r",?\s+(?:the\s+)?")
@@ -147,7 +149,15 @@ def _iso_phrases(text: str) -> Iterator[DatePhrase]:
 
 def _phrase(match: re.Match[str], now: datetime | None) -> DatePhrase:
     if match["dated"]:
-        return DatePhrase(*match.span("dated"), _parsed(match["dated"], now))
+        day = _parsed(match["dated"], now)
+        if (
+            now
+            and day
+            and (gone := _just_gone(day, now.date()))
+            and not _YEAR.search(match["dated"])
+        ):
+            return DatePhrase(*match.span("dated"), None, (gone, day))
+        return DatePhrase(*match.span("dated"), day)
     if match["relative"]:
         plain = _FORTNIGHT.sub("2 weeks", _ARTICLE_OR_TIME.sub("", match["relative"]))
         day = _parsed(plain, now) if now else None
@@ -159,6 +169,12 @@ def _phrase(match: re.Match[str], now: datetime | None) -> DatePhrase:
         return DatePhrase(start, match.end(), day)
     day = _next_nth(match["nth"], now.date()) if now else None
     return DatePhrase(match.start(), match.end("nth"), day)
+
+
+def _just_gone(day: date, today: date) -> date | None:
+    """The same day a year before, where that has gone by of late: either may be meant."""
+    last = _day_or_none(day.year - 1, day.month, day.day)
+    return last if last and today - _OF_LATE <= last < today else None
 
 
 def _range_phrases(match: re.Match[str], now: datetime | None) -> Iterator[DatePhrase]:

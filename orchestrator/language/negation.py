@@ -13,13 +13,18 @@ _KEPT: Final = 64
 _HARMLESS: Final = "|".join(_LISTS.words("harmless"))
 _BEFORE: Final = _LISTS.word_set("verbs_before")
 _ENDS: Final = "|".join(sorted(WordLists("clauses").word_set("after_objects") | {"please", "but"}))
+_OF_ALL: Final = _LISTS.words("ruling_out_of_all")
 _WORDS: Final = "|".join(
-    r"\s+".join(line.split()) for line in sorted(_LISTS.lines("ruling_out"), key=len, reverse=True)
+    r"\s+".join(line.split())
+    for line in sorted((*_LISTS.lines("ruling_out"), *_OF_ALL), key=len, reverse=True)
 )
+_QUANTIFIERS: Final = WordLists("quantifiers")
+_EVERY: Final = "|".join(_QUANTIFIERS.word_set("all") | _QUANTIFIERS.word_set("everybody"))
+_ALL: Final = re.compile(rf"\b(?:{_EVERY})\b[^,;.!?]*$", re.IGNORECASE)
 _OF: Final = "about|at|by|for|from|in|of|on|to|with"
 """What joins a pronoun to the words that tell which one is ruled out: "the one in Rome"."""
 _RULED_OUT: Final = re.compile(
-    rf"\b(?:{_WORDS})\s+(?!(?:{_HARMLESS})\b)"
+    rf"\b(?P<word>{_WORDS})\s+(?!(?:{_HARMLESS})\b)"
     r"(?:(?:with|by|at|in|on|from|near|to)\s+)?(?:(?:the|a|an|any|my)\s+)?"
     rf"(?P<pronoun>(?:ones?|that|those)\s+(?:{_OF})\s+(?:the\s+|my\s+)?)?"
     rf"(?P<thing>(?!(?:{_ENDS})\b)[^\s,;.!?()]+(?:\s+(?!(?:{_ENDS})\b)[^\s,;.!?()]+){{0,3}})"
@@ -56,6 +61,9 @@ def exclusions(clause: str) -> tuple[Exclusion, ...]:
     for match in _RULED_OUT.finditer(clause):
         before = _LAST.search(clause[: match.start()].lower())
         forbids = before is not None and before.group(1) in _BEFORE
+        of_all = match["word"].lower() in _OF_ALL
+        if of_all and not _ALL.search(clause[: match.start()]):
+            continue
         if not forbids and not is_within(*match.span(), covered):
             found.append(Exclusion(match.start(), match.end(), match["thing"]))
     return tuple(found)

@@ -5,7 +5,7 @@ meant, the day stays untold.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -43,6 +43,9 @@ _OFFSET: Final = re.compile(
     rf"|the\s+(?P<weekday>{_DAY_OF_WEEK}))"
     r"(?:\s+(?:just|right))?\s+(?P<side>before|after|later|earlier|afterwards|beforehand|prior\s+to"
     r"|from|on)\b(?P<than>\s+than\b)?"
+)
+_WEEKS_HENCE: Final = re.compile(
+    rf"(?<!\bfor )\b(?P<n>{COUNT})\s+weeks?\s+(?P<day>today|tomorrow)\b"
 )
 _STEP: Final = re.compile(
     rf"\b(?:on\s+)?the\s+(?P<step>following|next|previous|preceding|same)\s+"
@@ -101,7 +104,7 @@ def related_phrases(
     said: Sequence[DatePhrase],
     now: datetime | None,
     around: str,
-    words: Collection[str],
+    words: Set[str],
 ) -> Iterator[DatePhrase]:
     """The phrases that say a day by another one.
 
@@ -116,6 +119,10 @@ def related_phrases(
     if not (_SIDES.isdisjoint(words) or (_UNITS.isdisjoint(words) and "the" not in words)):
         for match in _OFFSET.finditer(text):
             yield from _offset(text, match, said, around)
+    if day and "week" in words | {word.rstrip("s") for word in words}:
+        for match in _WEEKS_HENCE.finditer(text):
+            ahead = 7 * _number(match["n"]) + (match["day"] == "tomorrow")
+            yield DatePhrase(*match.span(), _shifted(day, ahead, "day"))
     if not _STEPS.isdisjoint(words):
         for match in _STEP.finditer(text):
             anchor = _anchor(text, match.start(), said, around)

@@ -80,7 +80,7 @@ class PathFinder:
             return Path(tuple(self._catalog.tools.values()), (), self._given)
         context = RouteContext(goal=self._goal)
         selection = self._router.route(leg.goal, context, now=self._now)
-        best = find_target(selection, self._catalog)
+        best = find_target(selection, self._catalog, now=self._now)
         names = [best.name] if best is not None else []
         for order in leg.orders:
             if not {*names} & {*order.tools}:

@@ -15,6 +15,7 @@ from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import clause_spans
 from orchestrator.language.durations import STRETCH
 from orchestrator.language.intent import Action, Slot
+from orchestrator.language.negation import exclusions
 from orchestrator.language.provisos import conditions_in
 from orchestrator.language.slots import read_slots
 from orchestrator.language.word_lists import WordLists
@@ -212,9 +213,15 @@ class _Clause:
         if reading.is_negated:
             yield self._of("negation", self.start, self.end)
             return
+        ruling_out = {
+            self.start + e.start
+            for e in exclusions(reading.text)
+            if _NEGATIONS.isdisjoint(tokens(reading.text[e.start : e.end]))
+        }
         for match in _WORD.finditer(self.text, self.start, self.end):
             word = match.group().lower().replace("’", "'")  # noqa: RUF001
-            if word not in _NEGATIONS or taken[match.start()]:
+            denies = word in _NEGATIONS or match.start() in ruling_out
+            if not denies or taken[match.start()]:
                 continue
             if _NO_DENIAL.match(self.text, match.end(), self.end):
                 continue

@@ -170,7 +170,7 @@ def _target(context: StepContext, selection: Selection, catalog: Catalog) -> Too
     if (deciding := _deciding(context, catalog)) is not None:
         return deciding
     goal = context.mission_goal
-    target = find_target(selection, catalog, context.observations, goal=goal)
+    target = find_target(selection, catalog, context.observations, goal=goal, now=context.now)
     if target is None or selection.fits or context.observations:
         return target
     said = read_utterance(context.leg_goal, now=context.now)

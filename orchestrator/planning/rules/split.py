@@ -327,7 +327,7 @@ class _Goal:
         known = tuple(self.brief.inputs)
         context = RouteContext(goal=self.brief.goal, known=known, earlier=tuple(earlier))
         selection = read_request(self.router, request, context, now=self.brief.now)
-        return find_target(selection, self.catalog, goal=self.brief.goal)
+        return find_target(selection, self.catalog, goal=self.brief.goal, now=self.brief.now)
 
     def _speaks_of(self, request: str, target: Tool) -> bool:
         return speaks_of(read_utterance(request, now=self.brief.now), target)

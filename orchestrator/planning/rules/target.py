@@ -2,21 +2,25 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import WARY_VERBS, action_of, tokens
 from orchestrator.planning.models import Observation
 from orchestrator.planning.order_deeds import changes_so, is_what_is_done, named
 from orchestrator.planning.rules.answers import is_listing
-from orchestrator.planning.rules.parameters import Kind, tool_parameters
+from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
 from orchestrator.planning.rules.tellers import best_tellers, only_lister
 from orchestrator.planning.rules.wished_things import wished_for
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
+
+_PAST: Final = WordLists("matching").word_set("of_the_past")
 
 
 def read_request(router: Router, text: str, context: RouteContext, *, now: datetime) -> Selection:
@@ -40,17 +44,48 @@ def find_target(
     observations: Iterable[Observation] = (),
     *,
     goal: str = "",
+    now: datetime | None = None,
 ) -> Tool | None:
     """The best forwarded tool that does what the clause asks; None when none does.
 
     A side effect that the leg already attempted stays its target, however the ranking moves. What
-    the whole `goal` orders elsewhere, a wish in this request does not.
+    the whole `goal` orders elsewhere, a wish in this request does not. For days that `now` has left
+    behind it is the forwarded one that tells of the past.
     """
     for seen in observations:
         if seen.tool in catalog.tools and catalog.tool(seen.tool).is_side_effect:
             return catalog.tool(seen.tool)
     found = next(_ranked(selection, catalog), None)
+    found = found and _of_its_days(found, selection, catalog, now)
     return found and wished_for(found, selection, catalog, goal)
+
+
+def _of_its_days(tool: Tool, selection: Selection, catalog: Catalog, now: datetime | None) -> Tool:
+    """The tool that looks up the days that are said, of those that need nothing else to be told."""
+    days = [str(slot.value) for slot in selection.frame.slots if slot.kind == "date" and slot.value]
+    if now is None or not days or tool.is_side_effect or not _takes_days(tool):
+        return tool
+    gone_by = all(day < now.date().isoformat() for day in days)
+    if gone_by is _is_of_the_past(tool):
+        return tool
+    others = [
+        other
+        for other in map(catalog.tool, selection.tools)
+        if other.domain == tool.domain
+        and not other.is_side_effect
+        and {*other.required_inputs} <= tool.properties.keys()
+        and _takes_days(other)
+        and gone_by is _is_of_the_past(other)
+    ]
+    return others[0] if len(others) == 1 else tool
+
+
+def _takes_days(tool: Tool) -> bool:
+    return any(parameter.kind in DAYS for parameter in tool_parameters(tool))
+
+
+def _is_of_the_past(tool: Tool) -> bool:
+    return not _PAST.isdisjoint((*tokens(tool.name), *tokens(tool.summary)))
 
 
 def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:

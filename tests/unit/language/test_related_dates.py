@@ -27,6 +27,10 @@ def days(text: str, before: str = "") -> list[tuple[str, str]]:
         ("the day after 5 December", "the day after 5 December", "2026-12-06"),
         ("on 5 December, and a car for the day after I land", "the day after", "2026-12-06"),
         ("two days before 5 December", "two days before 5 December", "2026-12-03"),
+        ("a week from today", "a week from today", "2026-11-30"),
+        ("five days from today", "five days from today", "2026-11-28"),
+        ("a week today", "a week today", "2026-11-30"),
+        ("two weeks tomorrow", "two weeks tomorrow", "2026-12-08"),
         ("a week from tomorrow", "a week from tomorrow", "2026-12-01"),
         ("the Friday after 5 December", "the Friday after 5 December", "2026-12-11"),
         (
@@ -99,3 +103,21 @@ def test_a_weekend_has_two_days() -> None:
 def test_a_stay_begins_on_its_day() -> None:
     """Three nights from a day are how long, and not when."""
     assert days("for 3 nights from 5 December") == [("5 December", "2026-12-05")]
+
+
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        ("on 21 November", ["2026-11-21", "2027-11-21"]),
+        ("on 21 November 2027", []),
+        ("on 21 March", []),
+        ("on 24 November", []),
+    ],
+)
+def test_a_day_that_has_just_gone_by_may_be_that_of_either_year(
+    text: str, readings: list[str]
+) -> None:
+    """A year ahead is not what who says "the 21st" two days later means for sure."""
+    (phrase,) = find_date_phrases(text, now=NOW)
+
+    assert [day.isoformat() for day in phrase.readings] == readings

@@ -16,6 +16,7 @@ from orchestrator.language.said import told_in
         ("tell my team that I am late", "I am late"),
         ("Tell Bo not to come", "Do not come"),
         ("Tell Bo to swim", "to swim"),
+        ("Remind me two hours before 15:00 on 5 December to print", "to print"),
         ("Remind me tomorrow about the taxi", "the taxi"),
         ("Ask Bo never to call again", "Never call again"),
         ("Message Anna: never book the Hilton", "never book the Hilton"),

@@ -76,6 +76,7 @@ PLAIN = (
 """Plainly understood: nothing of them is worth a question before anything is done."""
 
 DOUBTFUL = (
+    ("Cancel all my reminders but the one about milk", "but the one about milk"),
     ("Put a review in my calendar on 2026-12-02 at 15:00 and invite Ana", "Ana"),
     (
         "Schedule a call with Bo on 8 December at 3pm, and one with Ana right after it",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,3 +75,23 @@ async def test_it_is_what_the_leg_before_found(mission: Mission) -> None:
 
     assert [leg.agent.prefers[0] for leg in run.plan.legs] == ["cars", "cars"]
     assert "car_book_offer" in run.names("2-cars")
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("what was the weather in Oslo last Friday", "weather_get_history"),
+        ("how was the weather in Oslo two days ago", "weather_get_history"),
+        ("what's the weather in Oslo tomorrow", "weather_get_forecast"),
+        ("which events did I have last Friday", "calendar_list_events"),
+    ],
+)
+def test_days_gone_by_are_looked_up_where_the_past_is_told(
+    text: str, target: str, shipped: Catalog, router: Router
+) -> None:
+    """A forecast of a day gone by would be told as what it was like."""
+    now = datetime(2026, 11, 23, 10, tzinfo=UTC)
+    found = find_target(router.route(text, now=now), shipped, now=now)
+
+    assert found is not None
+    assert found.name == target
