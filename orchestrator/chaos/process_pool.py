@@ -1,5 +1,6 @@
 """Child processes made by `fork`: one that dies is replaced within milliseconds."""
 
+import math
 import multiprocessing
 import signal
 import time
@@ -7,6 +8,8 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
 
 _FORK = multiprocessing.get_context("fork")
+_STOP_S = 4.0
+"""What children have to end: less than whoever stops this process gives it."""
 _PAUSE_S = 0.5
 """Before a child that failed is replaced; one that was killed is replaced at once."""
 
@@ -22,10 +25,12 @@ def keep_alive(
         started: called once all have begun.
     """
     is_stopping = False
+    last = math.inf
+    """When those that have not ended by themselves are killed, by the monotonic clock."""
 
     def stop(*_: object) -> None:
-        nonlocal is_stopping
-        is_stopping = True
+        nonlocal is_stopping, last
+        is_stopping, last = True, time.monotonic() + _STOP_S
         for child in children.values():
             child.terminate()
 
@@ -44,7 +49,10 @@ def keep_alive(
         start(name)
     started()
     while children:
-        wait([child.sentinel for child in children.values()])
+        wait([child.sentinel for child in children.values()], timeout=1.0)
+        if time.monotonic() > last:
+            for child in children.values():
+                child.kill()
         for name in [name for name, child in children.items() if child.exitcode is not None]:
             exitcode = children.pop(name).exitcode or 0
             if exitcode > 0 and not is_stopping:
