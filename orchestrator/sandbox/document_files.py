@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -31,23 +32,44 @@ _QuickLoader: Any = type(
 def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
     """Documents by name (the file's stem), from files and from folders of files.
 
-    Of a folder, what is no OpenAPI document (a schema, an overlay) is passed over.
+    Of a folder, what is no OpenAPI document (a schema, an overlay) is passed over, and one that
+    cannot be read costs itself alone: a warning says which and why.
 
     Raises:
-        DocumentError: no document is there, one does not parse or is no OpenAPI, or two share a
-            name.
+        DocumentError: no document is there, one that is named does not parse or is no OpenAPI, or
+            two share a name.
     """
     found: dict[str, JsonObject] = {}
+    left_out: list[str] = []
     for file, is_named in _files(paths):
-        loaded = _parse(file)
-        if not is_named and not (isinstance(loaded, dict) and "openapi" in loaded):
+        try:
+            document = _read(file, is_named=is_named)
+        except DocumentError as fault:
+            if is_named:
+                raise
+            left_out.append(str(fault))
+            continue
+        if document is None:
             continue
         if file.stem in found:
             raise DocumentError(f"two documents are named {file.stem!r}; rename {file}")
-        found[file.stem] = _document(file, loaded)
+        found[file.stem] = document
     if not found:
-        raise DocumentError("no OpenAPI document found: name a folder of .yaml or .json files")
+        why = "".join(f"; {reason}" for reason in left_out)
+        raise DocumentError(
+            f"no OpenAPI document found: name a folder of .yaml or .json files{why}"
+        )
+    for reason in left_out:
+        warnings.warn(f"{reason}; it is left out until that is mended", stacklevel=2)
     return found
+
+
+def _read(file: Path, *, is_named: bool) -> JsonObject | None:
+    """The document in a file; None for another file of a folder that is none."""
+    loaded = _parse(file)
+    if not is_named and not (isinstance(loaded, dict) and "openapi" in loaded):
+        return None
+    return _document(file, loaded)
 
 
 def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:

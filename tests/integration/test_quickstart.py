@@ -129,7 +129,10 @@ def test_dev_says_what_to_type_next(newcomer: Newcomer) -> None:
 
 
 async def test_missions_succeed_and_roll_back(newcomer: Newcomer) -> None:
-    """A ticket is created; another one is deleted again when the callback after it is refused."""
+    """A ticket is created; another one is deleted again when the callback after it is refused.
+
+    Then the first one is taken back, as one of yesterday would be.
+    """
     plan, succeeds = _typed("3", "orchestrator")[1:3]
     (rolls_back,) = _typed("4", "orchestrator")
     (faults,) = _typed("4", "curl")
@@ -150,6 +153,9 @@ async def test_missions_succeed_and_roll_back(newcomer: Newcomer) -> None:
 
     undone, _ = await asyncio.gather(newcomer.types(*rolls_back, "--json"), both())
     left = await newcomer.ledger()
+    scripted = ("--yes", "--reason=wrong ticket")
+    taken_back = await newcomer.types("mission", "rollback", done.json["mission_id"], *scripted)
+    first = (await newcomer.ledger())[0]
 
     assert "createTicket" in planned.stdout
     assert done.json["status"] == "succeeded", done.stdout
@@ -160,6 +166,26 @@ async def test_missions_succeed_and_roll_back(newcomer: Newcomer) -> None:
         ["deleteTicket", "cancel"],
     ]
     assert left[1][2] == "cancelled"
+    assert taken_back.exit_code == 0, taken_back.stderr
+    assert first == ["createTicket", "create", "cancelled"]
+
+
+async def test_another_server_is_called_where_it_is(newcomer: Newcomer) -> None:
+    """Section 5: the address is made of the settings, and nobody is there, which is said."""
+    section = PAGE.partition("\n## 5.")[2]
+    exports = " ".join(re.findall(r"^export (.*)$", section, re.MULTILINE))
+    settings = dict(word.split("=", 1) for word in shlex.split(exports))
+    (call,) = [words for words in _typed("5", "orchestrator") if words[0] == "tools"]
+
+    ran = await run_apart(
+        *call,
+        environment={**_environment(), **settings},
+        folder=newcomer.folder,
+        timeout_s=PATIENCE_S,
+    )
+
+    assert (ran.exit_code, ran.stderr) == (1, "")
+    assert ran.stdout.strip() == "unknown: the host's name could not be resolved"
 
 
 @pytest.mark.long

@@ -64,6 +64,19 @@ def test_no_document_is_refused(tmp_path: Path) -> None:
         load_documents([tmp_path])
 
 
+def test_a_bad_file_of_a_folder_costs_itself_alone(shop: dict[str, Any], tmp_path: Path) -> None:
+    """It is told; and refused where nothing else is there."""
+    (tmp_path / "bad.yaml").write_text("openapi: 3.1.0\ninfo: {title: x", encoding="utf-8")
+    with pytest.raises(DocumentError, match=r"no OpenAPI document found.*does not parse: line 2"):
+        load_documents([tmp_path])
+    (tmp_path / "shop.json").write_text(json.dumps(shop), encoding="utf-8")
+
+    with pytest.warns(UserWarning, match=r"does not parse: line 2.*left out until that is mended"):
+        found = load_documents([tmp_path])
+
+    assert list(found) == ["shop"]
+
+
 def test_two_files_of_one_name_are_refused(shop: dict[str, Any], tmp_path: Path) -> None:
     """A name stands for one document."""
     for name in ("shop.yaml", "shop.json"):
