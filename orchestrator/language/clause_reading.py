@@ -292,7 +292,9 @@ def _verb(bare: str, verbs: CatalogVerbs) -> tuple[str, Action, str]:
         following = words[i + 1] if i + 1 < len(words) else ""
         commanded = i > 0 and (words[i - 1] == "to" or following in _DETERMINERS)
         is_named = i > 0 and (words[i - 1] in _BEFORE_NOUNS or _is_name(word, bare))
-        if is_verb(word) and not is_named and (commanded or word not in NOUN_LIKE_VERBS):
+        # "The longest book by Frank Herbert" is one; "the flight, book it" is none.
+        is_noun = word in NOUN_LIKE_VERBS or _is_of_a_thing(word, words[:i])
+        if is_verb(word) and not is_named and (commanded or not is_noun):
             return word, action_of(word, following), _after(bare, word)
     if _STATED_WISH.match(bare):
         return "", Action.SEARCH, bare
@@ -305,9 +307,17 @@ def _verb(bare: str, verbs: CatalogVerbs) -> tuple[str, Action, str]:
     for i, word in enumerate(words):
         if word in STOP_WORDS or _says_how(word, words[:i]) or (i and _is_name(word, bare)):
             continue
+        if _is_of_a_thing(word, words[:i]) and words[i - 1] not in _BEFORE_NOUNS:
+            continue
         if action_of_stem(stem(word)) is not Action.UNKNOWN:
             return word, action_of_stem(stem(word)), bare
     return (first if first not in STOP_WORDS else ""), Action.UNKNOWN, bare
+
+
+def _is_of_a_thing(word: str, before: Sequence[str]) -> bool:
+    """Whether a verb is a noun of a phrase that begins as things do: "the longest book"."""
+    begins_so = bool(before) and before[0] in _BEFORE_NOUNS
+    return is_verb(word) and begins_so and before[-1] != "please"
 
 
 def _says_how(word: str, before: Sequence[str]) -> bool:

@@ -1,6 +1,7 @@
 """Stretches of time that a text filters by: "in March", "next week", "before 1 December"."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import chain
@@ -73,7 +74,7 @@ def _named(match: re.Match[str], today: date) -> Period:
     return Period(*_unit("month", date(year, month, 1)), said)
 
 
-def _counted(text: str, slots: list[Slot], today: date) -> Period | None:
+def _counted(text: str, slots: Sequence[Slot], today: date) -> Period | None:
     """So many days or weeks from today on, or up to today: "in the next ten days"."""
     for slot in slots:
         days = _DAYS_IN.get(slot.hint, 0) * slot.value if isinstance(slot.value, int) else 0

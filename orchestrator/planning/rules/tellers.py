@@ -8,6 +8,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
+from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import MODALS
 from orchestrator.language.intent import Action, IntentFrame, Slot
 from orchestrator.language.synonyms import synonyms_of
@@ -30,8 +31,13 @@ _LISTS: Final = WordLists("telling")
 _TODAY: Final = _LISTS.word_set("today")
 _MOST_LEVELS: Final = 6
 _MOST_TRIED: Final = 4
-_NO_THING: Final = _LISTS.word_set("no_thing") | MODALS | {*WordLists("dates").words("units")}
-"""Words that name nothing: "has somebody said anything this year"."""
+_NO_THING: Final = frozenset().union(
+    _LISTS.word_set("no_thing"),
+    MODALS,
+    WordLists("dates").words("units"),
+    lexicon.PREFERENCES,
+)
+"""Words that name nothing: "has somebody said anything this year", "the cheapest"."""
 _COMPARATIVE: Final = re.compile(r"[a-z]{3,}er")
 _NAMING: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.EMAIL, Kind.PLACE, Kind.OTHER})
 """Kinds of texts that may hold the name of somebody."""

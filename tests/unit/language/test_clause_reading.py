@@ -37,6 +37,8 @@ from orchestrator.language.intent import Action
         ("make me a list of my bookings", "list", Action.READ, ("bookings",)),
         ("make a list of groceries", "make", Action.CREATE, ("list",)),
         ("the most expensive hotel in Paris", "", Action.UNKNOWN, ("expensive", "hotel")),
+        ("the longest book by Frank Herbert", "", Action.UNKNOWN, ("longest", "book")),
+        ("the room in Rome, book it", "book", Action.CREATE, ()),
         ("paid invoices", "paid", Action.UNKNOWN, ("paid", "invoices")),
         ("cancelled flights to Rome", "cancelled", Action.UNKNOWN, ("cancelled", "flights")),
         ("images in the Archive folder", "", Action.SEARCH, ("images",)),

@@ -144,10 +144,15 @@ def _so(thing: Sequence[Told], question: Inquiry) -> str:
 
 def _untold_kind(things: Sequence[Sequence[Told]], question: Inquiry) -> str:
     """A sentence about the kind of value that is asked for, where no field is of that kind."""
-    asked = question.untold_kind
-    if not asked or any(question.asks_for(told) or told.until for t in things for told in t):
+    asked, told = question.untold_kind, [field for thing in things for field in thing]
+    if not asked or any(question.asks_for(t) or t.until or _may_name(t, question) for t in told):
         return ""
     return f" Nothing here tells {asked}."
+
+
+def _may_name(told: Told, question: Inquiry) -> bool:
+    """Whether it may be the name of whom a request asks for."""
+    return question.asked_kind == "person" and told.sort == "text" and "name" in told.words
 
 
 def _not_looked_up(question: Inquiry) -> str:
