@@ -7,6 +7,7 @@ from typing import Final
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
+from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import PARTICIPLES
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.durations import MINUTES
@@ -192,12 +193,21 @@ def _message(parameter: Parameter, situation: Situation) -> str:
     clause = situation.utterance.text
     if told := told_text(situation.utterance):
         return told
+    if deed := _told_to_do(clause):
+        return deed
     if reports := _joined(map(report, _worth_telling(situation))):
         return f"{reports}."
     if set(parameter.words) & {"description", "purpose", "reason", "justification"}:
         return clause_title(clause)
     matter = _matter(situation.utterance)
     return "" if matter.lower() in lexicon.POINTS_BACK else matter[:1].upper() + matter[1:]
+
+
+def _told_to_do(clause: str) -> str:
+    """What somebody is told to do, where that says itself what it is about: "to pack"."""
+    told = told_in(clause) or ""
+    deed = told[len("to ") :].strip(" .") if told.lower().startswith("to ") else ""
+    return deed[:1].upper() + deed[1:] if deed and not reference_in(deed) else ""
 
 
 def _matter(utterance: Utterance) -> str:

@@ -168,3 +168,12 @@ async def test_an_optional_id_that_is_spoken_of_is_looked_for(mission: Any) -> N
 
     assert "file_list_folders" in named.names(named.plan.legs[0].leg_id)
     assert "file_list_folders" not in plain.names(plain.plan.legs[0].leg_id)
+
+
+async def test_what_somebody_is_to_do_is_not_what_was_done_before(mission: Any) -> None:
+    """Unless it points at that."""
+    run = await mission.run(
+        "email jo@example.com that the car is here, then remind me tomorrow at 18:00 to pack"
+    )
+
+    assert run.calls(run.plan.legs[1].leg_id)[0].arguments["reminder_text"] == "Pack"
