@@ -62,6 +62,8 @@ _STICKY = timedelta(seconds=3)
 """How long a workflow task waits for the worker that has its history cached, before any other may
 have it: short, so that missions go on soon after a worker dies."""
 
+_STUCK_S = 8
+"""A little less than the 10 s after which the server gives a workflow's task to another worker."""
 _BEATS_AT_MOST = timedelta(seconds=1)
 """Between two heartbeats to the server: the SDK's own, four fifths of the time after which a worker
 is missed, left a busy one a second."""
@@ -116,7 +118,7 @@ def build(
     versions = told_build(settings)
     lost_tasks = LostTasks(client)
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])
-    return [
+    workers = [
         Worker(
             client,
             task_queue=queue,
@@ -133,6 +135,19 @@ def build(
         )
         for queue in queues
     ]
+    for worker in workers:
+        let_tasks_last(worker)
+    return workers
+
+
+def let_tasks_last(worker: Worker) -> None:
+    """Have a workflow's task taken for stuck only when the server is about to give it to another.
+
+    After the SDK's own two seconds, by the clock, it throws an error at whatever a thread is doing
+    that may only be waiting for its turn; the run is left with tasks that nothing ends, and gets no
+    answer from this worker any more. None of its options say how long.
+    """
+    worker._workflow_worker._deadlock_timeout_seconds = _STUCK_S  # type: ignore[union-attr]
 
 
 def prepare(catalog: Catalog, catalogs: CatalogStore, routers: Callable[[Catalog], Router]) -> None:
