@@ -32,7 +32,7 @@ from orchestrator.client.stores import store_of
 from orchestrator.messages import names
 from orchestrator.runtime.defaults import default_planner, default_routers, default_tools
 from orchestrator.runtime.demo import day_in
-from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.runtime.devserver import SANDBOX_SECRETS, Ports, Stack
 from orchestrator.runtime.worker import build, prepare
 from orchestrator.testing.memory import TrustedOrigins
 from tests.benchmarks.figure import Figure
@@ -40,14 +40,14 @@ from tests.benchmarks.missions.own_trip import trip
 
 _SPECS: Final = Path(__file__).parents[2] / "specs"
 _CITIES: Final = ("Berlin", "Lisbon", "Porto", "Madrid", "Vienna", "Oslo", "Paris", "Rome")
-_TRIPS: Final = 20
+_TRIPS: Final = 10
 _Message = tuple[activity.Info, Sequence[Any]]
 
 
 def run() -> list[Figure]:
     """Milliseconds of a worker's first trip, of others, and of one whose words it knows."""
     # In a process of its own, whose products have one thread, as those of commands have.
-    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    alone = {**os.environ, **SANDBOX_SECRETS, "OPENBLAS_NUM_THREADS": "1"}
     told = subprocess.run(
         [sys.executable, "-m", __name__], env=alone, stdout=subprocess.PIPE, check=True
     )
@@ -74,6 +74,10 @@ async def _trips(stack: Stack) -> Any:
     """What is asked in each trip, by a worker of this process on a queue of its own."""
     settings = stack.settings.model_copy(update={"task_queue": "thinking"})
     temporal = (await stack.client()).temporal
+    store = store_of(settings)
+    # Before it polls, or its event loop stands still while libraries are imported.
+    routers = default_routers(settings, None, store)
+    prepare(Catalog.load(*settings.specs), store.catalogs, routers)
     heard = _Heard()
     (worker,) = build(temporal, settings, agents=(), interceptors=[heard])
     async with worker:
