@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.planning.accounting.paths import Path
-from orchestrator.planning.accounting.things_said import Said
+from orchestrator.planning.accounting.things_said import OF_OTHERS, Said
 from orchestrator.planning.models import Doubt
 
 _INTRODUCED: Final = re.compile(
@@ -20,6 +20,7 @@ _INSTEAD: Final = {
     "negation": "nothing takes up what is not wanted; {done} would be called all the same",
     "condition": "no tool tells whether this is so; {done} would be called without knowing",
 }
+_WHOSE: Final = "nothing here tells whose that is; {done} would be called all the same"
 _WHY: Final = {
     "no tool": "no tool does this; the rest of the goal would be done without it",
     "no leg": "no leg of the plan takes this up; the rest of the goal would be done without it",
@@ -33,6 +34,7 @@ def doubt_about(said: Said, clause: ClauseReading, path: Path) -> Doubt:
     start = before.start() if before else said.position
     done = path.targets[0].name if path.targets else "the rest"
     why = _INSTEAD.get(said.kind, "nothing takes this up; {done} would be called without it")
+    why = _WHOSE if said.hint == OF_OTHERS else why
     end = said.end
     if (
         isinstance(said.value, str)

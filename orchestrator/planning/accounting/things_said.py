@@ -41,6 +41,8 @@ _DASH: Final = re.compile(r"(?:\d(?:st|nd|rd|th)?|[a-z])\.?\s*[-\u2013]\s*$", re
 _UNTIL: Final = "until"
 RELATIVE: Final = "relative"
 """The hint of what is told by something else alone: "right after it", "as last time"."""
+OF_OTHERS: Final = "of others"
+"""The hint of what belongs to somebody that nobody names."""
 _HABITS: Final = "|".join(line.replace(" ", r"\s+") for line in _LISTS.lines("habits"))
 _HABIT: Final = re.compile(rf"\b(?:{_HABITS})\b", re.IGNORECASE)
 _RELATION: Final = re.compile(
@@ -56,6 +58,15 @@ _BESIDE: Final = re.compile(
     re.IGNORECASE,
 )
 """When something is, by another thing or hour: "half an hour after my standup", "an hour later"."""
+_ANYBODY: Final = rf"(?:{'|'.join(_LISTS.words('anybody'))})"
+_OTHERS: Final = re.compile(
+    rf"\b(?:{_ANYBODY}\s+else(?:['\u2019]s)?|{_ANYBODY}['\u2019]s"
+    r"|(?:another|other)\s+(?:person|people)(?:['\u2019]?s)?['\u2019]?)(?!\w)",
+    re.IGNORECASE,
+)
+"""Whose something is that is not one's own, whoever that is: "somebody else's"."""
+_THEIRS: Final = re.compile(r"\b(?:his|hers?|theirs?)\b", re.IGNORECASE)
+"""Whose something is that is to be taken back."""
 _MOMENTS: Final = frozenset({"date", "time"})
 _KINDS: Final[dict[str, MentionKind]] = {
     "date": "date",
@@ -134,6 +145,7 @@ class _Clause:
             self._quoted(),
             self._conditions(reading),
             self._conditionals(taken),
+            self._others(reading),
             self._negations(reading, taken),
             self._relations(),
             self._values(reading),
@@ -169,6 +181,12 @@ class _Clause:
             told = {*tokens(self.text[match.end() : end])}
             if not priced and (told - STOP_WORDS - _COURTESIES or told & _SO):
                 yield self._of("condition", match.start(), end)
+
+    def _others(self, reading: ClauseReading) -> Iterator[Said]:
+        """Who is meant that is not oneself: it denies that things are one's own."""
+        patterns = (_OTHERS, _THEIRS) if reading.action is Action.CANCEL else (_OTHERS,)
+        for match in (m for p in patterns for m in p.finditer(self.text, self.start, self.end)):
+            yield self._of("negation", match.start(), match.end(), hint=OF_OTHERS)
 
     def _relations(self) -> Iterator[Said]:
         """What is told by something else and by no value: when it is, how it always is."""

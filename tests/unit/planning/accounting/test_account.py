@@ -76,6 +76,10 @@ PLAIN = (
 """Plainly understood: nothing of them is worth a question before anything is done."""
 
 DOUBTFUL = (
+    ("Cancel somebody else's hotel in Rome", "somebody else's"),
+    ("Pay the invoice that belongs to someone else", "to someone else"),
+    ("Cancel another person's car in Oslo", "another person's"),
+    ("Message Anna that I am late, then cancel her flight to Madrid", "her"),
     ("Cancel all my reminders but the one about milk", "but the one about milk"),
     ("Put a review in my calendar on 2026-12-02 at 15:00 and invite Ana", "Ana"),
     (
