@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -57,6 +57,7 @@ _FEATURE: Final = re.compile(
 _DONE_TO: Final = re.compile(r"\s+(?:my|our|the|an?|him|her|them|it)\b", re.IGNORECASE)
 _SPELT_OUT: Final = re.compile(r":\s|\b(?:about|called|titled|named)\s", re.IGNORECASE)
 """What follows is written as it is said."""
+_NAMED: Final = re.compile(r"\s*\b(?:called|titled|named)\s", re.IGNORECASE)
 _ANOTHER_NAMED: Final = re.compile(
     r"(?:,|\b(?:and|plus)|&)\s+(?:(?:also|then)\s+)?(?:an?|another|one)\s+(?:[\w-]+\s+){1,3}?"
     r"(?:called|titled|named)\s",
@@ -152,6 +153,8 @@ class Taken:
                 return self._as_ruled_out(said)
             case "correction" | "condition":
                 return ""
+            case "thing" if self._is_of_another_kind(said):
+                return ""
             case "thing" if self._is_strange(said):
                 return self._as_text(said) or self._as_search(said)
             case "date" | "time" | "place" if self.order is not None and self.order.count > 1:
@@ -190,6 +193,17 @@ class Taken:
         strange = unexplained(said, self.path.grounds)
         head = said.stems[-1:]
         return bool(strange) and (strange[-1:] == head or any(map(synonyms_of, strange)))
+
+    def _is_of_another_kind(self, said: Said) -> bool:
+        """Whether it says what is to be made, which has a name of its own, and no tool makes such.
+
+        "A card called Paint" is no board, and "card" no part of a name.
+        """
+        named = _NAMED.search(self.clause.text, said.position)
+        if self.order is None or named is None or named.start() > said.end:
+            return False
+        kind = content_stems(self.clause.text[said.position : named.start()])[-1:]
+        return bool(unexplained(replace(said, stems=tuple(kind)), self.path.grounds))
 
     def _as_deed(self, said: Said) -> str:
         """The verb of an order, where a tool does such a thing, whatever it calls that."""

@@ -70,12 +70,14 @@ PLAIN = (
     "Remind me tomorrow at 9am to buy milk, then cancel the Oslo car",
     "Put a review on 2026-12-02 at 15:00 in my calendar and invite ana@example.com",
     "Remind me on 2026-12-02 at 9:00 to stretch",
+    "Add a meeting titled Budget to my calendar tomorrow at 10",
     "Remind me on 2026-12-02 at 9:00 of the taxi",
     "Please do two things: pay INV-20031 and cancel my car in Oslo",
 )
 """Plainly understood: nothing of them is worth a question before anything is done."""
 
 DOUBTFUL = (
+    ("Create a podcast called Winter trip tomorrow at 10", "a podcast called"),
     ("Cancel somebody else's hotel in Rome", "somebody else's"),
     ("Pay the invoice that belongs to someone else", "to someone else"),
     ("Cancel another person's car in Oslo", "another person's"),
