@@ -5,7 +5,7 @@ from typing import Final, TypedDict, TypeVar, Unpack
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall, in_vain, last_asked
@@ -15,7 +15,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import call_limits, names
     from orchestrator.messages.begin import BeginInput
     from orchestrator.messages.hand_over import HandOverInput, HandOverPlan
-    from orchestrator.messages.key_probe import KeyProbe
     from orchestrator.messages.lacking import MOST_WORKERS
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission_policy import CatalogPin
@@ -47,7 +46,6 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.telling_facts import facts_naming, facts_of_nothing
     from orchestrator.messages.thought import ThinkInput, Thought
-    from orchestrator.messages.thought_here import ThoughtHere
     from orchestrator.messages.tool_call import (
         OverchargeInput,
         PreparedCall,
@@ -58,34 +56,19 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-    from workflows import ui
-    from workflows.failures import failure_here, first_words, is_final, was_locked
+    from workflows import running, ui
+    from workflows.failures import first_words
     from workflows.held_up import (
-        READ_LATER,
         HeldBack,
         here_first,
         lacking_for_call,
         once_there,
-        pause_between,
         why_of,
     )
     from workflows.keeping import of_observations
     from workflows.progress import Progress
 
 T = TypeVar("T")
-
-
-class _Here(TypedDict, total=False):
-    start_to_close_timeout: timedelta
-    schedule_to_close_timeout: timedelta
-    retry_policy: RetryPolicy
-
-
-class _Limits(TypedDict, total=False):
-    start_to_close_timeout: timedelta
-    schedule_to_close_timeout: timedelta
-    heartbeat_timeout: timedelta
-    retry_policy: RetryPolicy
 
 
 _HEARTBEAT = timedelta(seconds=3.5)
@@ -96,35 +79,21 @@ _RETRY = RetryPolicy(
     maximum_interval=timedelta(seconds=10),
     maximum_attempts=12,
 )
-_LOCAL: Final[_Here] = {
+_LOCAL: Final[running.Limits] = {
     "start_to_close_timeout": timedelta(seconds=15),
     "retry_policy": _RETRY,
 }
 """For work inside a worker, without a provider: generous, and short enough that a dead worker is
 noticed soon."""
-_HERE: Final[_Here] = {
-    "schedule_to_close_timeout": timedelta(seconds=5),
-    "retry_policy": RetryPolicy(
-        initial_interval=timedelta(milliseconds=200),
-        maximum_interval=timedelta(seconds=1),
-        maximum_attempts=3,
-        non_retryable_error_types=[names.TASK_LOST],
-    ),
-}
-"""For work in a workflow task, which lasts as long and hears nothing: few attempts; what is slow on
-a busy machine is done by an ordinary activity, so that the leg can be asked meanwhile."""
-_UNHEARD_S: Final = 0.5
-"""How long a workflow task may think before it ends to hear what has come: about as long as the
-task that an ordinary activity's answer makes may take on a busy machine."""
-_PLANNER: Final[_Limits] = {
+_PLANNER: Final[running.Limits] = {
     "start_to_close_timeout": timedelta(seconds=120),
     "heartbeat_timeout": _HEARTBEAT,
     "retry_policy": _RETRY,
 }
 """For planners: a model may take its time."""
-_SPLITTING: Final[_Limits] = {**_PLANNER, "start_to_close_timeout": timedelta(minutes=15)}
+_SPLITTING: Final[running.Limits] = {**_PLANNER, "start_to_close_timeout": timedelta(minutes=15)}
 """For splitting a goal: a model is asked up to three times."""
-_THINKING: Final[_Limits] = {
+_THINKING: Final[running.Limits] = {
     "start_to_close_timeout": timedelta(minutes=10),
     "heartbeat_timeout": _HEARTBEAT,
     "retry_policy": RetryPolicy(
@@ -142,99 +111,9 @@ _SERVER_TIMEOUT = timedelta(seconds=30)
 """For questions to the Temporal server."""
 
 
-async def _run(
-    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Limits]
-) -> T:
-    """The answer of an activity, waited for in sight while no worker has what it needs for it."""
-    return await once_there(
-        lambda: _once(activity, *message, gives=gives, summary=summary, **limits)
-    )
-
-
-async def _once(
-    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Limits]
-) -> T:
-    """The answer of an activity, or its failure, once some worker has the key of its input."""
-    rounds = 0
-    while True:
-        try:
-            answer: T = await workflow.execute_activity(
-                activity, args=message, result_type=gives, summary=summary, **limits
-            )
-            return answer
-        except ActivityError as error:
-            is_call = activity == names.INVOKE_TOOL
-            if not was_locked(error) or (is_call and not is_final(error)):
-                raise
-            if is_call and workflow.patched(READ_LATER):
-                raise  # who makes the call holds it back, where that is seen
-        await _await_key(rounds)
-        rounds += 1
-
-
-async def _await_key(rounds: int) -> None:
-    """Wait until some worker can read what this one writes: however long, history waits.
-
-    A probe is small, and no proof of a payload store that is away: rounds that came to nothing are
-    spread, and history grows by few.
-    """
-    if rounds and workflow.patched(READ_LATER):
-        await pause_between(rounds)
-    await workflow.execute_activity(
-        names.AWAIT_KEY,
-        KeyProbe(),
-        result_type=type(None),
-        summary=ui.AWAIT_KEY,
-        start_to_close_timeout=timedelta(seconds=15),
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30)
-        ),
-    )
-
-
-async def _run_here(
-    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Limits]
-) -> T:
-    """The answer of an activity that needs no other machine: its worker runs it in the same task.
-
-    History gets its result alone, when the task is done. A worker that dies before leaves nothing
-    of it, and another one runs it again: so it must send nothing. What fails here, or takes too
-    long for a task, is any worker's within these limits.
-    """
-
-    async def here() -> T:
-        return await _here(activity, *message, gives=gives, summary=summary, **_HERE)
-
-    async def elsewhere() -> T:
-        return await _once(activity, *message, gives=gives, summary=summary, **limits)
-
-    return await once_there(here_first(here, elsewhere))
-
-
-async def _here(
-    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Here]
-) -> T:
-    """The answer of an activity in the worker that has the task, or its failure.
-
-    The SDK raises that bare, where it wraps the failure of any other activity. One that took too
-    long it wraps, and raises bare when the history is replayed.
-    """
-    try:
-        answer: T = await workflow.execute_local_activity(
-            activity, args=message, result_type=gives, summary=summary, **limits
-        )
-    except (ApplicationError, TimeoutError) as failed:
-        raise failure_here(activity, failed) from failed
-    if isinstance(answer, ThoughtHere) and (answer.took_s or 0) > _UNHEARD_S:
-        # A task hears of nothing while it lasts. Nobody is asked, and nothing is sent, before what
-        # came meanwhile was heard: a cancel request, whose mission may be undoing by now.
-        await workflow.sleep(timedelta(milliseconds=1), summary=ui.LISTEN)
-    return answer
-
-
 async def pin_catalog(*, here: bool = False) -> CatalogPin:
     """The catalog of the worker that answers; the mission keeps it to its end."""
-    run = _run_here if here else _run
+    run = running.run_here if here else running.run
     return await run(names.PIN_CATALOG, gives=CatalogPin, summary=ui.PIN_CATALOG, **_LOCAL)
 
 
@@ -246,17 +125,17 @@ async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
         here: whether that takes no model.
     """
     if here:
-        return await _run_here(
+        return await running.run_here(
             names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_SPLITTING
         )
-    return await _run(
+    return await running.run(
         names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_SPLITTING
     )
 
 
 async def preview_plan(wanted: PlanInput) -> PlanPreview:
     """What a mission would do; nothing of it is done, and somebody waits for the answer."""
-    return await _once(
+    return await running.once(
         names.PREVIEW_PLAN, wanted, gives=PlanPreview, summary=ui.PREVIEW_PLAN, **_SPLITTING
     )
 
@@ -264,13 +143,17 @@ async def preview_plan(wanted: PlanInput) -> PlanPreview:
 async def review_plan(wanted: PlanReviewInput) -> PlanReview:
     """The card of a mission's plan; or, of an approval, whether it holds."""
     summary = ui.REVIEW_PLAN if wanted.grant is None else ui.CHECK_PLAN
-    return await _run(names.REVIEW_PLAN, wanted, gives=PlanReview, summary=summary, **_PLANNER)
+    return await running.run(
+        names.REVIEW_PLAN, wanted, gives=PlanReview, summary=summary, **_PLANNER
+    )
 
 
 async def plan_hand_over(wanted: HandOverInput) -> HandOverPlan:
     """The leg that a part of another leg becomes, by the worker's profiles."""
     summary = ui.summary(ui.PLAN_HAND_OVER, agent=wanted.asked.agent, goal=wanted.asked.goal)
-    return await _run(names.PLAN_HAND_OVER, wanted, gives=HandOverPlan, summary=summary, **_LOCAL)
+    return await running.run(
+        names.PLAN_HAND_OVER, wanted, gives=HandOverPlan, summary=summary, **_LOCAL
+    )
 
 
 async def select_tools(context: StepContext, progress: Progress) -> Selection:
@@ -278,7 +161,9 @@ async def select_tools(context: StepContext, progress: Progress) -> Selection:
     summary = ui.summary(ui.SELECT_TOOLS, step=context.step)
     keeping = progress.keeping
     if keeping is None:
-        return await _run(names.SELECT_TOOLS, context, gives=Selection, summary=summary, **_LOCAL)
+        return await running.run(
+            names.SELECT_TOOLS, context, gives=Selection, summary=summary, **_LOCAL
+        )
     seen = progress.state.observations
     kept = keeping.message(
         context.model_copy(update={"observations": seen}),
@@ -356,7 +241,7 @@ async def check_model(model: str) -> str:
     """Why a model cannot be asked where the leg runs; empty when it can be."""
     summary = ui.summary(ui.CHECK_MODEL, model=model)
     try:
-        checked = await _run(
+        checked = await running.run(
             names.CHECK_MODEL,
             ModelCheck(model=model),
             gives=ModelCheck,
@@ -374,7 +259,7 @@ async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
     """Names of tools that were not forwarded and fit the query."""
     wanted = DiscoverInput(query=query, catalog_digest=leg.catalog.digest, agent=leg.leg.agent.wall)
     summary = ui.summary(ui.DISCOVER_TOOLS, query=query)
-    found = await _run(
+    found = await running.run(
         names.DISCOVER_TOOLS, wanted, gives=DiscoverOutput, summary=summary, **_LOCAL
     )
     return found.tools
@@ -525,7 +410,7 @@ async def _from_store(
     summary: str,
     reads: Record | None = None,
     here: bool = True,
-    **limits: Unpack[_Limits],
+    **limits: Unpack[running.Limits],
 ) -> T:
     """The answer of an activity that reads what the leg has seen; waited for while no worker can.
 
@@ -534,10 +419,10 @@ async def _from_store(
     is_here = here and progress.is_swift
 
     async def elsewhere() -> T:
-        return await _once(activity, message, gives=gives, summary=summary, **limits)
+        return await running.once(activity, message, gives=gives, summary=summary, **limits)
 
     async def in_task() -> T:
-        return await _here(activity, message, gives=gives, summary=summary, **_HERE)
+        return await running.in_task(activity, message, gives=gives, summary=summary)
 
     while True:
         attempt = here_first(in_task, elsewhere) if is_here else elsewhere
@@ -560,7 +445,7 @@ async def _from_store(
 
 async def _read_kept(message: Record) -> None:
     """Wait until some worker can read what a message names: however long that is, history waits."""
-    await _once(
+    await running.once(
         names.READ_KEPT,
         message,
         gives=type(None),
@@ -585,7 +470,7 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | HeldBac
     if call.held_back:  # as with `compensate`; one that may have been sent is not sent again
         attempts = max(attempts, MOST_WORKERS)
     try:
-        outcome = await _once(
+        outcome = await running.once(
             names.INVOKE_TOOL,
             call,
             gives=ToolOutcome,
@@ -623,7 +508,7 @@ async def collect_legs(mission_id: str, *, take_over: str | None = None) -> Coll
 
     With the run id of a rollback that was broken off, also what that one had noted.
     """
-    return await _run(
+    return await running.run(
         names.COLLECT_LEGS,
         CollectLegsInput(mission_id=mission_id, take_over=take_over),
         gives=CollectLegsOutput,
@@ -638,7 +523,7 @@ async def collect_legs(mission_id: str, *, take_over: str | None = None) -> Coll
 
 async def settled_rollback(mission_id: str) -> RollbackReport | None:
     """The report of the mission's rollback; None while it has not tried everything."""
-    read = await _run(
+    read = await running.run(
         names.READ_ROLLBACK,
         ReadRollbackInput(mission_id=mission_id),
         gives=ReadRollbackOutput,
@@ -665,7 +550,7 @@ async def compensate(obligation: Obligation, *, lacked: bool = False) -> Compens
         ActivityError: it came to nothing clear; `compensation_failure` says how.
     """
     cancel_tool = obligation.cancel_tool or "nothing declared"
-    return await _once(
+    return await running.once(
         names.COMPENSATE,
         CompensateInput(obligation=obligation),
         gives=CompensationOutcome,
@@ -685,7 +570,7 @@ async def compensate(obligation: Obligation, *, lacked: bool = False) -> Compens
 
 async def find_stranded(closed_after: datetime | None, page_token: str) -> FindStrandedOutput:
     """One page of the missions that were stopped from outside, or that lost a leg or a rollback."""
-    return await _run(
+    return await running.run(
         names.FIND_STRANDED,
         FindStrandedInput(closed_after=closed_after, page_token=page_token),
         gives=FindStrandedOutput,
@@ -701,7 +586,7 @@ async def recover_mission(mission_id: str) -> Recovery:
     Raises:
         ActivityError: it could not be examined, for instance for want of a worker that knows it.
     """
-    return await _run(
+    return await running.run(
         names.RECOVER_MISSION,
         RecoverInput(mission_id=mission_id),
         gives=Recovery,
