@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
@@ -65,7 +66,10 @@ async def _rest(mission: MissionHandle, after: str | None = None) -> list[AnyEve
 async def test_a_leg_that_is_reset_is_told_on_and_nothing_of_it_twice(
     client: MissionClient, person: dict[str, str]
 ) -> None:
-    """Its card is withdrawn and open again; whoever reads anew, or goes on, is told the same."""
+    """Its card is withdrawn and open again; whoever reads anew, or goes on, is told the same.
+
+    A step that the reset undid is thought again, and told again.
+    """
     mission = await client.start(MissionRequest(goal=DINNER))
     read = await _until(mission.events(), "card")
     leg = f"{mission.mission_id}.{read[-1].leg_id}"
@@ -76,8 +80,10 @@ async def test_a_leg_that_is_reset_is_told_on_and_nothing_of_it_twice(
     went_on = await _rest(mission, after=read[-1].cursor)
 
     assert _told(read + went_on) == _told(whole)
-    steps = [(e.leg_id, e.step) for e in whole if e.kind == "step"]
-    assert len(steps) == len(set(steps))
+    steps = Counter((e.leg_id, e.step) for e in whole if e.kind == "step")
+    undone = {(e.leg_id, e.step) for e in read if e.kind == "step" and e.leg_id == read[-1].leg_id}
+    assert all(times == 1 for step, times in steps.items() if step not in undone)
+    assert all(times <= 2 for times in steps.values())
     first = next(e for e in read if e.kind == "card" and e.state == "opened")
     states = [
         e.state for e in whole if e.kind == "card" and e.confirmation_id == first.confirmation_id

@@ -171,9 +171,11 @@ class _Account:
                 yield doubt
 
     def doubts_about_subjects(self) -> Iterator[Doubt]:
-        """What is asked, and no tool of the leg for it tells."""
+        """What is asked, and no tool of the leg for it tells; a model may know it itself."""
         for clause in (one for one in self._clauses() if not one.is_negated):
             legs = [leg for leg in self._legs_of(clause) if not leg.only_looks]
+            if not all(leg.is_planned_by_rules for leg in legs):
+                continue
             paths = [self._paths[leg.leg_id] for leg in legs]
             looking = [tool for path in paths for tool in path.targets]
             if any(tool.is_side_effect for tool in looking):

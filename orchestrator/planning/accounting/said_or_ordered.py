@@ -7,10 +7,11 @@ from itertools import pairwise
 from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading, read_clause
-from orchestrator.language.clauses import begins_request
+from orchestrator.language.clauses import begins_request, without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.said import is_within, quoted_spans, told_in
 from orchestrator.language.slots import read_slots
+from orchestrator.language.words import tokens
 from orchestrator.planning.models import Doubt
 
 _PLANS: Final = re.compile(
@@ -25,6 +26,8 @@ _SPELLED_OUT: Final = re.compile(
     r"(?P<opener>\bsaying:?|\bwith\s+the\s+(?:text|words|message|content):?|:)\s+(?P<text>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
+_OPENING: Final = 2
+"""Words that say what is done and to whom: "remind me"."""
 _TO: Final = re.compile(r"\s*to\s+", re.IGNORECASE)
 _WHY: Final = (
     "it may be a part of what is said before it, or an order of its own; it would be done as an"
@@ -37,7 +40,8 @@ def doubts_about_orders_said(goal: str, clauses: Sequence[ClauseReading]) -> Ite
 
     A text that nothing closes may: one that is spelled out ("saying ...", "...: ..."), that tells
     of plans ("that I'll book it") or that is itself an order ("remind me to pay it"). What follows
-    one behind "then" is an order.
+    one behind "then" is an order, and so is what begins as the order before it does: "remind me to
+    pay it and remind me to call".
 
     Args:
         goal: in which the clauses stand.
@@ -56,10 +60,16 @@ def doubts_about_orders_said(goal: str, clauses: Sequence[ClauseReading]) -> Ite
         goes_on = _JOINED.fullmatch(between) or (
             _ENDED.fullmatch(between) and text is not None and text.is_after_colon
         )
-        text = text if goes_on else None
+        text = text if goes_on and not _begin_alike(clause, ordered) else None
         begins = ordered.text.lower().startswith(ordered.verb)
         if text is not None and ordered.asks_side_effect and ordered.verb and begins:
             yield Doubt(kind="not_understood", about=ordered.text, why=_WHY)
+
+
+def _begin_alike(one: ClauseReading, other: ClauseReading) -> bool:
+    """Whether both tell the same person by the same verb."""
+    openings = [tokens(without_lead(clause.text))[:_OPENING] for clause in (one, other)]
+    return openings[0] == openings[1]
 
 
 @dataclass(frozen=True)

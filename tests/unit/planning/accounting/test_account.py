@@ -70,6 +70,7 @@ PLAIN = (
     "Remind me tomorrow at 9am to buy milk, then cancel the Oslo car",
     "Put a review on 2026-12-02 at 15:00 in my calendar and invite ana@example.com",
     "Remind me on 2026-12-02 at 9:00 to stretch",
+    "Remind me tomorrow at 8 to call Bo, and remind me on Friday at 9 to pay the rent",
     "Add a meeting titled Budget to my calendar tomorrow at 10",
     "Remind me on 2026-12-02 at 9:00 of the taxi",
     "Please do two things: pay INV-20031 and cancel my car in Oslo",

@@ -7,7 +7,7 @@ import pytest
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.plan_answers import asks_first, gone_past, why_asked
 from orchestrator.planning.accounted import accounted
-from orchestrator.planning.models import GoalBrief, MissionPlan
+from orchestrator.planning.models import RULES, GoalBrief, MissionPlan
 from orchestrator.planning.rules.split import split
 from orchestrator.routing.router import Router
 
@@ -16,7 +16,9 @@ NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
 def planned(goal: str, shipped: Catalog, router: Router) -> MissionPlan:
     brief = GoalBrief(mission_id="m", goal=goal, now=NOW, catalog_digest=shipped.digest)
-    plan = split(brief, shipped, [], router)
+    made = split(brief, shipped, [], router)
+    legs = tuple(leg.model_copy(update={"planned_by": RULES}) for leg in made.legs)
+    plan = made.model_copy(update={"legs": legs})
     return accounted(plan, goal, shipped, router, now=NOW)
 
 
