@@ -15,6 +15,7 @@ from orchestrator.catalog.plain_money import plain_amount, plain_money
 from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE, PricePlace
 from orchestrator.catalog.price_places import Place, place_of
 from orchestrator.catalog.stated_prices import (
+    amounts_in,
     currency_of,
     declares_price,
     has_unclear_price,
@@ -62,7 +63,8 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
     """What a call will cost: as its document declares, as its arguments say, else as was quoted.
 
     `quoted` is the thing of an earlier answer that the call is about, its money plain. A price per
-    piece is one for as many as the call asks for; where it may be either, it is unknown.
+    piece is one for as many as the call asks for; where it may be either, it is unknown. Of a call
+    that states an amount for each of several things, what was quoted is one of these.
     """
     if tool.price is not None and tool.price.is_free:
         return None
@@ -71,7 +73,7 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
     plain = plain_arguments(tool, arguments)
     if (holder := holder_of_rate(plain)) is not None:
         return _by_piece(tool, arguments, holder)
-    if quoted is None or has_unclear_price(plain):
+    if quoted is None or has_unclear_price(plain) or _states_amounts_of_several(plain):
         return stated_price(plain)
     return stated_price(plain) or _quoted_price(tool, arguments, quoted)
 
@@ -104,6 +106,11 @@ def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | 
         return None
     asked = arguments.get(per, tool.properties.get(per, {}).get("default"))
     return _times(one, holder.get(per, asked))
+
+
+def _states_amounts_of_several(plain: JsonObject) -> bool:
+    several = (v for v in plain.values() if isinstance(v, list) and len(v) > 1)
+    return any(True for _ in amounts_in([*several], currency_of(plain, "")))
 
 
 def _quoted_price(tool: Tool, arguments: JsonObject, quoted: JsonObject) -> Money | None:

@@ -266,6 +266,18 @@ def test_an_unclear_amount_is_made_up_for_by_nothing() -> None:
     assert charged({}, {**untold, "total": "9.99"}) == "9.99 EUR"
 
 
+def test_what_was_quoted_is_one_of_several_things_of_a_call() -> None:
+    """A report of two receipts costs neither of them."""
+    item = _object({"amount": {"type": "number"}, "currency": CODE})
+    report = shop(body={"items": {"type": "array", "items": item}})
+    flight: JsonObject = {"amount": 144.66, "currency": "EUR"}
+    hotel: JsonObject = {"amount": 276.48, "currency": "EUR"}
+    quoted: JsonObject = {"total": {"amount": 276.48, "currency": "EUR"}}
+
+    assert expected_price(report, {"items": [flight, hotel]}, quoted) is None
+    assert str(expected_price(report, {"items": [hotel]}, quoted)) == "276.48 EUR"
+
+
 def test_arguments_are_read_back_by_the_same_contract() -> None:
     """2500 is sent, and 25.00 EUR is what a person reads."""
     tool = shop(body={"amount": {**INTEGER, "description": SMALLEST}, "currency": CODE})
