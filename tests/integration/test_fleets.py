@@ -43,6 +43,8 @@ from orchestrator.testing import eventually, run_to_end
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli
 
+_FORGETS_WITHIN_S = 120
+"""A server deletes a workflow when it has nothing else to do of it, and tries less and less often."""
 WEATHER = "What is the weather in Oslo tomorrow?"
 
 
@@ -260,7 +262,7 @@ async def _delete(client: MissionClient, mission_id: str) -> None:
     async def gone() -> bool:
         return await described(client.temporal.get_workflow_handle(mission_id)) is None
 
-    await eventually(gone)
+    await eventually(gone, timeout_s=_FORGETS_WITHIN_S)
 
 
 async def started(client: MissionClient, name: str) -> dict[str, str]:
