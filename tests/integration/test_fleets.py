@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import Cli
 
 _FORGETS_WITHIN_S = 120
-"""A server deletes a workflow when it has nothing else to do of it, and tries less and less often."""
+"""A server deletes a workflow once it has nothing else to do of it, trying less and less often."""
 WEATHER = "What is the weather in Oslo tomorrow?"
 
 
