@@ -4,19 +4,14 @@ Each death is noted as a line of the file `deaths` in the state directory: where
 thought. It ends when the file `mended` is there.
 """
 
-import argparse
-import asyncio
 import os
-from pathlib import Path
 from typing import Any
 
 from temporalio import activity
 
-from orchestrator.chaos.process_pool import keep_alive
-from orchestrator.client.connection import connect_temporal
 from orchestrator.planning.rules.chaining import ChainingPlanner
-from orchestrator.runtime.worker import run_worker
 from orchestrator.settings import load_settings
+from tests.chaos.kept_alive_worker import serve_kept_alive
 
 _plan_step = ChainingPlanner.plan_step
 
@@ -32,16 +27,8 @@ async def _deadly(planner: ChainingPlanner, *given: Any) -> Any:
 
 def main() -> None:
     """Keep the worker alive until SIGTERM."""
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos.deadly_worker")
-    parser.add_argument("--ready-file", type=Path, required=True)
-    given = parser.parse_args()
     ChainingPlanner.plan_step = _deadly  # type: ignore[method-assign, assignment]
-    keep_alive(lambda _: asyncio.run(_serve(given.ready_file)), ["worker"], started=lambda: None)
-
-
-async def _serve(ready: Path) -> None:
-    settings = load_settings()
-    await run_worker(await connect_temporal(settings=settings), settings, ready=ready.touch)
+    serve_kept_alive("python -m tests.chaos.deadly_worker")
 
 
 if __name__ == "__main__":

@@ -4,19 +4,14 @@
 its state directory notes, and is there again at once.
 """
 
-import argparse
-import asyncio
 import os
 import signal
 import threading
-from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.storage.mission_files import MissionFiles
-from orchestrator.chaos.process_pool import keep_alive
-from orchestrator.client.connection import connect_temporal
-from orchestrator.runtime.worker import run_worker
 from orchestrator.settings import load_settings
+from tests.chaos.kept_alive_worker import serve_kept_alive
 
 _WITHIN_S = 0.02
 """After which a large file is being written still."""
@@ -43,16 +38,8 @@ def _deadly(files: MissionFiles, *given: Any, **more: Any) -> Any:
 
 def main() -> None:
     """Keep the worker alive until SIGTERM."""
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos.filing_worker")
-    parser.add_argument("--ready-file", type=Path, required=True)
-    given = parser.parse_args()
     MissionFiles.keep = _deadly  # type: ignore[method-assign, assignment]
-    keep_alive(lambda _: asyncio.run(_serve(given.ready_file)), ["worker"], started=lambda: None)
-
-
-async def _serve(ready: Path) -> None:
-    settings = load_settings()
-    await run_worker(await connect_temporal(settings=settings), settings, ready=ready.touch)
+    serve_kept_alive("python -m tests.chaos.filing_worker")
 
 
 if __name__ == "__main__":
