@@ -96,6 +96,8 @@ _LOWER_PLACE = re.compile(
 )
 _PERSON = re.compile(rf"\b(?:my|our|the)\s+(?P<who>(?:[a-z]+\s+)?(?:{_PEOPLE}))\b")
 _HANDLE = re.compile(r"(?<![\w&])[#@][A-Za-z][\w-]*")
+_FOR: Final = "for"
+_PAUSE: Final = re.compile(r"[,.;:!?\n]|\b(?:and|or|then)\b", re.IGNORECASE)
 _LAST_WORD = re.compile(r"([^\W\d_]+(?:['\u2019][^\W\d_]+)*)$")
 
 
@@ -136,8 +138,27 @@ def read_slots(text: str, *, now: datetime | None, before: str = "") -> tuple[Sl
             taken[slot.start : slot.end] = b"\x01" * (slot.end - slot.start)
             found.append(slot)
     found.sort(key=lambda slot: slot.start)
+    found = _with_receivers(found, text)
     ends = {slot.end for slot in found}
     return tuple(_as_slot(slot, text, ends) for slot in found)
+
+
+def _with_receivers(found: list[_Found], text: str) -> list[_Found]:
+    """Whom something is for, where another word says where: "for Ana from Berlin to Rome"."""
+    where = [slot for slot in found if slot.kind in ("origin", "place") and slot.hint != _FOR]
+    return [
+        slot._replace(kind="name")
+        if slot.kind == "place"
+        and slot.hint == _FOR
+        and any(_is_one_phrase(text, slot, other) for other in where)
+        else slot
+        for slot in found
+    ]
+
+
+def _is_one_phrase(text: str, one: _Found, other: _Found) -> bool:
+    first, second = sorted((one, other), key=lambda slot: slot.start)
+    return _PAUSE.search(text, first.end, second.start) is None
 
 
 def _candidates(text: str, now: datetime | None, before: str) -> Iterator[_Found]:

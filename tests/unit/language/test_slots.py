@@ -97,6 +97,22 @@ def test_to_a_person_is_no_place() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["a flight for Ana from Berlin to Rome", "a flight to Rome for Ana", "a room for Ana in Rome"],
+)
+def test_whom_it_is_for_is_no_place_where_another_word_says_where(text: str) -> None:
+    """What stands alone may be a place: "the weather for Paris"."""
+    assert ("name", "Ana") in {(slot.kind, slot.value) for slot in find_slots(text, now=None)}
+
+
+def test_for_introduces_a_place_where_nothing_else_does() -> None:
+    """Also before the place of another request."""
+    slots = find_slots("the weather for Paris and a hotel in Rome", now=None)
+
+    assert [(slot.kind, slot.value) for slot in slots] == [("place", "Paris"), ("place", "Rome")]
+
+
+@pytest.mark.parametrize(
     ("text", "slot"),
     [
         ("Order a pizza to Hauptstrasse 5", ("place", "Hauptstrasse 5", "to")),
