@@ -27,6 +27,9 @@ _BOUNDARY: Final = re.compile(
     re.IGNORECASE,
 )
 
+_GOES_ON: Final = re.compile(r"\b(?:then|afterwards|finally|just)\b", re.IGNORECASE)
+"""What stands between two requests, and not between two things."""
+
 # Words before the verb that carry no meaning of their own; what follows is a request.
 _ORDINALS = (
     r"first|second|third|fourth|fifth|firstly|secondly|thirdly|lastly|finally|next|then|last"
@@ -120,7 +123,7 @@ def clause_spans(text: str, *, verbs: Collection[str] = ()) -> tuple[tuple[int, 
         rest = text[match.end() :]
         goes_on_asking = _QUESTION.match(rest) and _QUESTION.match(text, starts[-1])
         if not goes_on_asking and not _begins_request(
-            rest, verbs, firm=strong or "then" in match.group()
+            rest, verbs, firm=strong or _GOES_ON.search(match.group()) is not None
         ):
             continue
         if asked and _has_object(text[starts[-1] : match.start()]):

@@ -34,6 +34,7 @@ from orchestrator.language.clauses import clause_spans, split_clauses, without_l
             ["I'm travelling soon. Find me a hotel", "Also, what is the weather in Oslo?"],
         ),
         ("don't book yet, just show me flights", ["don't book yet", "show me flights"]),
+        ("don't book yet, just show flights", ["don't book yet", "show flights"]),
         ("rent a car then list files", ["rent a car", "list files"]),
         ("cancel it; pay the invoice", ["cancel it", "pay the invoice"]),
         (
