@@ -58,6 +58,8 @@ _BESIDE: Final = re.compile(
     re.IGNORECASE,
 )
 """When something is, by another thing or hour: "half an hour after my standup", "an hour later"."""
+_AND_BACK: Final = re.compile(r"\b(?:there\s+)?and\s+back\b(?!\s+up\b)", re.IGNORECASE)
+"""That somebody returns, which no day tells."""
 _ANYBODY: Final = rf"(?:{'|'.join(_LISTS.words('anybody'))})"
 _OTHERS: Final = re.compile(
     rf"\b(?:{_ANYBODY}\s+else(?:['\u2019]s)?|{_ANYBODY}['\u2019]s"
@@ -194,6 +196,10 @@ class _Clause:
             for match in pattern.finditer(self.text, self.start, self.end):
                 if match.start() > self.start:
                     yield self._of("time", match.start(), match.end(), hint=RELATIVE)
+        for match in _AND_BACK.finditer(self.text, self.start, self.end):
+            days = (slot for slot in self._own() if slot.kind == "date")
+            if not any(self._hint(day) in lexicon.END_HINTS for day in days):
+                yield self._of("time", match.start(), match.end(), hint=RELATIVE)
         for match in _BESIDE.finditer(self.text, self.start, self.end):
             read = (slot for slot in self._own() if slot.kind in _MOMENTS)
             if not any(match.start() <= slot.position < match.end() for slot in read):
