@@ -12,6 +12,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
+from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, action_of, content_stems, stem, tokens
 from orchestrator.planning.models import Doubt
@@ -32,6 +33,7 @@ _DETERMINERS: Final = WordLists("clauses").word_set("determiners")
 _LIGHT: Final = WordLists("accounting").word_set("light")
 """Verbs that say nothing without their noun."""
 _ON_IT: Final = re.compile(r"[a-z]+(?:\s+[a-z]+)?\s+(?:it|them)\b", re.IGNORECASE)
+_TO_WHOM: Final = re.compile(r"[a-z]+\s+(?:to|with|at|against|for)\s+(?P<whom>\w+)", re.IGNORECASE)
 _OF: Final = re.compile(r"\w+\s+\w+\s+(?:of|about|with|on|to|for)\s+(?P<whose>\w+)")
 
 
@@ -46,17 +48,22 @@ def doubt_about_command(clause: ClauseReading, looking: Sequence[Tool]) -> Doubt
     """The doubt about a command whose verb nobody knows: neither the language nor what is read.
 
     What stands before "the" or "my" at the beginning is no thing: "follow the instructions"; nor
-    is "act" of "act on it", nor "care" of "take care of the invoice".
+    is "act" of "act on it", "care" of "take care of the invoice", or what is done to somebody:
+    "apologise to the team".
     """
     bare = without_lead(clause.text)
     first, following = (*tokens(bare[:60]), "", "")[:2]
-    commands = following in _DETERMINERS or _ON_IT.match(bare) or _lightly(bare, first)
+    whom = _TO_WHOM.match(bare)
+    is_to_whom = whom is not None and whom["whom"].lower() in _DETERMINERS
+    has_object = following in _DETERMINERS or _ON_IT.match(bare)
+    commands = has_object or is_to_whom or _lightly(bare, first)
     if clause.is_negated or is_question(clause) or not commands:
         return None
     if action_of(first, following) is not Action.UNKNOWN or first in STOP_WORDS | _THINKING:
         return None
     told = {s for t in looking for s in content_stems(f"{t.name} {t.summary}")}
-    return None if stem(first) in told else Doubt(kind="deed", about=clause.text, why=_WHY)
+    meant = {stem(first), *synonyms_of(stem(first))}
+    return None if meant & told else Doubt(kind="deed", about=clause.text, why=_WHY)
 
 
 def _lightly(bare: str, first: str) -> bool:

@@ -30,6 +30,7 @@ def planned(goal: str, shipped: Catalog, router: Router) -> MissionPlan:
         "Carry the plan of Ana through",
         "Find the latest sales report and act on it",
         "Take care of the invoice from Nordic",
+        "Apologise to the team for being late",
     ],
 )
 def test_what_is_said_elsewhere_is_asked_about(goal: str, shipped: Catalog, router: Router) -> None:
@@ -49,6 +50,7 @@ def test_what_is_said_elsewhere_is_asked_about(goal: str, shipped: Catalog, rout
         "Do all flights to Rome leave on time?",
         "Weather in Oslo",
         "Show my meetings tomorrow",
+        "Meetings with the team tomorrow",
         "Review my expenses",
         "Compare the prices of hotels in Rome and Paris",
         "Find a hotel in Rome for it and them",
