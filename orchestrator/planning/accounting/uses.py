@@ -28,6 +28,7 @@ from orchestrator.language.words import (
     content_stems,
     is_verb,
     name_stems,
+    name_words,
     stem,
     tokens,
 )
@@ -67,6 +68,9 @@ _ANOTHER_NAMED: Final = re.compile(
 _KNOWN_ALREADY: Final = re.compile(
     r"\b(?:the|my|our|your|his|her|their|this|that|these|those)\s+(?:[\w-]+\s+){0,3}$",
     re.IGNORECASE,
+)
+_BOUNDS: Final = WordLists("matching").word_set("earliest") | WordLists("matching").word_set(
+    "latest"
 )
 _UNITS: Final = WordLists("dates").word_set("units") | {"time", "hour", "evening", "morning"}
 _UNTIL: Final = lexicon.END_HINTS | {"to"}
@@ -250,11 +254,21 @@ class Taken:
 
     def _as_found(self, said: Said) -> str:
         """What is told by the things that a tool of the path lists."""
+        if said.kind == "time" and said.hint in _BOUNDS and self._finds_moments:
+            return _MATCHED
         if self.path.finds is None or said.kind not in _WORDS or self._is_another(said):
             return ""
         words = {*tokens(said.text)}
         prefers = words & lexicon.PREFERENCES or {*said.stems} <= POINTING_STEMS
         return _CHOSEN if prefers else _MATCHED
+
+    @cached_property
+    def _finds_moments(self) -> bool:
+        """Whether what is found says at what time it is."""
+        schema = self.path.finds.output_schema if self.path.finds else None
+        parts = walk(schema or {}, _INSIDE, most_levels=_MOST_LEVELS)
+        names = ({*name_words(name)} for part in parts for name in properties_of(part))
+        return any(n & lexicon.TIME and not n & (lexicon.BOOKKEEPING - {"at"}) for n in names)
 
     def _is_another(self, said: Said) -> bool:
         """Whether it is joined to what is ordered as another order: "and a taxi", "and walk Rex".

@@ -46,6 +46,7 @@ from orchestrator.planning.matching.value_forms import (
     stands_in,
 )
 from orchestrator.planning.rules.answers import DATE
+from orchestrator.planning.rules.hours_wanted import is_of_arriving
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.several import thing_counted
 
@@ -62,7 +63,6 @@ _MINUTES: Final = {word: int(number) for word, number in _LISTS.table("minutes")
 _WHOM: Final = frozenset({"name", "place", "addressee"})
 """Kinds that who somebody is may be read as."""
 _ARRIVES: Final = _LISTS.word_set("arrives")
-_NEAR_WORDS: Final = 3
 _NEAR_MINUTES: Final = 60
 """How far from a time is still about that time."""
 _HOURS: Final = frozenset({Kind.TIME, Kind.DATETIME})
@@ -91,7 +91,8 @@ class CallEvidence:
             case "count" | "duration":
                 return self._bears_number(said, text) and not self._counts_others(said, text)
             case "thing" | "quality":
-                return _is_of_a_time(said, text) or not tells_another(said, text, self.call)
+                left = self._without_part_of_day(said)
+                return _is_of_a_time(said, text) or not tells_another(left, text, self.call)
             case "negation":
                 return not self._is_what_is_denied(said)
             case "remark":
@@ -225,7 +226,7 @@ class CallEvidence:
         if wanted in clocks or wanted in self._ends() or any(_is_hour(wanted, c) for c in clocks):
             return True
         # Who wants to leave after six does not mean to arrive after six.
-        arrives = bool(_ARRIVES & set(tokens(text[: said.position])[-_NEAR_WORDS:]))
+        arrives = is_of_arriving(text[: said.position])
         meant = [c for c, w in told if bool(w & _ARRIVES) is arrives and w & (_BEGINS | _ARRIVES)]
         if said.hint in _EARLIEST:
             return any(clock >= wanted for clock in meant or clocks)
@@ -233,6 +234,15 @@ class CallEvidence:
             return any(clock <= wanted for clock in meant or clocks)
         near = [abs(_minutes(clock) - _minutes(wanted)) for clock in clocks]
         return said.hint in _ABOUT and any(apart <= _NEAR_MINUTES for apart in near)
+
+    def _without_part_of_day(self, said: Said) -> Said:
+        """What is said beside the part of the day in which it begins: "flight" of an evening's."""
+        clocks = [*self._clocks(self._telling(_HOURS))]
+        begins = [c for c, words in clocks if words & _BEGINS and not words & _ARRIVES]
+        meant = begins or [clock for clock, _ in clocks]
+        hours = {hour for clock in meant for hour in (int(clock[:2]), int(clock[:2]) + 24)}
+        parts = {stem(word) for word in tokens(said.text) if hours & {*HOURS_OF.get(word, ())}}
+        return replace(said, stems=tuple(word for word in said.stems if word not in parts))
 
     def _clocks(self, held: Iterable[NamedValue]) -> Iterator[tuple[str, frozenset[str]]]:
         """The times of day, each with the words of what it is called."""

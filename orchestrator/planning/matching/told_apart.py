@@ -17,6 +17,7 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.quantifiers import place_in
 from orchestrator.language.slots import read_slots
 from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.times import HOURS_OF
 from orchestrator.language.words import (
     STOP_WORDS,
     content_stems,
@@ -59,7 +60,7 @@ def _introduced(stems: Collection[str], said: Said, text: str) -> frozenset[str]
     if not stems:
         return frozenset()
     slots = read_slots(text, now=None)
-    leads = _LEADS.search(said.text)
+    leads = _LEADS.search(said.text) if HOURS_OF.keys().isdisjoint(tokens(said.text)) else None
     following = [text[said.end : slot.position] for slot in slots if slot.position >= said.end]
     is_led = STOP_WORDS.issuperset(tokens(next(iter(following), "?x")))
     led = content_stems(leads.group()) if leads is not None and is_led else ()

@@ -16,6 +16,7 @@ from orchestrator.language.quantifiers import Ordering, PlaceInOrder, place_in
 from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
 from orchestrator.planning.rules.amounts import money_said
 from orchestrator.planning.rules.answers import Item
+from orchestrator.planning.rules.hours_wanted import at_hours_wanted
 from orchestrator.planning.rules.order_of_things import equals, in_order
 from orchestrator.planning.rules.ruled_out import left_after
 from orchestrator.planning.rules.utterance import MEASURES, Utterance
@@ -78,7 +79,8 @@ class Ranking:
 def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
     """The things that may be taken, best first.
 
-    A name that it does not bear, a strict value that differs, a limit and the budget drop a thing;
+    A name that it does not bear, a strict value that differs, a limit and the budget drop a thing,
+    and so does another hour than is wanted, where some have that;
     of what has no price, or one in another currency, a limit says nothing: a person must choose.
     Another mismatch with what was stated, then fewer of the request's own words, then the
     preference ("the latest"), then the price, put it behind.
@@ -99,6 +101,7 @@ def _ranked(items: Sequence[Item], wish: Wish) -> Ranking:
         return Ranking((), f"nothing that was found is called {' '.join(map(repr, wish.named))}")
     strict = {k: v for k, v in wish.stated.items() if k in wish.strict}
     fitting = [item for item in called if not _mismatches(item, strict)]
+    fitting = at_hours_wanted(fitting, wish.utterance)
     if called and not fitting:
         wanted = ", ".join(f"{name} {value}" for name, value in strict.items())
         return Ranking((), f"nothing that was found is {wanted}")
