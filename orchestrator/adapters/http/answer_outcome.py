@@ -27,6 +27,7 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         another = names_another(call.endpoint.given_back, call.arguments, answer.body)
         if another is not None:
             breach = f"it is about another {another} than was sent"
+        breach = breach or _gone(tool, answer)
     reason = None if kind == "succeeded" else reason_of(answer)
     if kind == "succeeded":
         kind, reason = _of_success_status(tool, answer, breach)
@@ -48,6 +49,20 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         },
         retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
     )
+
+
+def _gone(tool: Tool, answer: Answer) -> str | None:
+    """That what was to be made is answered to be over, in the words that its probe would say it in.
+
+    Only by a value that is there and is the one declared. What the document calls a success is one.
+    """
+    conditions = parse_conditions(tool.compensation.gone_when if tool.compensation else ())
+    if tool.success_when or not conditions or any(c.operator != "==" for c in conditions):
+        return None
+    is_gone, _ = all_hold(
+        conditions, status=answer.status, headers=answer.headers, body=answer.value
+    )
+    return f"it answers that {' and '.join(c.text for c in conditions)}" if is_gone else None
 
 
 def _of_success_status(

@@ -25,6 +25,7 @@ async def outcome(
     *,
     responses: dict[str, Any] | None = None,
     method: str = "post",
+    others: dict[str, Any] | None = None,
     **more: Any,
 ) -> ToolOutcome:
     """What a call comes to that is answered so."""
@@ -46,7 +47,7 @@ async def outcome(
         "openapi": "3.1.0",
         "info": {"title": "Things", "version": "1"},
         "servers": [{"url": "https://things.example"}],
-        "paths": {"/thing": {method: operation}},
+        "paths": {"/thing": {method: operation}, **(others or {})},
     }
     catalog = Catalog.from_documents({"things": document})
     # One that was not read yet, as from a wire.
@@ -161,6 +162,44 @@ async def test_a_refusal_is_declared_by_its_own_status_type_and_body(
     came = await outcome(answer)
 
     assert (came.kind, came.declared) == ("rejected", declared)
+
+
+@pytest.mark.parametrize(
+    ("gone_when", "state", "more", "kind"),
+    [
+        ('$response.body#/state == "cancelled"', "cancelled", {}, "unknown"),
+        ('$response.body#/state == "cancelled"', "confirmed", {}, "succeeded"),
+        ('$response.body#/state == "cancelled"', None, {}, "succeeded"),
+        # Of anything but what it became: it may yet become something else.
+        ('$response.body#/state != "confirmed"', "pending", {}, "succeeded"),
+        ("!$response.body#/bookings/0", "confirmed", {}, "succeeded"),
+        (
+            '$response.body#/state == "cancelled"',
+            "cancelled",
+            {"x-orchet-success-when": "$response.body#/id"},
+            "succeeded",
+        ),
+    ],
+)
+async def test_a_thing_that_is_answered_to_be_gone_was_not_made(
+    gone_when: str, state: str | None, more: Any, kind: str
+) -> None:
+    """In the words by which the probe would say so; what the document calls a success is one."""
+    probe = {"operationId": "find", "args": {}, "gone-when": gone_when}
+    pair = {"x-orchet-cancels": "drop", "x-orchet-compensation-probe": probe, **more}
+    done: Any = {"x-orchet-tool": True, "responses": {"204": {"description": "done"}}}
+    others = {
+        "/drop": {"post": {"operationId": "drop", "x-orchet-cancel-for": "thing", **done}},
+        "/find": {"get": {"operationId": "find", **done}},
+    }
+    body = {"id": "b1"} if state is None else {"id": "b1", "state": state}
+
+    came = await outcome(said(body), others=others, **pair)
+
+    assert came.kind == kind
+    if kind == "unknown":
+        assert came.is_unproved
+        assert gone_when in (came.reason or "")
 
 
 OURS = {"id": "b1", "client_reference": "m.1-leg.1"}
