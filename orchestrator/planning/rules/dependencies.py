@@ -8,6 +8,7 @@ from orchestrator.catalog.tool import Effect
 from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.intent import Action
 from orchestrator.language.subclauses import DONE_STEMS
+from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.parameters import Kind, Parameter
@@ -89,7 +90,7 @@ def _before(earlier: Sequence[Part]) -> list[str]:
 
 def _pointed_at(part: Part, earlier: Sequence[Part], feeding: Iterable[str]) -> Iterable[str]:
     """The legs whose doing a clause speaks of: by their nouns, else by what they can give."""
-    named = named_things(part.request)
+    named = _in_any_word(named_things(part.request))
     of_them = [o for o in earlier if named & o.nouns and not _is_alike(o, part)]
     if of_them and part.target.effect is not Effect.CANCEL:
         return [o.leg_id for o in of_them]
@@ -102,6 +103,11 @@ def _pointed_at(part: Part, earlier: Sequence[Part], feeding: Iterable[str]) -> 
     if _is_elsewhere(part, earlier):
         return [o.leg_id for o in earlier[-1:]]
     return []
+
+
+def _in_any_word(stems: Iterable[str]) -> frozenset[str]:
+    """The stems, and those of what stands for them: a hotel was booked, and "the stay" is told."""
+    return frozenset(other for one in stems for other in (one, *synonyms_of(one)))
 
 
 def _says_nothing_of_its_own(part: Part) -> bool:

@@ -55,6 +55,16 @@ def test_pointing_clause_waits_for_the_run_before_it(plan_of: Any) -> None:
     assert event.depends_on == (car.leg_id,)
 
 
+def test_what_was_booked_may_be_told_by_another_word(plan_of: Any) -> None:
+    """A stay is the hotel that was booked, and a dinner the table."""
+    plan = plan_of(
+        "Book a hotel in Porto from 2026-12-07 to 2026-12-09 and put the stay in my calendar"
+    )
+
+    hotel, event = plan.legs
+    assert event.depends_on == (hotel.leg_id,)
+
+
 def test_two_bookings_of_one_kind_do_not_share_an_offer(plan_of: Any) -> None:
     """An id that the earlier tool was itself given does not feed the later one."""
     plan = plan_of(
