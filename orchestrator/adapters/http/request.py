@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
+from urllib.parse import unquote
 
 import httpx
 from pydantic import JsonValue
@@ -41,6 +43,8 @@ _OF_THE_CONNECTION = frozenset(
     }
 )
 """Headers that say where a request ends or whom it is for: no document makes arguments of them."""
+_DOTS: Final = frozenset({".", ".."})
+_SLASH: Final = re.compile(r"[/\\]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -134,8 +138,9 @@ def _path(tool: Tool, placement: Placement) -> str:
     path = tool.path if tool.path.startswith("/") else f"/{tool.path}"
     for binding, value in _placed(placement, "path"):
         text = path_segment(binding.field, value, style=binding.style, explode=binding.explode)
-        if text in ("", ".", ".."):
-            # Dots would be taken for a way up, nothing for another operation.
+        if not text or not _DOTS.isdisjoint(_SLASH.split(unquote(text))):
+            # Dots would be taken for a way up, nothing for another operation. What stands before a
+            # provider may decode a slash first, and then go up.
             raise ArgumentsInvalid(tool.name, [f"{binding.name} cannot be part of a path"])
         path = path.replace("{" + binding.field + "}", text)
     return path

@@ -172,7 +172,6 @@ async def test_the_next_address_is_tried_when_one_does_not_answer(
 @pytest.mark.parametrize(
     "thing",
     [
-        "../../admin",
         "..%2f..%2fadmin",
         "%2e%2e/admin",
         "@evil.example/x",
@@ -195,9 +194,9 @@ async def test_arguments_cannot_steer_the_address(provider: Any, thing: str) -> 
     assert not set(target) & set("?#@\\")
 
 
-@pytest.mark.parametrize("thing", ["", ".", ".."])
+@pytest.mark.parametrize("thing", ["", ".", "..", "../../admin", "a/..", "..\\admin", "a/./b"])
 async def test_segments_that_servers_resolve_are_refused(provider: Any, thing: str) -> None:
-    """Dots are not encoded by anybody, so nothing would keep them in their place."""
+    """Dots are not encoded by anybody, and a slash that is may be decoded before it is resolved."""
     with pytest.raises(ArgumentsInvalid, match="cannot be part of a path"):
         await get(
             f"http://127.0.0.1:{provider.port}/api", thing, allowed_private_hosts=["127.0.0.1"]
