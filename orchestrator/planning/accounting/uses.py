@@ -45,6 +45,7 @@ from orchestrator.planning.accounting.things_said import RELATIVE, Said
 from orchestrator.planning.order_deeds import named
 from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.parameters import Kind, Parameter
+from orchestrator.planning.rules.parts import refers_back
 from orchestrator.saga.served import Order
 
 _AND: Final = re.compile(r"(?:,|\b(?:and|plus)|&)\s+(?:(?:also|then)\s+)?$", re.IGNORECASE)
@@ -159,6 +160,8 @@ class Taken:
                 return ""
             case "thing" if self._is_of_another_kind(said):
                 return ""
+            case "thing" if self._is_what_was_told(said):
+                return "what was found or done before"
             case "thing" if self._is_strange(said):
                 return self._as_text(said) or self._as_search(said)
             case "date" | "time" | "place" if self.order is not None and self.order.count > 1:
@@ -197,6 +200,11 @@ class Taken:
         strange = unexplained(said, self.path.grounds)
         head = said.stems[-1:]
         return bool(strange) and (strange[-1:] == head or any(map(synonyms_of, strange)))
+
+    def _is_what_was_told(self, said: Said) -> bool:
+        """Whether what is sent is the answer before it: "email the results to Bo"."""
+        is_sent = self.clause.action is Action.SEND and refers_back(self.clause.text)
+        return is_sent and lexicon.REFERENCES.issuperset(tokens(said.text))
 
     def _is_of_another_kind(self, said: Said) -> bool:
         """Whether it says what is to be made, which has a name of its own, and no tool makes such.

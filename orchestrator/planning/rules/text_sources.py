@@ -19,6 +19,7 @@ from orchestrator.planning.rules.answers import answer_fields
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.sentences import ARTICLES, report, summary_line
 from orchestrator.planning.rules.situation import FactSource, Situation
+from orchestrator.planning.rules.telling import tell
 from orchestrator.planning.rules.telling.inquiry import DULL
 from orchestrator.planning.rules.tool_words import generic_words
 from orchestrator.planning.rules.utterance import WORD, Utterance
@@ -195,7 +196,7 @@ def _message(parameter: Parameter, situation: Situation) -> str:
         return told
     if deed := _told_to_do(clause):
         return deed
-    if reports := _joined(map(report, _worth_telling(situation))):
+    if reports := _joined(_told_of(source, situation) for source in _worth_telling(situation)):
         return f"{reports}."
     if set(parameter.words) & {"description", "purpose", "reason", "justification"}:
         return clause_title(clause)
@@ -242,6 +243,16 @@ def _title(situation: Situation, tool: Tool) -> str:
 def _worth_telling(situation: Situation) -> Iterable[FactSource]:
     """What was done; when nothing was, what was found out."""
     return [s for s in situation.facts if s.fact.side_effect] or situation.facts
+
+
+def _told_of(source: FactSource, situation: Situation) -> str:
+    """What one call did; of one that only read, what it was asked for and answers."""
+    fact = source.fact
+    if fact.side_effect or fact.body is None:
+        return report(source)
+    asking = (u for u in situation.other_utterances if not u.reading.asks_side_effect)
+    asked = next(asking, situation.utterance)
+    return tell(source.tool, fact.arguments, fact.body, asked).sentence.rstrip(".")
 
 
 def _joined(sentences: Iterable[str]) -> str:

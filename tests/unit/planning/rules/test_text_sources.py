@@ -177,3 +177,15 @@ async def test_what_somebody_is_to_do_is_not_what_was_done_before(mission: Any) 
     )
 
     assert run.calls(run.plan.legs[1].leg_id)[0].arguments["reminder_text"] == "Pack"
+
+
+async def test_what_was_looked_up_is_told_with_its_values(mission: Any) -> None:
+    """Not only that it was: who gets the message has no other way to know."""
+    run = await mission.run(
+        "find the cheapest flight from Berlin to Lisbon on 2026-12-03 and email the result to "
+        "jo@example.com"
+    )
+
+    text = run.calls(run.plan.legs[1].leg_id)[0].arguments["text"]
+    assert "flight" in text.lower()
+    assert "EUR" in text
