@@ -65,7 +65,9 @@ _OWN: Final = re.compile(
 )
 _TOLD_TO_DO: Final = _LISTS.word_set("told_to_do")
 _TOLD_OF: Final = _LISTS.word_set("told_of")
-_ABOUT: Final = re.compile(r"\s(?:of|about)\s", re.IGNORECASE)
+_ABOUT: Final = re.compile(
+    r"(?<!morning)(?<!afternoon)(?<!evening)(?<!night)\s(?:of|about)\s", re.IGNORECASE
+)
 _NAMED_WITHIN: Final = 40
 """Characters in which who is told is named; later, "that" goes on about something else."""
 _OBJECT_ENDS: Final = _LISTS.word_set("after_objects")

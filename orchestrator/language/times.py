@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.language.date_words import WEEKDAY
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import lowered
 
@@ -73,6 +74,12 @@ _AFTERNOON: Final = re.compile(r"(?:1[3-9]|2[0-3])\b")
 _JOINED: Final = re.compile(r"(?:[\s\d,:\u2013-]|\b(?:and|or|to|until|till|at)\b)*")
 _PART: Final = re.compile(rf"\b(?P<word>{'|'.join(HOURS_OF)})\b")
 _SENTENCE: Final = re.compile(r"[.;!?]\s")
+_HOURLESS: Final = re.compile(
+    rf"\b(?:tonight|(?:(?:in|on|during|for)\s+the|this|that|tomorrow|today|(?:{WEEKDAY}))\s+"
+    r"(?:morning|afternoon|evening|night)|the\s+(?:(?:following|next|same)\s+)?"
+    r"(?:morning|afternoon|evening|night)\s+(?:before|after|of))\b"
+)
+"""A part of a day by which something is to be, and no hour of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,12 @@ def find_time_phrases(text: str) -> list[TimePhrase]:
     if any(mark in low for mark in _OPENED):
         found += _bare(low)
     return _on_one_clock(low, [_moved(low, one) for one in found])
+
+
+def hourless(text: str) -> tuple[int, int] | None:
+    """Where the first part of a day stands in a text that names no time: "tomorrow evening"."""
+    found = _HOURLESS.search(lowered(text))
+    return found.span() if found and not find_time_phrases(text) else None
 
 
 def _moved(low: str, phrase: TimePhrase) -> TimePhrase:

@@ -60,6 +60,12 @@ def is_what_is_done(tool: Tool, verb: str, objects: Sequence[str]) -> bool:
     return bool(verb) and not objects and stem(verb) in name_stems(tool.domain)
 
 
+def is_asked_for_by(tool: Tool, verb: str) -> bool:
+    """Whether its document asks for what the tool changes by that verb: "print 20 flyers"."""
+    asked = (tokens(example)[:1] for example in tool.examples)
+    return bool(verb) and tool.is_side_effect and [verb] in asked
+
+
 def is_said(tool: Tool, clause: ClauseReading) -> bool:
     """Whether the clause has the verb that names the tool, wherever it stands."""
     verb, _ = named(tool)

@@ -24,6 +24,7 @@ from orchestrator.language.subclauses import read_goal, says_no_more
 from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.planning.order_deeds import (
     can_serve,
+    is_asked_for_by,
     is_said,
     is_what_is_done,
     makes,
@@ -233,6 +234,8 @@ class OrderReader:
         if by_name:
             return any(tool.is_side_effect for tool in by_name)
         if not clause.asks_side_effect:
+            if any(is_asked_for_by(tool, clause.verb) for tool in asked.tools[:_CLOSE]):
+                return True
             looks = is_question(clause) or (clause.action is Action.SEARCH and clause.verb)
             does = self._is_sure(asked) and asked.tools[0].is_side_effect
             # "Oslo on 2026-12-03" has nothing after its first word that this could be done to.
@@ -275,6 +278,8 @@ class OrderReader:
             for tool, score in zip(asked.tools, asked.scores, strict=True)
             if can_serve(tool, asked.clause)
         ]
+        if not asked.clause.asks_side_effect:
+            able.sort(key=lambda one: not is_asked_for_by(one[0], asked.clause.verb))
         if not able:
             return ()
         best, top = able[0]

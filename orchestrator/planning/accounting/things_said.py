@@ -54,7 +54,8 @@ _RELATION: Final = re.compile(
 _BESIDE: Final = re.compile(
     rf"\b{STRETCH}\s+(?:later|earlier|afterwards?|beforehand)\b(?!\s+than\b)"
     rf"|\b(?:{STRETCH}|right|just|shortly|straight|directly|immediately|soon)\s+(?:after|before)\s+"
-    r"(?:the|my|our|your|his|her|their|this|that)\s+[\w'\u2019-]+",
+    r"(?:the|my|our|your|his|her|their|this|that)\s+[\w'\u2019-]+"
+    rf"|\b{STRETCH}\s+(?:before|after)\b(?=\s*[.,;!?]|\s*$|\s+(?:to|and|that)\b)",
     re.IGNORECASE,
 )
 """When something is, by another thing or hour: "half an hour after my standup", "an hour later"."""

@@ -44,7 +44,8 @@ from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import RELATIVE, Said
 from orchestrator.planning.order_deeds import named
 from orchestrator.planning.rules.answers import answer_fields, answers_price
-from orchestrator.planning.rules.parameters import Kind, Parameter
+from orchestrator.planning.rules.how_many import needs_the_very_one
+from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter
 from orchestrator.planning.rules.parts import refers_back
 from orchestrator.saga.served import Order
 
@@ -93,7 +94,7 @@ _WORDS: Final = frozenset({"thing", "quality", "name", "addressee", "place", "id
 _AT: Final = re.compile(r"\s+(?:at|on|via)\s+\S+@", re.IGNORECASE)
 """What follows a name whose address is said."""
 _WHO: Final = frozenset({"addressee", "name", "place"})
-_ENDS: Final = frozenset({Kind.DATE, Kind.DATETIME})
+_DAYS_TOLD: Final = ("date", "date-time")
 _CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
 
 
@@ -239,8 +240,24 @@ class Taken:
             lasts = (w for w, p in self.path.grounds.inputs if {*p.words} & {*MINUTES, "duration"})
             return next(lasts, "") if said.hint in _UNTIL and self.time_at >= 0 else ""
         if said.kind in ("date", "time", "place"):
-            return self.values.get(said.position, "")
+            return self.values.get(said.position, "") or self._as_day_found(said)
         return explained(said, self.path.grounds)
+
+    def _as_day_found(self, said: Said) -> str:
+        """A day of what is there already and is told by it, where nothing is searched by days."""
+        ends = bool(self.path.targets) and all(map(needs_the_very_one, self.path.targets))
+        is_told = ends and said.kind == "date" and not self._fills_days and self._tells_days
+        return _MATCHED if is_told else ""
+
+    @cached_property
+    def _fills_days(self) -> bool:
+        return any(p.kind in DAYS for _, p in self.path.grounds.inputs)
+
+    @cached_property
+    def _tells_days(self) -> bool:
+        schema = self.path.finds.output_schema if self.path.finds else None
+        parts = walk(schema or {}, _INSIDE, most_levels=_MOST_LEVELS)
+        return any(part.get("format") in _DAYS_TOLD for part in parts)
 
     def _as_text(self, said: Said) -> str:
         """What is written as it is said: a title, a description; what is sent is told apart."""
@@ -352,7 +369,7 @@ class Taken:
         """Whether it is what a tool of the path is named for: "one table"."""
         return any(stem(singular(noun)) in name_stems(tool.name) for tool in self.path.targets)
 
-    def _has_end(self, kinds: frozenset[Kind] = _ENDS) -> bool:
+    def _has_end(self, kinds: frozenset[Kind] = DAYS) -> bool:
         inputs = [p for _, p in self.path.grounds.inputs]
         return any(p.kind in kinds and p.side == "end" for p in inputs)
 

@@ -15,7 +15,7 @@ from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.found_call import FoundCall, is_in, is_offer
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.items import Picking, spoken_text
-from orchestrator.planning.rules.narrowing import narrowed
+from orchestrator.planning.rules.narrowing import called_as_said, narrowed
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.ranking import Ranking, rank_items
 from orchestrator.planning.rules.situation import Situation
@@ -139,6 +139,7 @@ def _undecided(
     if not needs_the_very_one(call.tool) and all(map(is_offer, tied)):
         return None if call.tool.needs_confirmation else Lack(choice_of_one(wanted, tied))
     text = spoken_text(call.situation.utterance)
+    tied = called_as_said(tied, text, call.known(finder))
     meant = narrowed(
         tied,
         call.situation.utterance,

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.json_schema.walker import alternatives_of
 from orchestrator.language import lexicon
@@ -61,6 +61,9 @@ def _needed(tool: Tool, situation: Situation) -> tuple[Parameter, ...]:
         for p in tool_parameters(tool)
     )
     sets = [names for names in alternatives_of(tool.input_schema) if names]
+    if tool.effect is Effect.CANCEL and not sets and not any(p.required for p in parameters):
+        # What is told by nothing is not cancelled, whatever its document lets through.
+        sets = [(p.name,) for p in parameters if p.kind is Kind.IDENTIFIER]
     if not sets:
         return parameters
     draft = ArgumentDraft(parameters)

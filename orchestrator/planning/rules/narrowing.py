@@ -85,6 +85,30 @@ def narrowed(
     return Narrowed(tuple(left), tuple(dict.fromkeys(unread)))
 
 
+def called_as_said(items: Sequence[Item], text: str, known: frozenset[str]) -> list[Item]:
+    """The things without those whose names say more than the text, where one's name is said whole.
+
+    "The Otter" is the Otter, and not the Otter II; "the meeting" may be any, for `known` words, of
+    every such thing, are no name.
+    """
+    said = {*tokens(text)}
+    names = [_name(item) for item in items]
+    whole = [name for name in names if name <= said and not {*map(stem, name)} <= known]
+    kept = [
+        item
+        for item, name in zip(items, names, strict=True)
+        if not any(one < name and not name - one <= said for one in whole)
+    ]
+    return kept or [*items]
+
+
+def _name(item: Item) -> frozenset[str]:
+    """The words of what a thing is called."""
+    own = ((field, value) for field, value in item.fields.items() if field in item.own)
+    texts = [str(value) for field, value in own if lexicon.TITLE & {*tokens(field)[-1:]}]
+    return frozenset(word for text in texts for word in tokens(text))
+
+
 def _kept(items: list[Item], fitting: list[Item], said: str) -> tuple[list[Item], list[str]]:
     return (fitting, []) if fitting else (items, [said])
 

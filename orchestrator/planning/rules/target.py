@@ -12,7 +12,12 @@ from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFram
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import WARY_VERBS, action_of, tokens
 from orchestrator.planning.models import Observation
-from orchestrator.planning.order_deeds import changes_so, is_what_is_done, named
+from orchestrator.planning.order_deeds import (
+    changes_so,
+    is_asked_for_by,
+    is_what_is_done,
+    named,
+)
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
 from orchestrator.planning.rules.tellers import best_tellers, only_lister
@@ -98,8 +103,10 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
         ranked += [tool for tool in feeders if is_listing(tool)]
     ranked.sort(key=lambda tool: _is_one_of_many(tool, selection.frame))
     verb, objects = selection.frame.verb, selection.frame.objects
-    ranked.sort(key=lambda tool: not is_what_is_done(tool, verb, objects))
     action = selection.frame.action
+    ranked.sort(key=lambda tool: not is_what_is_done(tool, verb, objects))
+    if action not in SIDE_EFFECT_ACTIONS:
+        ranked.sort(key=lambda tool: not is_asked_for_by(tool, verb))
     fitting = [tool for tool in ranked if _fits(tool, selection.frame)]
     if fitting and not fitting[0].is_side_effect:
         lister = only_lister(catalog, selection.frame, fitting)
@@ -126,9 +133,10 @@ def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:
 def _fits(tool: Tool, frame: IntentFrame) -> bool:
     match action := frame.action:
         case Action.READ | Action.SEARCH | Action.UNKNOWN:
-            # "Open a ticket" changes something where a tool that is named so does.
+            # "Open a ticket" changes something where a tool that is named so does; "print 20
+            # flyers" where its document says that this is how it is asked for.
             opens = frame.verb in WARY_VERBS and named(tool)[0] == frame.verb
-            return tool.effect is Effect.READ or opens
+            return tool.effect is Effect.READ or opens or is_asked_for_by(tool, frame.verb)
         case Action.CANCEL:
             return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
         case _:

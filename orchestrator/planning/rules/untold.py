@@ -17,6 +17,7 @@ from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_p
 
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _TAKEN_BY: Final = {"date": DAYS, "time": frozenset({Kind.TIME, Kind.DATETIME})}
+_CLOCK: Final = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 _LENGTHS: Final = frozenset({"minutes", "minute", "mins", "hours", "hour", "duration", "length"})
 
 
@@ -104,7 +105,7 @@ def _described(slot: Slot) -> str:
         case "time" if choices:
             return f"{slot.text!r} may be {choices}"
         case "time":
-            return f"on which day, and at what hour, {slot.text!r} is"
+            return f"at what hour {slot.text!r} is"
         case "date" if choices:
             return f"{slot.text!r} may begin on {choices}"
         case "date":
@@ -116,8 +117,10 @@ def _described(slot: Slot) -> str:
 def _schema(slot: Slot) -> JsonObject:
     about: dict[str, JsonValue] = {"description": f"what {slot.text!r} means"}
     match slot.kind:
-        case "time":
+        case "time" if slot.readings:
             return {"type": "string", "enum": [*slot.readings], **about}
+        case "time":
+            return {"type": "string", "pattern": _CLOCK, **about}
         case "date":
             return {"type": "string", "format": "date", **about}
         case _:

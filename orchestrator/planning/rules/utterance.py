@@ -1,6 +1,7 @@
 """An utterance: one clause of the goal, the values in it and what its verb acts on."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -15,6 +16,7 @@ from orchestrator.language.intent import Slot, SlotKind
 from orchestrator.language.negation import exclusions, without_exclusions
 from orchestrator.language.said import is_within
 from orchestrator.language.slots import read_slots
+from orchestrator.language.times import hourless
 from orchestrator.language.words import STOP_WORDS, tokens
 from orchestrator.planning.rules.untold import settled
 
@@ -104,8 +106,18 @@ def read_utterance(
         for slot in read_slots(text, now=now, before=before)
         if not is_within(slot.position, slot.position + len(slot.text), ruled_out)
     )
-    told, unread = settled(slots, given or {})
+    told, unread = settled((*slots, *_without_an_hour(text)), given or {})
     return Utterance(text=text, slots=tuple(told), now=now, unread=tuple(unread))
+
+
+def _without_an_hour(text: str) -> Iterator[Slot]:
+    """When in the day what is ordered is to be, where nothing tells the hour: "the evening before".
+
+    No provider's default is meant by it.
+    """
+    at = hourless(text) if read_clause(text).asks_side_effect else None
+    if at is not None:
+        yield Slot(kind="time", value=None, text=text[slice(*at)], position=at[0])
 
 
 def read_others(leg_goal: str, mission_goal: str, *, now: datetime) -> tuple[Utterance, ...]:

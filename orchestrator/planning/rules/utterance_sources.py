@@ -24,7 +24,6 @@ _BOUNDS: Final = WordLists("matching").word_set("earliest") | WordLists("matchin
     "latest"
 )
 _BETWEEN: Final = "between"
-_MINUTES_OF_AN_EVENT: Final = 60
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _ONLY_WHEN_REQUIRED: Final = frozenset(
@@ -149,7 +148,10 @@ def _moments(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -
     if parameter.side == "end" and clocks:
         clocks = clocks[1:]
         if not clocks and isinstance(draft.start, str):
-            return [_later(draft.start, stated_minutes(utterance) or _MINUTES_OF_AN_EVENT)]
+            minutes = stated_minutes(utterance)
+            return [_later(draft.start, minutes)] if minutes is not None else []
+        if not days and isinstance(draft.start, str):
+            days = [draft.start[:10]]  # "from 9 to 11" ends on the day that it begins on
     if not days or any(slot.kind == "time" for slot in utterance.unread):
         return []
     return [moment_at(days[0], clocks[0] if clocks else "00:00", utterance.now)]

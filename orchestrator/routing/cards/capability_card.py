@@ -208,8 +208,13 @@ def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]
 
 
 def _required(tool: Tool) -> tuple[str, ...]:
-    """Required inputs; of several alternatives ("an id or a reference"), the first."""
+    """Required inputs; of several alternatives ("an id or a reference"), the first.
+
+    A cancel that requires nothing is told by an id all the same.
+    """
     names = [*tool.required_inputs, *next(iter(alternatives_of(tool.input_schema)), ())]
+    if not names and tool.effect is Effect.CANCEL:
+        names = [n for n in tool.properties if identifies(n) and n not in tool.reference_inputs][:1]
     return tuple(dict.fromkeys(names))
 
 

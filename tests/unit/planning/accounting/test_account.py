@@ -118,6 +118,10 @@ DOUBTFUL = (
     ("Book a hotel in Rome from 14 to 12 December for 2", "14 to 12 December"),
     ("Remind me tomorrow at 9 am, and an hour later, to drink water", "and an hour later"),
     ("Book a flight from Berlin to Rome on 2026-12-03 and back", "and back"),
+    (
+        "Book a table in Ulm on 2026-12-04 at 20:00 for 2, and remind me an hour before",
+        "an hour before",
+    ),
     ("Set two reminders: milk tomorrow at 9am and bread tomorrow at 10am", "at 10am"),
     ("Rent a car in Rome from 3 to 5 December, not near the airport", "not near the airport"),
     ("Book a hotel in Lisbon from 5 to 8 December below 100 EUR a night", "100 EUR"),

@@ -29,6 +29,9 @@ def _asked(run: Any) -> JsonObject:
             "Reserve a hotel in Lisbon the day before the meeting for two nights",
             {"date_the_day_before_the_meeting": None},
         ),
+        ("Remind me on 2026-12-04 in the evening to pack", {"time_in_the_evening": None}),
+        ("Remind me tonight to pack", {"time_tonight": None}),
+        ("Remind me the evening before 2026-12-04 to pack", {"time_the_evening_before": None}),
     ],
 )
 async def test_it_is_asked(mission: Any, goal: str, fields: dict[str, object]) -> None:
@@ -46,6 +49,9 @@ async def test_it_is_asked(mission: Any, goal: str, fields: dict[str, object]) -
         "Reserve a table for two in Lisbon on 2026-12-04 at 20:00",
         "Find tables in Lisbon on 2026-12-04 at 8",
         "Tell my team on general that dinner is at 8",
+        "Tell my team on general that we meet tomorrow evening",
+        "Remind me on 2026-12-04 at 20:00 in the evening to pack",
+        "Find tables in Lisbon tomorrow evening",
     ],
 )
 async def test_it_is_not_asked(mission: Any, goal: str) -> None:
@@ -62,6 +68,16 @@ async def test_the_answer_is_what_was_said(mission: Any) -> None:
     calls = run.calls(run.plan.legs[0].leg_id)
     assert calls[0].arguments["time"] == "20:00"
     assert calls[-1].tool == "dining_reserve_table"
+
+
+async def test_the_hour_of_an_evening_is_what_was_answered(mission: Any) -> None:
+    """And what is to be reminded of is not the day."""
+    mission.answers = {"time_on_the_evening": "19:30"}
+
+    run = await mission.run("Remind me on the evening of 4 December to pack")
+
+    (call,) = run.calls(run.plan.legs[0].leg_id)
+    assert call.arguments == {"reminder_text": "Pack", "date": "2026-12-04", "time": "19:30"}
 
 
 async def test_a_related_day_is_read_from_the_clause_before(mission: Any) -> None:

@@ -79,10 +79,14 @@ def test_places_go_by_direction() -> None:
 
 
 def test_moment_joins_a_date_and_a_time() -> None:
-    """A date-time is said in two parts; without an end it lasts an hour."""
-    found = stated("meet on 2026-12-04 at 20:00", inputs(starts_at=MOMENT, ends_at=MOMENT))
+    """A date-time is said in two parts; an end that nobody tells is not made up."""
+    both = inputs(starts_at=MOMENT, ends_at=MOMENT)
+    start = {"starts_at": "2026-12-04T20:00:00Z"}
+    whole = {**start, "ends_at": "2026-12-04T22:00:00Z"}
 
-    assert found == {"starts_at": "2026-12-04T20:00:00Z", "ends_at": "2026-12-04T21:00:00Z"}
+    assert stated("meet on 2026-12-04 at 20:00", both) == start
+    assert stated("meet on 2026-12-04 at 20:00 for two hours", both) == whole
+    assert stated("meet on 2026-12-04 from 20:00 to 22:00", both) == whole
 
 
 def test_time_takes_the_form_that_the_schema_wants() -> None:
