@@ -5,13 +5,21 @@ from collections.abc import Collection
 from typing import Final
 
 from orchestrator.language.clause_reading import matter_start
-from orchestrator.language.clauses import clause_spans
+from orchestrator.language.clauses import clause_spans, without_lead
+from orchestrator.language.durations import STRETCH
 
 _QUOTED: Final = re.compile(
     r"\"[^\"]+\"|“[^”]+”|(?<![^\s(:,])'[^']{1,200}'(?![^\s.,;:!?)])|`[^`]+`"
 )
 
 _OPENED: Final = re.compile(r"[\s:,]*(?:(?:that|saying|of|about)\s+)*", re.IGNORECASE)
+_TO_ONESELF: Final = re.compile(r"\w+\s+(?:me|us)\b", re.IGNORECASE)
+_WHEN: Final = re.compile(
+    rf"\s+(?:{STRETCH}|the\s+(?:day|evening|night|morning|week))\s+"
+    r"(?:before(?:hand)?|earlier|ahead|in\s+advance)\s*[.!]?\s*$",
+    re.IGNORECASE,
+)
+"""When one is told, behind what one is told: "remind me of it a day before"."""
 _FORBIDDEN: Final = re.compile(r"(?P<word>not|never)\s+to\s+(?=\w)", re.IGNORECASE)
 
 Span = tuple[int, int]
@@ -26,7 +34,7 @@ def told_in(clause: str) -> str | None:
     if start is None:
         return None
     opened = _OPENED.match(clause, start)
-    said = clause[opened.end() if opened else start :].strip()
+    said = clause[opened.end() if opened else start : told_end(clause)].strip()
     forbidden = _FORBIDDEN.match(said)
     if forbidden is None:
         return said
@@ -45,8 +53,17 @@ def told_spans(text: str) -> tuple[Span, ...]:
     for start, end in clause_spans(text):
         matter = matter_start(text[start:end])
         if matter is not None:
-            found.append((start + matter, end))
+            found.append((start + matter, start + told_end(text[start:end])))
     return tuple(found)
+
+
+def told_end(clause: str) -> int:
+    """Where in a clause that tells somebody something ends what is told.
+
+    What somebody wants to be told is followed by when: "remind me of it the day before".
+    """
+    when = _WHEN.search(clause) if _TO_ONESELF.match(without_lead(clause)) else None
+    return when.start() if when else len(clause)
 
 
 def is_within(start: int, end: int, spans: Collection[Span]) -> bool:

@@ -17,6 +17,7 @@ from orchestrator.language.durations import STRETCH
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.negation import exclusions
 from orchestrator.language.provisos import conditions_in
+from orchestrator.language.said import told_end
 from orchestrator.language.slots import read_slots
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, content_stems, tokens
@@ -163,7 +164,7 @@ class _Clause:
     def _spoken(self, reading: ClauseReading) -> Iterator[Said]:
         """What somebody is told: no sign of a tool, whatever it says."""
         begin = spoken_from(reading)
-        told = reading.text[begin:].rstrip() if begin is not None else ""
+        told = reading.text[begin : told_end(reading.text)].rstrip() if begin is not None else ""
         if begin is not None and tokens(told):
             yield self._of("remark", self.start + begin, self.start + begin + len(told), text=True)
 

@@ -58,7 +58,7 @@ def hours_wanted(utterance: Utterance) -> Iterator[HoursWanted]:
             yield HoursWanted(clock, _DAY, arrives)
         elif slot.hint in _LATEST:
             yield HoursWanted("00:00", clock, arrives)
-    if not times and not any(slot.kind == "time" for slot in utterance.unread):
+    if not times and not any(s.kind == "time" and s.readings for s in utterance.unread):
         for before, word in pairwise(("", *tokens(text))):
             if (part := HOURS_OF.get(word)) and before not in _HAS:
                 yield HoursWanted(f"{part.start:02d}:00", f"{part.stop - 1:02d}:59")

@@ -111,3 +111,24 @@ async def test_how_long_something_lasts_is_sent(mission: Any) -> None:
 
     (call,) = run.calls(run.plan.legs[0].leg_id)
     assert (call.arguments["time"], call.arguments["duration_minutes"]) == ("10:00", 90)
+
+
+@pytest.mark.parametrize(
+    ("goal", "asked"),
+    [
+        (
+            "Rent a car in Lisbon from 2026-12-07 to 2026-12-09 and remind me of it a day before",
+            "a day before",
+        ),
+        ("Remind me to pack the evening before", "the evening before"),
+    ],
+)
+async def test_when_one_wants_to_be_told_is_no_part_of_what_is_told(
+    mission: Any, goal: str, asked: str
+) -> None:
+    """Of two days nobody knows which it is before; and it is not reminded of on one of them."""
+    run = await mission.run(goal)
+
+    question = run.last(run.plan.legs[-1].leg_id)
+    assert isinstance(question, AskUser)
+    assert asked in question.question
