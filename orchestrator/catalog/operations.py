@@ -53,8 +53,8 @@ class Operation:
 
     @property
     def operation_id(self) -> str | None:
-        """Its operationId, when it has one."""
-        found = self.node.at("operationId")
+        """Its operationId, when it has one; it is a text, so nothing of it refers elsewhere."""
+        found = self.node.raw("operationId")
         return found.value if found is not None and isinstance(found.value, str) else None
 
     @property

@@ -307,7 +307,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
 
 
 def _examined(files: list[Path]) -> list[str]:
-    """What some processes side by side print of the files."""
+    """What some processes side by side print of the files; each file has a limit of its own."""
     shares = [files[start::_PROCESSES] for start in range(_PROCESSES)]
     started = [
         subprocess.Popen(
@@ -318,7 +318,11 @@ def _examined(files: list[Path]) -> list[str]:
         )
         for share in shares
     ]
-    printed = [process.communicate(timeout=100)[0] for process in started]
+    try:
+        printed = [process.communicate()[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()
     assert all(process.returncode == 0 for process in started)
     return printed
 

@@ -35,6 +35,7 @@ def named(ids: Ids, document: str = "d") -> dict[tuple[str, str], str]:
         ("", "get_pets_petId"),
         ("приём", "get_pets_petId"),
         (7, "get_pets_petId"),
+        ({"$ref": "other.yaml#/id"}, "get_pets_petId"),
         ("x" * 65, "x" * 55 + "_2d8ad2b4"),
     ],
 )
