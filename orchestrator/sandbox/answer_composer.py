@@ -19,8 +19,10 @@ from orchestrator.sandbox.scenes import Scene
 from orchestrator.sandbox.served_schemas import Schema
 from orchestrator.sandbox.synthesis import Synthesizer
 
-BAD_NEWS = ("cancel", "refund", "void", "reject", "fail", "error")
-"""How properties begin that only an answer about something cancelled or failed has."""
+WENT_WRONG = ("reject", "fail", "error")
+"""How properties begin that only an answer about something that failed has."""
+BAD_NEWS = ("cancel", "refund", "void", *WENT_WRONG)
+"""The same of an answer about something cancelled or failed."""
 _DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
 
 
@@ -36,9 +38,11 @@ class AnswerComposer:
     def state(self, schema: Schema, *, is_cancelled: bool) -> JsonObject:
         """The status that says whether a thing stands; {} when its schema has none."""
         properties = self._document.book.properties(schema)
-        status = properties.get("status", {})
-        state = self.make.status(status, is_cancelled=is_cancelled) if status else None
-        return {"status": state} if state else {}
+        name = self._document.state_name(schema)
+        gone = self._document.gone_states.get(name, frozenset())
+        status = properties.get(name, {})
+        state = self.make.status(status, is_cancelled=is_cancelled, gone=gone) if status else None
+        return {name: state} if state else {}
 
     def projected(self, call: Call, schema: Schema | None, facts: Mapping[str, Any]) -> Any:
         """What is known, in the shape of a schema; an optional property nobody set stays out."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -286,8 +286,31 @@ class Document:
         path = self.resource_paths.get(operation.operation_id)
         if path is None:
             answers = self.book.properties(operation.answer_schema or {})
-            path = None if operation.own_ids(answers) else self._enveloped_id(operation, answers)
+            makers = self._cancelled_by(operation)
+            made = [self.resource_ids.get(maker.operation_id) for maker in makers]
+            ids = {*operation.own_ids(answers), *(name for name in made if name in answers)}
+            path = None if ids else self._enveloped_id(operation, answers, made)
         return path[:-1] if path else ()
+
+    def _cancelled_by(self, cancel: ServedOperation) -> list[ServedOperation]:
+        """The operations that this one cancels, by either end of the pair."""
+        ends = (cancel.operation_id, cancel.cancel_for)
+        return [o for o in self.operations if o.cancels == ends[0] or o.operation_id == ends[1]]
+
+    @cached_property
+    def gone_states(self) -> Mapping[str, frozenset[str]]:
+        """The states of which probes say that what has them is gone, by their property."""
+        found: dict[str, frozenset[str]] = {}
+        for operation in self.operations:
+            for name, state in operation.gone_states:
+                found[name] = found.get(name, frozenset()) | {state}
+        return found
+
+    def state_name(self, schema: Schema) -> str:
+        """The property of a thing that says whether it stands."""
+        properties = self.book.properties(schema)
+        named = (name for name in (*self.gone_states, "status", "state") if name in properties)
+        return next(named, "status")
 
     def thing_schema(self, operation: ServedOperation) -> Schema:
         """The schema of the thing that an answer is about, out of its wrapping."""
@@ -297,12 +320,19 @@ class Document:
         return schema
 
     def _enveloped_id(
-        self, operation: ServedOperation, answers: Mapping[str, Schema]
+        self,
+        operation: ServedOperation,
+        answers: Mapping[str, Schema],
+        made: Collection[str | None] = (),
     ) -> tuple[str, ...] | None:
-        """The id in an answer that wraps what it is about: {"data": {"id": ...}}."""
+        """The id in an answer that wraps what it is about: {"data": {"id": ...}}.
+
+        `made` are the ids by which what it cancels was made, whatever they are called.
+        """
         for outer, inner in answers.items():
             if self.book.is_object(inner):
-                names = operation.own_ids(self.book.properties(inner))
+                within = self.book.properties(inner)
+                names = [*(n for n in within if n in made), *operation.own_ids(within)]
                 if names:
                     return outer, names[0]
         return None

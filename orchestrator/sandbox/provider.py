@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox.answer_composer import BAD_NEWS, AnswerComposer
+from orchestrator.sandbox.answer_composer import BAD_NEWS, WENT_WRONG, AnswerComposer
 from orchestrator.sandbox.currency_amount import (
     MONEY_NAMES,
     CurrencyAmount,
@@ -29,8 +29,10 @@ from orchestrator.sandbox.served_operations import OperationKind, ServedOperatio
 from orchestrator.sandbox.served_schemas import Schema
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
+_STATES = ("status", "state")
+_TIMES = ("created_at", "cancelled_at", "expires_at")
 # Facts of a thing that are not facts of what is made from it.
-_OWN_FACTS = ("status", "client_reference", "created_at", "cancelled_at", "expires_at", SENT, OVER)
+_OWN_FACTS = (*_STATES, "client_reference", *_TIMES, SENT, OVER)
 
 _IDS = 1_000
 """How many ids are tried for a new thing; a schema may allow few."""
@@ -262,13 +264,15 @@ class Provider:
 
     def _verb_state(self, operation: ServedOperation) -> JsonObject:
         """The state an operation is named for: expense_approve_report gives "approved"."""
+        thing = self._document.thing_schema(operation)
+        name = self._document.state_name(thing)
         states = self._document.book.resolve(
-            self._document.book.properties(self._document.thing_schema(operation)).get("status", {})
+            self._document.book.properties(thing).get(name, {})
         ).get("enum", [])
         stems = [word[:5] for word in operation.operation_id.split("_") if len(word) > 3]
         reached = (state for stem in stems for state in states if str(state).startswith(stem))
         state = next(reached, None)
-        return {"status": state} if state else {}
+        return {name: state} if state else {}
 
     def _cancel(self, call: Call) -> Any:
         operation = call.operation
@@ -335,8 +339,12 @@ class Provider:
         paid = find_money(resource.facts)
         if paid:
             hints |= {"refund": paid.to_json(), "refund_amount": float(paid.amount)}
-        unknown = {"reason", "client_reference", "refund", "refund_amount"} - set(hints)
-        return self._compose.filled(call, schema, hints, omit=lambda name: name in unknown)
+        unknown = {"reason", "client_reference", "refund", "refund_amount"}
+
+        def omit(name: str) -> bool:
+            return name not in hints and (name in unknown or name.startswith(WENT_WRONG))
+
+        return self._compose.filled(call, schema, hints, omit=omit)
 
     def _record(
         self,

@@ -11,10 +11,15 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from orchestrator.sandbox.places import Position, ThingPlace, bare_path, names_like
+from orchestrator.sandbox.runtime_expressions import unescaped
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
 _ID_NAME = re.compile(r"id|.*(?:_id|-id|[a-z0-9]I[dD])")
+_IS_STATE = re.compile(
+    r"""\$response\.body#/(?:.*/)?(?P<name>[^/=!\s]+)\s*==\s*["'](?P<state>.+)["']"""
+)
+"""The condition that a property has a certain text."""
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
@@ -147,6 +152,15 @@ class ServedOperation:
         if isinstance(declared, Mapping) and "operationId" in declared:
             return str(declared["operationId"]), declared.get("args")
         return None
+
+    @property
+    def gone_states(self) -> list[tuple[str, str]]:
+        """What its probe's `gone-when` compares with a text: the property, and the text."""
+        declared = self.raw.get("x-orchet-compensation-probe")
+        written = declared.get("gone-when") if isinstance(declared, Mapping) else None
+        conditions = written if isinstance(written, list) else [written]
+        read = (_IS_STATE.fullmatch(one.strip()) for one in conditions if isinstance(one, str))
+        return [(unescaped(found["name"]), found["state"]) for found in read if found]
 
     @property
     def cancels(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -144,14 +144,26 @@ class Synthesizer:
         made: str | int = self._first_valid(resolved, candidates, name)
         return made
 
-    def status(self, schema: Schema, *, is_cancelled: bool) -> Any:
-        """The word of an enum that says the thing stands, or is cancelled; None for none."""
-        states = [state for state in self._book.resolve(schema).get("enum", []) if state]
+    def status(
+        self, schema: Schema, *, is_cancelled: bool, gone: Collection[str] = frozenset()
+    ) -> Any:
+        """The word of an enum that says the thing stands, or is cancelled; None for none.
+
+        Args:
+            schema: of the property that says it.
+            is_cancelled: which of both is wanted.
+            gone: the words of which the document says that they mean cancelled.
+        """
+        listed = self._book.resolve(schema).get("enum", [])
+        states = {state: state.casefold() for state in listed if isinstance(state, str) and state}
         if is_cancelled:
-            return next((state for word in _CANCEL for state in states if word in state), None)
-        best = [state for state in _STANDING_STATES if state in states]
-        fresh = [state for state in states if not any(word in state for word in _GONE)]
-        kept = [state for state in states if not state.startswith("cancel")]
+            said = [state for state in states if state in gone]
+            worded = (state for word in _CANCEL for state in states if word in states[state])
+            return next(iter([*said, *worded]), None)
+        left = [state for state in states if state not in gone]
+        best = [state for word in _STANDING_STATES for state in left if states[state] == word]
+        fresh = [state for state in left if not any(word in states[state] for word in _GONE)]
+        kept = [state for state in left if not states[state].startswith("cancel")]
         return next(iter([*best, *fresh, *kept]), None)
 
     def _first_valid(self, schema: Schema, candidates: Iterator[Any], name: str) -> Any:

@@ -1,9 +1,9 @@
 """Arguments for tools, made from their schemas: declared examples first, the rest made up."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from random import Random
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,6 +14,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
+from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 from orchestrator.testing.argument_identity import tell_apart
@@ -46,7 +47,7 @@ def make_arguments(
     make, scene = Synthesizer(book, {}), _scene(seed, whole=whole)
     try:
         hinted = replace(scene, hints=dict(_examples(catalog, tool)))
-        made = make.object(tool.input_schema, hinted)
+        made = _in_order(make.object(tool.input_schema, hinted), tool, given=hinted.hints)
         if tool.body_content_type == _FORM:
             made |= _filled(made, tool, make, _scene(seed, whole=True))
         made = tell_apart(made, tool, book=book, make=make, scene=scene)
@@ -85,6 +86,19 @@ def _filled(made: JsonObject, tool: Tool, make: Synthesizer, scene: Scene) -> Js
     """Objects with members in place of those without: a form has no way to write one of these."""
     bare = [b.name for b in tool.bindings if b.location == "body" and made.get(b.name) == {}]
     return {name: make.value(tool.properties[name], scene, name=name) for name in bare}
+
+
+def _in_order(made: JsonObject, tool: Tool, *, given: Collection[str]) -> JsonObject:
+    """The same, what was made up for a last day after what was made up for the first."""
+    days = [p for p in tool_parameters(tool) if p.kind is Kind.DATE and p.name in made]
+    starts = [str(made[p.name]) for p in days if p.side != "end"]
+    later: JsonObject = {}
+    for parameter in days:
+        if parameter.side == "end" and parameter.name not in given and starts:
+            day = date.fromisoformat(max(starts)[:10]) + timedelta(days=1)
+            if parameter.accepts(day.isoformat()):
+                later[parameter.name] = day.isoformat()
+    return {**made, **later}
 
 
 def _scene(seed: str, *, whole: bool = False) -> Scene:

@@ -19,6 +19,7 @@ _DOES_MORE = (Action.EXECUTE, Action.PAY, Action.SEND)
 _EITHER = frozenset({"or", "and"})
 _REACHED = frozenset({"to", "recipient", "recipients", "cc", "bcc"})
 """Inputs for those whom a call reaches: no removal makes it that they were not."""
+_TIMES = frozenset({"date", "date-time", "time"})
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,17 @@ def _makes_nothing(maker: Surveyed) -> bool:
     return is_plain and action in _MAKES_NOTHING
 
 
+def _is_time(schema: JsonObject) -> bool:
+    """Whether an input takes a day or an hour, and nobody: "from" one day "to" another."""
+    return schema.get("format") in _TIMES
+
+
 def _doubts_of_words(maker: Surveyed, removal: Removal) -> Iterator[str]:
     for verb, action in dict.fromkeys((maker.verb, _said_first(maker))):
         if action in _DOES_MORE and verb != maker.method.lower():
             yield f"what {maker.name} does may outlast what is removed: {verb}"
-    reached = [n for n in maker.tool.properties if n.lower() in _REACHED] if maker.tool else []
+    inputs = maker.tool.properties if maker.tool else {}
+    reached = [n for n, part in inputs.items() if n.lower() in _REACHED and not _is_time(part)]
     if reached:
         yield f"{maker.name} reaches somebody ({reached[0]}), which no removal takes back"
     if _may_update(maker):

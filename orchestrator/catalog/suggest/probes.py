@@ -1,11 +1,12 @@
 """A read that tells what became of a call whose answer was lost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from orchestrator.catalog.compensation_contract import is_own_reference
+from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_reference
 from orchestrator.catalog.suggest.identity import opened_properties
 from orchestrator.catalog.suggest.pairing import Pair
 from orchestrator.catalog.suggest.survey import Surveyed
+from orchestrator.catalog.suggest.takes_back import cancelled_states
 from orchestrator.catalog.tool import InputBinding, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import format_pointer
@@ -36,8 +37,31 @@ def _as_probe(one: Surveyed, maker: Tool) -> JsonObject | None:
     listing = _listing(tool, references[0])
     if listing is None:
         return None
-    gone = {"gone-when": f"!$response.body#{format_pointer((*listing, '0'))}"} if listing else {}
-    return {"operationId": one.name, "args": {**args}, **gone}
+    return {"operationId": one.name, "args": {**args}, **_gone_when(tool, listing)}
+
+
+def _gone_when(tool: Tool, listing: tuple[str, ...]) -> JsonObject:
+    """How the read shows what was cancelled: by its state, else, in a list, by its absence.
+
+    A thing that has a state for it goes on being found.
+    """
+    holder = (*listing, "0") if listing else ()
+    states = cancelled_states(_shown(tool, listing))
+    if len(states) == 1:
+        ((name, state),) = states
+        return {GONE_WHEN: f'$response.body#{format_pointer((*holder, name))} == "{state}"'}
+    return {GONE_WHEN: f"!$response.body#{format_pointer(holder)}"} if listing else {}
+
+
+def _shown(tool: Tool, listing: tuple[str, ...]) -> Mapping[str, JsonObject]:
+    """The properties of what the read shows, or of each thing that it lists."""
+    schema = tool.output_schema or {}
+    top = opened_properties(schema, schema)
+    if not listing:
+        return top
+    element = top[listing[0]].get("items")
+    held = properties_of(resolve(element, schema)) if isinstance(element, dict) else {}
+    return {name: resolve(part, schema) for name, part in held.items()}
 
 
 def _wanted(tool: Tool) -> Iterator[InputBinding]:

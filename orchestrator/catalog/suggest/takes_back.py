@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from orchestrator.catalog.suggest.path_shape import PathShape
 from orchestrator.catalog.suggest.survey import Surveyed
 from orchestrator.catalog.tool import InputBinding
+from orchestrator.core.record import JsonObject
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.words import action_of, action_of_stem, name_words, stem
@@ -122,14 +123,21 @@ def _by_body(one: Surveyed) -> Removal | None:
 
 def _by_state(one: Surveyed) -> Removal | None:
     """A change whose input can have one value that says that the thing is cancelled."""
-    found: list[tuple[str, str]] = []
-    for binding in _bindings(one):
-        schema = one.tool.properties.get(binding.name, {}) if one.tool is not None else {}
-        values = schema.get("enum")
-        listed = values if isinstance(values, list) and binding.location == "body" else []
-        said = [v for v in listed if isinstance(v, str) and _is_cancelled(v)]
-        found += [(binding.name, said[0])] if len(said) == 1 else []
+    told = {b.name for b in _bindings(one) if b.location == "body"}
+    inputs = one.tool.properties if one.tool is not None else {}
+    found = cancelled_states({name: part for name, part in inputs.items() if name in told})
     return _of_item(one, one.shape, False, found[0]) if len(found) == 1 else None
+
+
+def cancelled_states(properties: Mapping[str, JsonObject]) -> list[tuple[str, str]]:
+    """The properties that can have one value that says cancelled, each with that value."""
+    found: list[tuple[str, str]] = []
+    for name, schema in properties.items():
+        values = schema.get("enum")
+        listed = values if isinstance(values, list) else []
+        said = [v for v in listed if isinstance(v, str) and _is_cancelled(v)]
+        found += [(name, said[0])] if len(said) == 1 else []
+    return found
 
 
 def _is_cancelled(state: str) -> bool:

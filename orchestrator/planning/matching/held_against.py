@@ -209,15 +209,16 @@ class CallEvidence:
 
     def _is_within(self, said: Said, text: str) -> bool:
         """Whether a day of it lies in the month, or the week, that is said instead of a day."""
-        if any(parameter.kind in DAYS and parameter.side == "end" for parameter in self._inputs):
+        days = [parameter for parameter in self._inputs if parameter.kind in DAYS]
+        if any(p.side == "end" for p in days) or sum(p.required for p in days) > 1:
             return False  # its last day is told, and is the one that was said
         period = period_in(text, now=self.call.now)
         is_told = bool(DATE.match(str(said.value)[:10]))
         if period is None or is_told or said.text.casefold() not in period.said.casefold():
             return False
         texts = self._telling(DAYS)
-        days = (day for h in texts for day in moments_in(str(h.value), self.call.now).days)
-        return any(map(period.holds, days))
+        told = (day for h in texts for day in moments_in(str(h.value), self.call.now).days)
+        return any(map(period.holds, told))
 
     def _bears_time(self, said: Said, text: str) -> bool:
         wanted = str(said.value)[:5]

@@ -17,7 +17,9 @@ from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
+from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
+from orchestrator.language.words import tokens
 from orchestrator.saga.judged import is_empty
 
 MAX_ITEMS: Final = 200
@@ -116,6 +118,12 @@ def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonV
                 yield from flat_fields(value, depth=depth + 1)
 
 
+def says_that_it_went_well(name: str, value: JsonValue) -> bool:
+    """Whether a field tells of the call alone: `ok: true` beside what was asked for."""
+    words = tokens(name)
+    return value is True and bool(words) and lexicon.WENT_WELL.issuperset(words)
+
+
 class _Around(NamedTuple):
     """What the objects around a thing say of it, as it was answered and with money plain."""
 
@@ -145,7 +153,11 @@ def _walk(
 
 
 def _without_lists(fields: JsonObject) -> JsonObject:
-    return {name: value for name, value in fields.items() if not isinstance(value, list)}
+    return {
+        name: value
+        for name, value in fields.items()
+        if not isinstance(value, list) and not says_that_it_went_well(name, value)
+    }
 
 
 def _without_price(plain: JsonObject) -> JsonObject:

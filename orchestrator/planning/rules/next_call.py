@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from orchestrator.catalog.expressions import expressions_of
 from orchestrator.catalog.file_inputs import answers_file
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
@@ -87,7 +88,8 @@ class _Need:
         """The next call towards a tool that answers with the value.
 
         Of the producers that were forwarded the first that can be called is; then one that was not
-        forwarded is looked for, once; then the least is asked for that would let one be called.
+        forwarded is looked for, once; then what lists what the consumer has made is called; then
+        the least is asked for that would let one be called.
         """
         unproduced = Lack((self.parameter,))
         if not (self.parameter.element or self.parameter).is_produced:
@@ -95,18 +97,28 @@ class _Need:
         if len(self.trail) > _MAX_DEPTH or self.parameter.name in self.situation.own_references:
             return unproduced
         lacks: list[Lack] = []
-        for producer in self._producers(self.situation.tools):
-            step = next_call(producer, self.situation, trail=self.trail)
-            if not isinstance(step, Lack):
-                return step
-            lacks.append(step)
+        producers = self._producers(self.situation.tools)
+        earlier = [tool for tool in producers if _tells_what_is_made(tool, self.consumer)]
+        if (step := self._first_of([p for p in producers if p not in earlier], lacks)) is not None:
+            return step
         if (search := self._search()) is not None:
             return search
+        if (step := self._first_of(earlier, lacks)) is not None:
+            return step
         if self.parameter.kind is Kind.OTHER:
             return unproduced  # no id: a person may know it where nothing was found
         dead = (lack for lack in lacks if lack.reason)
         fewest = min(lacks, key=lambda lack: len(lack.parameters), default=unproduced)
         return next(dead, fewest)
+
+    def _first_of(self, producers: Iterable[Tool], lacks: list[Lack]) -> NextCall | None:
+        """The call of the first producer that can be called; adds what the others lack."""
+        for producer in producers:
+            step = next_call(producer, self.situation, trail=self.trail)
+            if not isinstance(step, Lack):
+                return step
+            lacks.append(step)
+        return None
 
     def _search(self) -> DiscoverTools | None:
         """A search for a producer that was not forwarded and could be called, or for its own."""
@@ -114,6 +126,8 @@ class _Need:
         shown = {tool.name for tool in situation.tools}
         rest = (tool for tool in situation.usable_tools if tool.name not in shown)
         for producer in self._producers(rest):
+            if _tells_what_is_made(producer, self.consumer):
+                continue  # it says whose that was
             found = replace(situation, shown=(*situation.shown, producer.name))
             step = next_call(producer, found, trail=self.trail)
             if isinstance(step, DiscoverTools):
@@ -149,6 +163,15 @@ class _Need:
     def _is_named_by(self, tool: Tool) -> bool:
         words = {stem(w) for w in self.parameter.words} - {stem(w) for w in lexicon.IDENTIFIER}
         return tool.output_schema is None and bool(words & {stem(w) for w in tokens(tool.name)})
+
+
+def _tells_what_is_made(tool: Tool, maker: Tool) -> bool:
+    """Whether a tool answers with what another one makes, by the id that its cancel is told."""
+    if maker.compensation is None:
+        return False
+    read = (one for one in expressions_of(maker.compensation.cancel) if one.message == "response")
+    ids = {one.path[-1] for one in read if one.path}
+    return not ids.isdisjoint(answer_fields(tool))
 
 
 def _unless_made_before(

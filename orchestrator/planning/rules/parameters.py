@@ -1,6 +1,6 @@
 """What an input of a tool means, read from its name, schema and description."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum, auto
@@ -158,7 +158,20 @@ def read_parameters(
         )
         for name, part in properties_of(resolved).items()
     ]
-    return tuple(sorted(found, key=lambda p: not p.required))
+    return tuple(sorted(map(_with_described_side(found), found), key=lambda p: not p.required))
+
+
+def _with_described_side(siblings: Sequence[Parameter]) -> Callable[[Parameter], Parameter]:
+    """Of several days whose names do not tell which end a stretch has: the descriptions do."""
+
+    def told(parameter: Parameter) -> Parameter:
+        several = sum(other.kind is parameter.kind for other in siblings) > 1
+        if parameter.kind not in DAYS or parameter.side is not None or not several:
+            return parameter
+        described = tuple(tokens(str(parameter.schema.get("description", ""))))
+        return replace(parameter, side=_side(described, parameter.kind))
+
+    return told
 
 
 def read_parameter(

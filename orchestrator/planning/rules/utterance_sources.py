@@ -55,6 +55,8 @@ def may_fill_optional(parameter: Parameter) -> bool:
 
 
 def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    if _is_any_of_several(parameter, draft):
+        return []
     slots = utterance.of("date")
     ends_too = any(p.kind is parameter.kind and p.side == "end" for p in draft.parameters)
     if not parameter.required and (parameter.side is None or not ends_too):
@@ -75,6 +77,17 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     ends = ends or ([] if is_any else values[1:])
     start = draft.start if isinstance(draft.start, str) else next(iter(values), None)
     return ends or _after(start, utterance)
+
+
+def _is_any_of_several(parameter: Parameter, draft: ArgumentDraft) -> bool:
+    """Whether nothing tells an input from another one for a day, so that a day said may be either.
+
+    A plain "date" is the day of whatever it is.
+    """
+    if parameter.side is not None or lexicon.DATE & set(parameter.words):
+        return False
+    alike = (p for p in draft.parameters if p is not parameter and p.kind is parameter.kind)
+    return any(p.required and p.side != "end" for p in alike)
 
 
 def _of_several(

@@ -1,10 +1,12 @@
 """Documents of strangers: what cannot be served costs itself, and the rest is remembered."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+import yaml
 
 from orchestrator.sandbox.document_reading import read_document
 from orchestrator.sandbox.remembered import memory_of
@@ -293,3 +295,84 @@ async def test_an_id_that_the_document_shows_exists(open_app: Opener) -> None:
         ]
 
     assert placed == [200, 404]
+
+
+KENNEL = Path(__file__).parents[2] / "documents" / "kennel.yaml"
+
+
+async def test_a_state_of_any_name_and_case_says_what_became_of_a_thing(
+    open_app: Opener,
+) -> None:
+    """A thing that was just made stands; one that was cancelled goes on being listed as such."""
+    document = read_document("kennel", yaml.safe_load(KENNEL.read_text(encoding="utf-8")))
+    stay = {"arrives": "2027-03-03", "leaves": "2027-03-06"}
+    async with open_app(documents={"kennel": document}) as client:
+        pets = (await client.get("/api/pets")).json()["pets"]
+        made = await client.post("/api/stays", json={"petId": pets[0]["petId"], **stay})
+        stay_id = made.json()["stay"]["stayId"]
+        ended = await client.delete(f"/api/stays/{stay_id}")
+        listed = (await client.get("/api/stays")).json()["stays"]
+
+    assert made.json()["stay"]["state"] == "BOOKED"
+    assert ended.json()["stay"]["stayId"] == stay_id
+    assert [one["state"] for one in listed] == ["WITHDRAWN"]
+    assert "error" not in made.json() | ended.json()
+
+
+async def test_a_probe_says_which_state_means_gone(open_app: Opener) -> None:
+    """In whatever language."""
+    written = yaml.safe_load(KENNEL.read_text(encoding="utf-8"))
+    written["components"]["schemas"]["Stay"]["properties"]["state"]["enum"] = ["weg", "da"]
+    written["paths"]["/stays"]["post"]["x-orchet-compensation-probe"] = {
+        "operationId": "listStays",
+        "gone-when": "$response.body#/stays/0/state == 'weg'",
+    }
+    document = read_document("kennel", written)
+    stay = {"arrives": "2027-03-03", "leaves": "2027-03-06"}
+    async with open_app(documents={"kennel": document}) as client:
+        pets = (await client.get("/api/pets")).json()["pets"]
+        made = await client.post("/api/stays", json={"petId": pets[0]["petId"], **stay})
+        await client.delete(f"/api/stays/{made.json()['stay']['stayId']}")
+        listed = (await client.get("/api/stays")).json()["stays"]
+
+    assert made.json()["stay"]["state"] == "da"
+    assert [one["state"] for one in listed] == ["weg"]
+
+
+async def test_the_answer_to_a_cancel_names_what_was_cancelled(open_app: Opener) -> None:
+    """Calls that are all POST to a path of their own, and answer in {result, error}."""
+    number = {"advance_no": {"type": "integer"}}
+    result = {
+        "type": "object",
+        "properties": {
+            "result": {"type": "object", "nullable": True, "properties": number},
+            "error": {"type": "string", "nullable": True},
+        },
+    }
+    said = {"200": {"description": "Done.", "content": {"application/json": {"schema": result}}}}
+
+    def sent(properties: dict[str, Any]) -> dict[str, Any]:
+        schema = {"type": "object", "properties": properties}
+        return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+    request = {
+        "operationId": "request",
+        "requestBody": sent({"amount": {"type": "integer"}}),
+        "responses": said,
+        "x-orchet-cancels": "withdraw",
+        "x-orchet-compensation-args": {"advance_no": "$response.body#/result/advance_no"},
+    }
+    withdraw = {
+        "operationId": "withdraw",
+        "requestBody": sent(number),
+        "responses": said,
+        "x-orchet-cancel-for": "request",
+    }
+    paths = {"/advances.request": {"post": request}, "/advances.withdraw": {"post": withdraw}}
+    written = {"openapi": "3.0.3", "info": {"title": "Pay", "version": "1"}, "paths": paths}
+    async with open_app(documents={"pay": read_document("pay", written)}) as client:
+        made = (await client.post("/pay/advances.request", json={"amount": 250})).json()
+        ended = (await client.post("/pay/advances.withdraw", json=made["result"])).json()
+
+    assert ended["result"] == made["result"]
+    assert "error" not in ended

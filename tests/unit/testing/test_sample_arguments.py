@@ -122,3 +122,18 @@ def test_a_person_is_made_up_for_every_personal_field() -> None:
 
     assert {field for tool in CATALOG.tools.values() for field in tool.pii_fields} == set(person)
     assert len(person["memberNumber"]) >= 6
+
+
+def test_a_last_day_is_made_after_the_first() -> None:
+    """A stay that ends on the day on which it begins would be asked about, and not called."""
+    day: dict[str, str] = {"type": "string", "format": "date"}
+    properties = {
+        "leaves": {**day, "description": "Last day"},
+        "arrives": {**day, "description": "First day"},
+    }
+    schema = {"type": "object", "required": ["arrives", "leaves"], "properties": properties}
+    catalog = one_tool(schema)
+
+    made = make_arguments(catalog, catalog.tool("make_thing"))
+
+    assert str(made["arrives"]) < str(made["leaves"])

@@ -19,6 +19,7 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.units import unit_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
+from orchestrator.planning.rules.answers import says_that_it_went_well
 from orchestrator.planning.rules.telling import spoken_values as spoken
 from orchestrator.planning.rules.telling.spoken_values import Sort
 
@@ -66,8 +67,9 @@ class Told:
 
     @property
     def is_bookkeeping(self) -> bool:
-        """Whether it says more of a record than of the thing."""
-        return bool(set(self.words) & _BOOKKEEPING) or self.words == ("client", "reference")
+        """Whether it says more of a record, or of the call, than of the thing."""
+        is_record = bool(set(self.words) & _BOOKKEEPING) or self.words == ("client", "reference")
+        return is_record or says_that_it_went_well(self.name, self.value)
 
     @property
     def is_over(self) -> bool:

@@ -325,6 +325,14 @@ def test_what_reaches_somebody_is_not_taken_back_by_a_removal() -> None:
     assert "reaches somebody" in asked(proposed(desk(thing(TICKET), sent=sent)), "open_ticket")
 
 
+def test_the_day_to_which_something_lasts_reaches_nobody() -> None:
+    """From one day to another."""
+    day = {"type": "string", "format": "date"}
+    paths = desk(thing(TICKET), sent=thing({"from": day, "to": day}))
+
+    assert pairs(paths) == {("open_ticket", "delete_ticket"): {"ticket_id": "$response.body#/id"}}
+
+
 def test_a_cancel_that_needs_what_nothing_tells_is_asked_about() -> None:
     """A refund without its amount, a cancel without its reason."""
     paths = desk(thing(TICKET))

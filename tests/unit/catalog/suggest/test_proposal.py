@@ -138,6 +138,21 @@ def test_a_probe_over_a_list_says_how_an_empty_one_looks() -> None:
     }
 
 
+def test_a_probe_tells_by_its_state_what_goes_on_being_listed() -> None:
+    """What was cancelled is no empty list where a thing can say that it was."""
+    document = shop()
+    found: dict[str, Any] = document["paths"]["/orders"]["get"]["responses"]["200"]
+    order: dict[str, Any] = {**ORDER}
+    state = {"type": "string", "enum": ["OPEN", "SHIPPED", "CANCELLED"]}
+    held = {**order, "properties": {**order["properties"], "state": state}}
+    listing = {"type": "object", "properties": {"orders": {"type": "array", "items": held}}}
+    found["content"]["application/json"]["schema"] = listing
+
+    probe: Any = action(propose(document), "place_order").update["x-orchet-compensation-probe"]
+
+    assert probe["gone-when"] == '$response.body#/orders/0/state == "CANCELLED"'
+
+
 def test_a_lost_answer_is_asked_about_where_nothing_finds_the_call() -> None:
     """Neither a probe nor a key."""
     document = shop()

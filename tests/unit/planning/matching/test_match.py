@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.catalog.tool import Effect
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.matching.left_out import doubts_of_filters
 from orchestrator.planning.matching.match import doubts_of
@@ -26,6 +27,7 @@ from tests.unit.planning.matching.conftest import (
     TELL,
     Take,
     room,
+    tool,
 )
 
 STAY: JsonObject = {"city": "Turin", "check_in": "2026-12-03", "check_out": "2026-12-05"}
@@ -572,3 +574,14 @@ def test_each_wish_is_held_against_what_is_taken(take: Take, said: str, asked: l
     lodge = {**room(1, "Rome", has_garden=True), "name": "Park Lodge"}
 
     assert asked_about(rooms(take, said, lodge)) == asked
+
+
+def test_one_day_of_two_that_were_said_is_not_both(take: Take) -> None:
+    """A call that takes two days is held against both, whatever they are called."""
+    day: JsonObject = {"type": "string", "format": "date"}
+    board = tool("board_pet", Effect.OBLIGATION, {"arrives": day, "leaves": day})
+    said = "board the pet from 3 to 6 March 2027"
+
+    twice = take(board, {"arrives": "2027-03-03", "leaves": "2027-03-03"}, said)
+
+    assert asked_about(twice) == ["6 March 2027"]

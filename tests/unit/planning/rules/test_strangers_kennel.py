@@ -1,0 +1,87 @@
+"""A kennel: answers in an envelope, and days that only their descriptions tell apart."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.planning.models import AskUser, Finish
+from orchestrator.routing.router import Router
+
+KENNEL = Path(__file__).parents[3] / "documents" / "kennel.yaml"
+PETS = [
+    {"petId": "pet_1", "name": "Rex", "species": "dog", "owner": "Ada Lovelace"},
+    {"petId": "pet_2", "name": "Mia", "species": "cat", "owner": "Tom Berger"},
+]
+
+
+@pytest.fixture(scope="module")
+def kennel() -> Catalog:
+    return Catalog.load(KENNEL)
+
+
+@pytest.fixture
+def mission(new_mission: Callable[..., Any], kennel: Catalog) -> Any:
+    made = new_mission(kennel, Router(kennel))
+    made.provider.script = lambda tool, _: (
+        {"ok": True, "pets": PETS} if tool.name == "listPets" else None
+    )
+    return made
+
+
+async def test_a_stay_ends_on_the_day_that_was_said(mission: Any) -> None:
+    """First and last day are told apart by what describes them; no earlier stay is looked at."""
+    run = await mission.run("Book a stay for Rex from 3 to 6 March 2027")
+
+    looked, booked = run.calls(run.plan.legs[0].leg_id)
+    assert (looked.tool, booked.tool) == ("listPets", "bookStay")
+    assert booked.arguments == {"petId": "pet_1", "arrives": "2027-03-03", "leaves": "2027-03-06"}
+
+
+async def test_days_that_nothing_tells_apart_are_asked_for(
+    new_mission: Callable[..., Any], tmp_path: Path
+) -> None:
+    """One day that was said is never sent as two."""
+    document = yaml.safe_load(KENNEL.read_text())
+    body = document["paths"]["/stays"]["post"]["requestBody"]["content"]["application/json"]
+    for name in ("arrives", "leaves"):
+        body["schema"]["properties"][name]["description"] = "A day of the stay"
+    (tmp_path / "kennel.yaml").write_text(yaml.safe_dump(document))
+    catalog = Catalog.load(tmp_path / "kennel.yaml")
+    mission = new_mission(catalog, Router(catalog), answers={"petId": "pet_1"})
+    mission.provider.script = lambda tool, _: (
+        {"ok": True, "pets": PETS} if tool.name == "listPets" else None
+    )
+
+    run = await mission.run("Book a stay for Rex from 3 to 6 March 2027")
+
+    asked = run.last(run.plan.legs[0].leg_id)
+    assert isinstance(asked, AskUser)
+    assert {"arrives", "leaves"} <= set(asked.fields)
+
+
+async def test_whose_things_are_asked_for_is_no_matter_of_the_envelope(mission: Any) -> None:
+    """`ok` beside a list says nothing of what is listed."""
+    run = await mission.run("Which pets does Ada Lovelace have?")
+
+    leg_id = run.plan.legs[0].leg_id
+    told = run.last(leg_id)
+    assert isinstance(told, Finish)
+    assert "ok" not in told.summary.casefold().replace("book", "")
+    assert run.calls(leg_id)[0].arguments.get("owner") == "Ada Lovelace" or (
+        "Mia" not in told.summary
+    )
+
+
+async def test_an_empty_list_in_an_envelope_is_told_as_such(mission: Any) -> None:
+    """Nothing was found; that the provider is well is not what was asked."""
+    mission.provider.script = lambda tool, _: {"ok": True, "stays": []}
+
+    run = await mission.run("List the stays")
+
+    told = run.last(run.plan.legs[0].leg_id)
+    assert isinstance(told, Finish)
+    assert told.summary.startswith("No stays were found")
