@@ -29,6 +29,7 @@ from orchestrator.planning.rules.amounts import amount_doubts
 from orchestrator.planning.rules.answers import answer_fields
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.asked_inputs import to_ask
+from orchestrator.planning.rules.field_listers import field_lister
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
 from orchestrator.planning.rules.pages import next_page, pages_of
@@ -174,7 +175,9 @@ def _target(context: StepContext, selection: Selection, catalog: Catalog) -> Too
     if target is None or selection.fits or context.observations:
         return target
     said = read_utterance(context.leg_goal, now=context.now)
-    return target if speaks_of(said, target) else None
+    if speaks_of(said, target) or field_lister(catalog, said.text, said.slots) is target:
+        return target
+    return None
 
 
 def _deciding(context: StepContext, catalog: Catalog) -> Tool | None:

@@ -40,6 +40,7 @@ from orchestrator.planning.rules.condition_legs import (
     read_only,
 )
 from orchestrator.planning.rules.dependencies import dependencies, told_of
+from orchestrator.planning.rules.field_listers import field_lister
 from orchestrator.planning.rules.parameters import Parameter
 from orchestrator.planning.rules.parts import Clause, Part, allowed, apart, located, refers_back
 from orchestrator.planning.rules.situation import read_situation
@@ -320,6 +321,7 @@ class _Goal:
         # "Book the second one" has no word for what was found before it.
         goes_on = bool(earlier) and only_points(read_clause(request))
         fits = goes_on or self.router.fits(request) or self._speaks_of(request, target)
+        fits = fits or self._lists_the_field(request, target)
         return target if fits else None
 
     def _best(self, request: str, earlier: Sequence[str] = ()) -> Tool | None:
@@ -328,6 +330,10 @@ class _Goal:
         context = RouteContext(goal=self.brief.goal, known=known, earlier=tuple(earlier))
         selection = read_request(self.router, request, context, now=self.brief.now)
         return find_target(selection, self.catalog, goal=self.brief.goal, now=self.brief.now)
+
+    def _lists_the_field(self, request: str, target: Tool) -> bool:
+        slots = find_slots(request, now=self.brief.now)
+        return field_lister(self.catalog, request, slots) is target
 
     def _speaks_of(self, request: str, target: Tool) -> bool:
         return speaks_of(read_utterance(request, now=self.brief.now), target)

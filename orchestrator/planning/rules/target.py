@@ -19,6 +19,7 @@ from orchestrator.planning.order_deeds import (
     named,
 )
 from orchestrator.planning.rules.answers import is_listing
+from orchestrator.planning.rules.field_listers import field_lister, is_named
 from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
 from orchestrator.planning.rules.tellers import best_tellers, only_lister
 from orchestrator.planning.rules.wished_things import wished_for
@@ -61,8 +62,18 @@ def find_target(
         if seen.tool in catalog.tools and catalog.tool(seen.tool).is_side_effect:
             return catalog.tool(seen.tool)
     found = next(_ranked(selection, catalog), None)
+    found = _listing_the_field(found, selection.frame, catalog)
     found = found and _of_its_days(found, selection, catalog, now)
     return found and wished_for(found, selection, catalog, goal)
+
+
+def _listing_the_field(found: Tool | None, frame: IntentFrame, catalog: Catalog) -> Tool | None:
+    """The list that has what a question asks for by name, where it names not what was found."""
+    text = " ".join(frame.clauses)
+    if found is not None and (found.is_side_effect or is_named(found, text)):
+        return found
+    lister = None if frame.side_effect_allowed else field_lister(catalog, text, frame.slots)
+    return lister or found
 
 
 def _of_its_days(tool: Tool, selection: Selection, catalog: Catalog, now: datetime | None) -> Tool:

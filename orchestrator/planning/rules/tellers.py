@@ -31,7 +31,7 @@ _LISTS: Final = WordLists("telling")
 _TODAY: Final = _LISTS.word_set("today")
 _MOST_LEVELS: Final = 6
 _MOST_TRIED: Final = 4
-_NO_THING: Final = frozenset().union(
+NO_THING: Final = frozenset().union(
     _LISTS.word_set("no_thing"),
     MODALS,
     WordLists("dates").words("units"),
@@ -41,7 +41,7 @@ _NO_THING: Final = frozenset().union(
 _COMPARATIVE: Final = re.compile(r"[a-z]{3,}er")
 _NAMING: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.EMAIL, Kind.PLACE, Kind.OTHER})
 """Kinds of texts that may hold the name of somebody."""
-_TELLS: Final[Mapping[str, frozenset[Kind]]] = {
+TELLS: Final[Mapping[str, frozenset[Kind]]] = {
     "money": frozenset({Kind.MONEY, Kind.AMOUNT}),
     "moment": DAYS | {Kind.TIME},
     "time": frozenset({Kind.TIME, Kind.DATETIME}),
@@ -67,7 +67,7 @@ def best_tellers(ranked: Sequence[Tool], frame: IntentFrame) -> list[Tool]:
         left = {*untold_by(tool, frame)}
         gained = gains & (untold - left)
         if not _shared(tool, ranked[0]) - {*content_stems(text)}:
-            gained -= {slot.text for slot in frame.slots if slot.kind == "name"} | {*_TELLS}
+            gained -= {slot.text for slot in frame.slots if slot.kind == "name"} | {*TELLS}
         if left < untold and gained and _unsaid(tool, frame) <= _unsaid(ranked[0], frame):
             return [tool, *(one for one in ranked if one is not tool)]
     return [*ranked]
@@ -106,7 +106,7 @@ def untold_by(tool: Tool, frame: IntentFrame) -> Iterator[str]:
 
     Its days, whom it names, the kind of value that its question word asks for, and its words.
     """
-    fields = [*_fields(tool)]
+    fields = [*fields_of(tool)]
     inputs = read_parameters(tool.input_schema, tool.input_schema)
     dated = [slot.text for slot in frame.slots if slot.kind == "date"]
     # What one thing says of a day is of that day alone; of several, it may tell which are meant.
@@ -116,8 +116,8 @@ def untold_by(tool: Tool, frame: IntentFrame) -> Iterator[str]:
         yield from (slot.text for slot in frame.slots if slot.kind == "name")
     text = " ".join(frame.clauses)
     kind = kind_asked(text)
-    if kind in _TELLS and not (kind == "money" and answers_price(tool)):
-        told = any(field.kind in _TELLS[kind] for field in fields)
+    if kind in TELLS and not (kind == "money" and answers_price(tool)):
+        told = any(field.kind in TELLS[kind] for field in fields)
         yield from () if told else (kind,)
     yield from unknown_words(asked_words(text, frame.slots), [tool])
 
@@ -126,7 +126,7 @@ def asked_words(text: str, slots: Iterable[Slot]) -> list[str]:
     """The words that say what a request asks: no values, no grammar, no deeds."""
     for slot in slots:
         text = text.replace(slot.text, " ")
-    words = dict.fromkeys(w for w in tokens(text) if w not in STOP_WORDS | DULL | _NO_THING)
+    words = dict.fromkeys(w for w in tokens(text) if w not in STOP_WORDS | DULL | NO_THING)
     return [w for w in words if not is_verb(w) or (w in NOUN_LIKE_VERBS and not _asks(w))]
 
 
@@ -148,7 +148,7 @@ def _meanings(word: str) -> Iterator[str]:
         yield from synonyms_of(base)
 
 
-def _fields(tool: Tool) -> Iterator[Parameter]:
+def fields_of(tool: Tool) -> Iterator[Parameter]:
     """The fields of a tool's answer, of the things that it lists as well."""
     schema = tool.output_schema or {}
     yield from _inside(schema, schema, 0)

@@ -15,6 +15,7 @@ from orchestrator.planning.rules.telling.told_field import Told
 _WORDED: Final = frozenset({"text", "list"})
 """Sorts of fields whose values are words."""
 
+_TO_COME: Final = frozenset({"do", "does", "will"})
 _SAID_SO: Final = frozenset({"flag", "number"})
 
 Thing = tuple[Told, ...]
@@ -85,6 +86,10 @@ def options_asked(told: Told, question: Inquiry) -> list[str]:
     words = question.words
     if not {"status", "state"} & set(told.words):
         words -= lexicon.AMBIGUOUS_CHOICES
+    if _TO_COME & words:
+        # "When does she play" asks of no match that was played.
+        done = {option for option in told.options if option.endswith("ed")}
+        words = words - {w for w in words - done if stem(w) in map(stem, done)}
     said = {stem(word) for word in words} - question.denied
     sent = set(map(str, question.arguments.values()))
     apart = ((o, set(tokens(o.replace("_", " ")))) for o in told.options if o not in sent)
@@ -109,7 +114,9 @@ def _values(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _
     for slot in sorted(question.unasked, key=lambda slot: not question.is_denied(slot)):
         value, text = str(slot.value).casefold(), in_words(slot, question)
         day = _weekday(slot)
-        if day and any(bears(told, day) for thing in things for told in thing):
+        if day and any(
+            bears(told, day) or day in told.options for thing in things for told in thing
+        ):
             value, text = day, repr(slot.text)  # of each week
         is_denied = question.is_denied(slot)
         yield f"not {text}" if is_denied else text, _having(value, wanted=not is_denied)
@@ -138,8 +145,16 @@ def _words(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _T
     options = {s for thing in things for t in thing for o in t.options for s in content_stems(o)}
     for word in question.telling_apart:
         root = stem(word)
-        if root not in options and len({_says(thing, root) for thing in things}) > 1:
+        if root in options or _is_asked_for(root, things, question):
+            continue
+        if len({_says(thing, root) for thing in things}) > 1:
             yield repr(word), _saying(root)
+
+
+def _is_asked_for(root: str, things: Sequence[Thing], question: Inquiry) -> bool:
+    """Whether a word names a field whose value is asked for, and so tells no thing from another."""
+    named = [told for thing in things for told in thing if root in map(stem, told.words)]
+    return any(question.asks_for(t) or (question.is_of_one and t.sort == "flag") for t in named)
 
 
 def _saying(root: str) -> _Test:

@@ -36,6 +36,7 @@ _AUXILIARIES: Final = _LISTS.word_set("auxiliaries")
 _EXISTENTIAL: Final = frozenset(_LISTS.lines("existential"))
 _NEGATIONS: Final = _LISTS.word_set("negations")
 _SUMS: Final = _LISTS.word_set("sums")
+_AVERAGES: Final = _LISTS.word_set("averages")
 _PERSON: Final = _LISTS.word_set("person")
 _POINTING: Final = frozenset({"my", "our", "the", "this", "that"})
 _BOUNDS: Final = frozenset(WordLists("matching").words("earliest")) | frozenset(
@@ -56,6 +57,8 @@ _COURTESIES: Final = WordLists("accounting").word_set("courtesies")
 DULL: Final = (
     frozenset(chain(*(tokens(beginning) for beginning in _ASKS)))
     | _NEGATIONS
+    | _AVERAGES
+    | frozenset(WordLists("clauses").words("after_objects"))
     | _LISTS.word_set("of_an_answer")
     | frozenset(PARTS_OF_THE_DAY)
     | _BOUNDS
@@ -126,6 +129,17 @@ class Inquiry:
     def asks_for_sum(self) -> bool:
         """Whether it asks what several amounts come to: "how much in total"."""
         return bool(_SUMS & self.words)
+
+    @property
+    def asks_for_average(self) -> bool:
+        """Whether it asks what several amounts come to for each: "the average price"."""
+        return bool(_AVERAGES & self.words)
+
+    @cached_property
+    def is_of_one(self) -> bool:
+        """Whether it asks yes or no of what it names: "does Rita Blum have a licence"."""
+        named = any(slot.kind in ("name", "quoted") for slot in self.unasked)
+        return self.is_yes_or_no and not self.asks_for_any and named
 
     @property
     def asks_for_any(self) -> bool:
@@ -238,7 +252,9 @@ class Inquiry:
     def denied_words(self) -> tuple[str, ...]:
         """What the things are not to be: "paid" of "which are not paid yet", and of "unpaid"."""
         text = self.said.text.lower()
-        opposed = (m["of"] for found in (_OPPOSED, _HAS_NO) for m in found.finditer(text))
+        own = self.said.without_values.lower()  # "Port United" denies nothing
+        found = (*_OPPOSED.finditer(own), *_HAS_NO.finditer(text))
+        opposed = (match["of"] for match in found)
         apart = {word for one in self.excluded for word in tokens(one)}
         denied = (*denied_words(self.said.text), *opposed)
         return tuple(word for word in dict.fromkeys(denied) if word not in apart)
@@ -282,7 +298,7 @@ class Inquiry:
     def unasked(self) -> tuple[Slot, ...]:
         """Values of the request that tell things apart, and that no argument carried."""
         apart = (slot for slot in self.said.slots if slot.kind in _TELLING_APART)
-        told = [slot for slot in apart if not STOP_WORDS.issuperset(tokens(slot.text))]
+        told = [slot for slot in apart if not (STOP_WORDS | DULL).issuperset(tokens(slot.text))]
         return tuple(
             slot
             for slot in told

@@ -30,6 +30,8 @@ _LISTS: Final = WordLists("matching")
 _EARLIEST: Final = _LISTS.word_set("earliest")
 _LATEST: Final = _LISTS.word_set("latest")
 _BOUNDS: Final = _EARLIEST | _LATEST
+_OVERDUE: Final = WordLists("telling").word_set("overdue")
+_AHEAD: Final = WordLists("telling").lines("ahead")
 _OR_EQUAL: Final = re.compile(
     r"\b(?:or\s+(?:less|more|fewer)|at\s+(?:most|least)|up\s+to|no\s+(?:more|less|fewer)"
     r"|minimum|maximum|max|min)\b",
@@ -59,15 +61,21 @@ class Restriction:
     was_sent: bool = False
     """Whether the call was made with it; what it answers with may be of other days as well."""
 
+    unless_listed: str = ""
+    """A word that a field may list as one of its values, and then tells by itself."""
+
     def holds(self, thing: Sequence[Told]) -> bool | None:
         """Whether it holds of a thing by any of its fields; None where none of them tells."""
+        if any(self.unless_listed in field.options for field in thing if self.unless_listed):
+            return None  # that field is held against the word
         told = [said for field in thing if (said := self.of_field(field)) is not None]
         return any(told) if told else None
 
 
 def restrictions(question: Inquiry) -> list[Restriction]:
     """What a request restricts its things by, and the call that was made did not."""
-    return [*_days(question), *_hours(question), *_amounts(question), *_numbers(question)]
+    when = [*_days(question), *_gone_by_or_ahead(question), *_hours(question)]
+    return [*when, *_amounts(question), *_numbers(question)]
 
 
 def _days(question: Inquiry) -> Iterator[Restriction]:
@@ -86,6 +94,22 @@ def _days(question: Inquiry) -> Iterator[Restriction]:
     if period is not None and not (is_bounded and str(dated[0].value) in question.sent):
         words = f"{dated[0].hint} {period.said}" if is_bounded else period.said
         yield Restriction(repr(words), partial(_of_day, period.holds))
+
+
+def _gone_by_or_ahead(question: Inquiry) -> Iterator[Restriction]:
+    """What is overdue, by the day on which it was due; and what is still to come."""
+    today = question.said.now.date().isoformat()
+    for word in sorted(_OVERDUE & question.words - {*question.sent}):
+        test = partial(_of_due_day, today)
+        yield Restriction(repr(word), test, unless_listed=word)
+    for phrase in _AHEAD:
+        if re.search(rf"\b{phrase}\b", question.said.text, re.IGNORECASE):
+            yield Restriction(repr(phrase), partial(_of_day, today.__le__))
+
+
+def _of_due_day(today: str, told: Told) -> bool | None:
+    is_due = told.sort in ("date", "moment") and "due" in told.words
+    return str(told.value)[:10] < today if is_due else None
 
 
 def _hours(question: Inquiry) -> Iterator[Restriction]:

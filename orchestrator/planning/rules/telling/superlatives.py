@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from orchestrator.catalog.stated_prices import money_of
+from orchestrator.core.budget import Money
 from orchestrator.language import lexicon
 from orchestrator.language.quantifiers import PlaceInOrder, place_in
 from orchestrator.language.word_lists import WordLists
@@ -36,6 +37,11 @@ _NAMED: Final = re.compile(
     r"(?!\s+of\b)"
 )
 """A superlative that the noun of a field may follow: "the most seats"."""
+_LATE: Final = frozenset({"last", "latest"})
+_LAST_WORDS: Final = re.compile(
+    r"\b(?P<deed>[a-z]+)\s+(?P<end>first|last|earliest|latest|soonest)\s*\??\s*$"
+)
+"""What something does, and its place among all that do, at the end of a question."""
 _COUNTED: Final = frozenset({"number", "money"})
 _Row = Sequence[Told]
 _Measure = Callable[[_Row], Decimal | None]
@@ -63,9 +69,9 @@ def best_of(things: Sequence[_Row], question: Inquiry) -> Best | None:
         (lexicon.NEWEST - {"recent"}, _moment, -1),
         (lexicon.OLDEST, _moment, 1),
         (_at_an_end("first", question), _moment, 1),
-        (_at_an_end("last", question), _moment, -1),
+        (_at_an_end("last", question), partial(_of_one_side, things, now), -1),
     )
-    if (best := _by_name(things, question)) is not None:
+    if (best := _by_deed(things, question) or _by_name(things, question)) is not None:
         return best
     for words, measure, sign in wanted:
         said = sorted(word for word in words & question.words if _is_asked(word, question))
@@ -80,23 +86,63 @@ def best_of(things: Sequence[_Row], question: Inquiry) -> Best | None:
 
 
 def _at_an_end(word: str, question: Inquiry) -> frozenset[str]:
-    """The word, where it stands before what the things are called: "the last payment"."""
-    following = re.findall(rf"\b{word}\s+([a-z]+)", question.said.text.lower())
-    is_said = any(stem(noun) in question.dull for noun in following)
+    """The word, where it stands before a noun: "the last payment", "last match of the men"."""
+    found = re.search(rf"(?:^|\b(?:the|my|our)\s+){word}\s+([a-z]+)", question.said.text.lower())
+    is_said = found is not None and _is_asked(word, question)
     return frozenset({word}) if is_said else frozenset()
+
+
+def _of_one_side(things: Sequence[_Row], now: datetime, row: _Row) -> Decimal | None:
+    """When it is; None where some have been and some are to come: "last" may mean either."""
+    ahead = {_moment(one, since=now) is None for one in things if _moment(one) is not None}
+    return _moment(row) if len(ahead) < 2 else None
+
+
+def _by_deed(things: Sequence[_Row], question: Inquiry) -> Best | None:
+    """By the field that says when a thing does what stands before: "which is due last"."""
+    found = _LAST_WORDS.search(question.said.text.lower())
+    if found is None:
+        return None
+    measure = partial(_when, stem(found["deed"]))
+    sign = -1 if found["end"] in _LATE else 1
+    places = _first(things, measure, sign, PlaceInOrder("as_told"), partly=False)
+    return Best(found["end"], places) if places else None
+
+
+def _when(deed: str, row: _Row) -> Decimal | None:
+    """When a thing does it, by the one field that is named so, be it the end of a stretch."""
+    ends = [
+        (value, told.sort)
+        for told in row
+        if told.sort in ("date", "time", "moment")
+        for name, value in zip(told.names, (told.value, told.until), strict=False)
+        if deed in map(stem, tokens(name))
+    ]
+    if len(ends) != 1:
+        return None
+    value, sort = ends[0]
+    text = f"2000-01-01T{value}" if sort == "time" else str(value)
+    moment = datetime.fromisoformat(text)
+    at = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return Decimal(str(at.timestamp()))
 
 
 def _bare(said: str) -> str:
     return said.lower().removeprefix("the ")
 
 
-def total_of(things: Sequence[_Row]) -> str:
-    """What the amounts of things come to, with the currency; empty where not each has one."""
+def total_of(things: Sequence[_Row]) -> Money | None:
+    """What the amounts of things come to; None where not each has one, in one currency."""
     prices, currencies = [*map(_price, things)], {_currency(row) for row in things}
     known = [price for price in prices if price is not None]
     if len(currencies) != 1 or len(known) != len(prices):
-        return ""
-    return f"{sum(known, Decimal(0)):,.2f} {currencies.pop()}"
+        return None
+    return Money(amount=sum(known, Decimal(0)), currency=currencies.pop())
+
+
+def said_amount(money: Money) -> str:
+    """An amount with its currency: "1,479.00 EUR"."""
+    return f"{money.amount:,.2f} {money.currency}"
 
 
 def untold_best(question: Inquiry) -> str:
@@ -104,6 +150,9 @@ def untold_best(question: Inquiry) -> str:
     text = question.said.without_values.lower()
     named = _NAMED.search(text)
     ranked = sorted(word for word in _RANKED & question.words if _is_asked(word, question))
+    at_an_end = _LAST_WORDS.search(text)
+    ends = sorted({*_at_an_end("first", question), *_at_an_end("last", question)})
+    ranked += [at_an_end["end"]] if at_an_end else ends
     return named.group() if named else next(iter(ranked), "")
 
 

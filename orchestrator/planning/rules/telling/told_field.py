@@ -177,7 +177,8 @@ def _told(
     listed = schema.get("enum")
     options = tuple(str(o) for o in listed) if isinstance(listed, list) else ()
     kept = words[:-1] if unit and len(words) > 1 else words
-    said = _said(value, sort, unit, holder, now)
+    is_year = isinstance(value, int) and "year" in words
+    said = str(value) if is_year else _said(value, sort, unit, holder, now)
     return Told(name, kept, value, sort, said, unit, options, (name,))
 
 

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.models import AnswerTable
@@ -25,7 +26,12 @@ from orchestrator.planning.rules.telling.found import Found, is_echo, take_apart
 from orchestrator.planning.rules.telling.inquiry import Inquiry
 from orchestrator.planning.rules.telling.restrictions import restrictions
 from orchestrator.planning.rules.telling.spoken_values import said_day
-from orchestrator.planning.rules.telling.superlatives import best_of, total_of, untold_best
+from orchestrator.planning.rules.telling.superlatives import (
+    best_of,
+    said_amount,
+    total_of,
+    untold_best,
+)
 from orchestrator.planning.rules.telling.table import columns_of, table_of_things
 from orchestrator.planning.rules.telling.told_field import Told, said_value
 from orchestrator.planning.rules.utterance import Utterance
@@ -33,6 +39,7 @@ from orchestrator.planning.rules.utterance import Utterance
 _MOST_NAMED: Final = 3
 _MOST_PARTS: Final = 3
 _MOST_DETAILS: Final = 10
+_BOUNDS: Final = lexicon.MAXIMUM | lexicon.MINIMUM
 _PREPOSITIONS: Final = frozenset(
     {"to", "for", "from", "in", "at", "with", "on", "of", "by", "against", "between"}
 )
@@ -121,7 +128,7 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
     if best is not None and len(best.places) > 1:
         them = [meant[place] for place in best.places]
         said = f"The {best.word} of {counted}{note}"
-        return Telling(f"{said}: {_listed(them, found.things)}.{untold}", table)
+        return Telling(f"{said}: {_listed(them, found.things, question)}.{untold}", table)
     if len(meant) == 1 or best is not None:
         one = meant[best.places[0]] if best is not None else meant[0]
         yes = yes or _so(one, question)
@@ -131,11 +138,19 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
         parts, sentences = _thing(told, question)
         said = ", ".join(parts + [text.rstrip(".") for text in sentences])
         return Telling(f"{head}{note}: {said or 'no more is told'}.{untold}", table)
-    return Telling(f"{yes}{counted}{note}: {_listed(meant, found.things)}.{untold}", table)
+    return Telling(
+        f"{yes}{counted}{note}: {_listed(meant, found.things, question)}.{untold}", table
+    )
 
 
 def _so(thing: Sequence[Told], question: Inquiry) -> str:
-    """Yes or no, where it is asked of one thing whether it is in a state that a field lists."""
+    """Yes or no, where it is asked of one thing whether it is in a state that a field lists.
+
+    Or whether it has what one field of its says yes or no to.
+    """
+    flags = [told for told in thing if told.sort == "flag" and question.speaks_of(told)]
+    if question.is_of_one and len(flags) == 1:
+        return "Yes. " if flags[0].value else "No. "
     for told in thing:
         if question.predicate and question.predicate in map(stem, told.options):
             return "Yes. " if stem(str(told.value)) == question.predicate else "No. "
@@ -147,6 +162,8 @@ def _untold_kind(things: Sequence[Sequence[Told]], question: Inquiry) -> str:
     asked, told = question.untold_kind, [field for thing in things for field in thing]
     if not asked or any(question.asks_for(t) or t.until or _may_name(t, question) for t in told):
         return ""
+    if any(t.sort == "text" and question.speaks_of(t, at_all=True) for t in told):
+        return ""  # "who coaches karate" is told by the coach
     return f" Nothing here tells {asked}."
 
 
@@ -163,16 +180,26 @@ def _not_looked_up(question: Inquiry) -> str:
 
 def _sum_of(things: Sequence[tuple[Told, ...]], question: Inquiry, *, is_cut: bool) -> str:
     """A sentence with what the amounts of the things come to, where that was asked for."""
-    if not question.asks_for_sum:
+    if not (question.asks_for_sum or question.asks_for_average):
         return ""
     total = total_of(things)
-    if not total:
+    if total is None:
         return " Nothing here tells one amount of each, in one currency, to add up."
-    return f" {'Those listed come' if is_cut else 'Together they come'} to {total}."
+    if question.asks_for_average:
+        each = total.model_copy(update={"amount": total.amount / len(things)})
+        return f" On average {'those listed' if is_cut else 'they'} come to {said_amount(each)}."
+    return f" {'Those listed come' if is_cut else 'Together they come'} to {said_amount(total)}."
 
 
-def _listed(named: Sequence[tuple[Told, ...]], things: Sequence[tuple[Told, ...]]) -> str:
-    columns = columns_of(things, _MOST_PARTS)
+def _listed(
+    named: Sequence[tuple[Told, ...]], things: Sequence[tuple[Told, ...]], question: Inquiry
+) -> str:
+    every = [t for thing in things for t in thing if not (t.is_id or t.is_bookkeeping)]
+    every = [told for told in every if not is_echo(told, question.arguments)]
+    wanted = [told for told in every if question.asks_for(told)]
+    wanted = wanted or [told for told in every if question.speaks_of(told)]
+    asked = [*dict.fromkeys(told.name for told in wanted)][:_MOST_PARTS]
+    columns = {*columns_of(things, _MOST_PARTS), *asked}
     brief = [", ".join(_brief(t) for t in thing if t.name in columns) for thing in named]
     shown = [text for text in brief[:_MOST_NAMED] if text]
     separator = "; " if any("," in text for text in shown) else ", "
@@ -181,8 +208,9 @@ def _listed(named: Sequence[tuple[Told, ...]], things: Sequence[tuple[Told, ...]
 
 
 def _brief(told: Told) -> str:
-    """One field of one thing of several; a bare number is named."""
-    return told.phrase if told.sort in ("number", "flag") else told.said.rstrip(".")
+    """One field of one thing of several; a bare number is named, and an amount that is a limit."""
+    is_bound = told.sort == "money" and not _BOUNDS.isdisjoint(told.words)
+    return told.phrase if told.sort in ("number", "flag") or is_bound else told.said.rstrip(".")
 
 
 # -- one thing ------------------------------------------------------------------------------------
