@@ -174,7 +174,11 @@ def _in_context(
         *on_conditions(context.clause),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
         *too_dear,
-        *unlike_found(plain, things, changed_by_people=context.changed_by_people),
+        *unlike_found(
+            {name: v for name, v in plain.items() if name not in tool.reference_inputs},
+            things,
+            changed_by_people=context.changed_by_people,
+        ),
         *not_explained(ids, context.answers, (context.goal, *context.given)),
         *totals.warnings,
     )

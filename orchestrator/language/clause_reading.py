@@ -306,6 +306,8 @@ def _verb(bare: str, verbs: CatalogVerbs) -> tuple[str, Action, str]:
         return "", Action.SEARCH, bare  # "my hotel bookings" are there already
     if singular(first) != first and first not in STOP_WORDS:
         return "", Action.SEARCH, bare  # nor is "reminders for next week" a deed
+    if not _DETERMINERS.isdisjoint(words[1:2]) and first not in STOP_WORDS:
+        return first, Action.UNKNOWN, _after(bare, first)  # "recall the message" sends none
     for i, word in enumerate(words):
         if word in STOP_WORDS or _says_how(word, words[:i]) or (i and _is_name(word, bare)):
             continue

@@ -1,5 +1,6 @@
 """What found things give a call, and the choice among them that a person is asked for."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -73,13 +74,18 @@ def answer_name(parameter: Parameter) -> str:
 
 
 def _options(parameter: Parameter, items: Sequence[Item]) -> list[JsonValue]:
-    found: dict[str, JsonValue] = {}
+    found: dict[str, tuple[JsonValue, str]] = {}
     for item in items[:_MAX_CHOICES]:
         value = given(item, parameter)
         single = value[0] if isinstance(value, list) and value else value
         if single is not None:
-            found.setdefault(str(single), {"const": single, "title": readable(item) or str(single)})
-    return list(found.values())
+            found.setdefault(str(single), (single, readable(item) or str(single)))
+    often = Counter(title for _, title in found.values())
+    return [
+        # What reads alike is told apart by its id alone.
+        {"const": value, "title": title if often[title] == 1 else f"{title} ({value})"}
+        for value, title in found.values()
+    ]
 
 
 def _told(options: Sequence[JsonValue]) -> str:

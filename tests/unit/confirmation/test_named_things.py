@@ -160,6 +160,18 @@ def test_an_argument_that_differs_from_what_was_found_is_told() -> None:
     )
 
 
+def test_the_callers_own_reference_is_no_part_of_what_was_found() -> None:
+    """Each call has one of its own: that of the payment is not that of its refund."""
+    answer = EarlierAnswer(body=[{"room_id": "r1", "client_reference": "m-1.pay.2"}])
+    arguments: JsonObject = {"room_id": "r1", "client_reference": "m-2.refund.1"}
+    asking = tool(reference_inputs=("client_reference",))
+
+    context = CardContext(goal="a room", answers=(answer,))
+    made = build_card(CALL, asking, arguments, quoted=[], expires_at=NOW, context=context)
+
+    assert made.warnings == ()
+
+
 def test_a_number_counts_only_when_a_person_changed_it() -> None:
     """Rooms that are left and rooms that are wanted bear one name."""
     answer = EarlierAnswer(body=[{"room_id": "r1", "rooms": 5}])

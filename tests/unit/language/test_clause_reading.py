@@ -33,6 +33,7 @@ from orchestrator.language.intent import Action
         ("open an account for Ada", "open", Action.CREATE, ("account",)),
         ("please open a ticket about it", "open", Action.CREATE, ("ticket",)),
         ("open the ticket", "open", Action.READ, ("ticket",)),
+        ("recall the message", "recall", Action.UNKNOWN, ("message",)),
         ("reminders for next week", "", Action.SEARCH, ("reminders",)),
         ("make me a list of my bookings", "list", Action.READ, ("bookings",)),
         ("make a list of groceries", "make", Action.CREATE, ("list",)),
