@@ -28,7 +28,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import CardContext, build_card, quoted_items
 from orchestrator.confirmation.cancellation import AskedCancel
 from orchestrator.confirmation.models import ConfirmationCard, canonical_digest
-from orchestrator.confirmation.named_things import EarlierAnswer
+from orchestrator.confirmation.named_things import EarlierAnswer, find_things, main_first
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import as_written
 from orchestrator.core.received_files import ReceivedFile
@@ -39,6 +39,7 @@ from orchestrator.messages.spending_policy import SpendingPolicy
 from orchestrator.messages.spending_rules import limited
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation
+from orchestrator.saga.agreed_days import agreed_days
 from orchestrator.saga.draft import draft_cancel, draft_obligation
 
 _LARGEST: Final = 500_000
@@ -200,7 +201,13 @@ def _prepared(
         card=card,
         standing_approver=_standing_approver(wanted, tool, item) if unpriced is None else None,
         obligation=draft_obligation(
-            wanted, tool, arguments, now=now, verify_cancel=wanted.policy.verify_cancels, fee=fee
+            wanted,
+            tool,
+            arguments,
+            now=now,
+            verify_cancel=wanted.policy.verify_cancels,
+            fee=fee,
+            agreed=_agreed(tool, arguments, answers) if asked is None else None,
         )
         if obliges
         else None,
@@ -208,6 +215,13 @@ def _prepared(
         if effect is Effect.CANCEL
         else None,
     )
+
+
+def _agreed(tool: Tool, arguments: JsonObject, answers: Sequence[EarlierAnswer]) -> JsonObject:
+    """The days that a call is about: its own, and those that the things it names were asked by."""
+    things = main_first(find_things(arguments, answers, tool.input_schema))
+    found = [(held.item, answer.arguments) for one in things for held, answer in one.sources[:1]]
+    return agreed_days(as_written(arguments), reversed(found))
 
 
 def _fee(tool: Tool, price: Money | None, rules: SpendingPolicy) -> Money | None:

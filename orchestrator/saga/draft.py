@@ -21,11 +21,12 @@ def draft_obligation(
     now: datetime,
     verify_cancel: bool = True,
     fee: Money | None = None,
+    agreed: JsonObject | None = None,
 ) -> Obligation:
     """The ledger entry of one side-effect call, with what its request tells of how to cancel it.
 
     Its leg sets the times when it writes it; `verify_cancel` is the mission's policy, `fee` what
-    undoing it may cost.
+    undoing it may cost, `agreed` the days that it is of.
     """
     contract = tool.compensation
     limits: dict[str, Any] = {}
@@ -44,6 +45,7 @@ def draft_obligation(
         arguments=arguments,
         idempotency_key=key,
         title=tool.title,
+        agreed=agreed or {},
         spends=takes_money(tool),
         has_price=states_price(tool),
         undo_arguments=cancel_arguments(tool, arguments, idempotency_key=key),

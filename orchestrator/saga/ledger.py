@@ -23,6 +23,7 @@ from orchestrator.core.budget import Money, Spend
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.spending_limit import Overcharge, SpendingLimit
+from orchestrator.saga.agreed_days import other_days
 from orchestrator.saga.outcome import (
     CompensationFailure,
     CompensationOutcome,
@@ -146,6 +147,13 @@ class Obligation(Record):
     arguments: JsonObject = Field(description="as sent, personal fields as handles")
     idempotency_key: str | None
     title: str = ""
+    agreed: JsonObject = Field(
+        default_factory=dict,
+        description="the days that it is of, by the names that its answer may tell them by",
+    )
+    differs: tuple[str, ...] = Field(
+        default=(), description="which of them its answer tells otherwise, in words"
+    )
     cancel_timeout: timedelta = compensation_limits.CALL_TIMEOUT
     cancel_max_attempts: int = compensation_limits.ATTEMPTS
     on_failure: Literal["park", "continue"] = "park"
@@ -234,6 +242,7 @@ class Obligation(Record):
                 "committed_at": at,
                 "undo_arguments": {**self.undo_arguments, **outcome.undo_arguments},
                 "response": outcome.body,
+                "differs": other_days(self.agreed, self.arguments, outcome.body),
                 "response_headers": outcome.headers,
                 "price": outcome.price,
             }

@@ -158,6 +158,8 @@ def _left(obligation: Obligation, as_ordered: Collection[str]) -> Effected:
     stands = obligation.state is ObligationState.COMMITTED or obligation.cancelled_by in as_ordered
     note = f": {obligation.note}" if obligation.note else ""
     why_not = "" if stands else f"{obligation.tool} is {obligation.state}{note}"
+    if stands and obligation.differs:
+        why_not = f"{obligation.tool} answers that {'; '.join(obligation.differs)}"
     return Effected.of(obligation.tool, obligation.leg_id, obligation.arguments, why_not=why_not)
 
 

@@ -38,6 +38,15 @@ def test_only_what_stands_serves(state: ObligationState) -> None:
     assert missing([BOOK], Ledger(obligations=(booked(state=state),))) == ["book a room"]
 
 
+def test_what_is_of_another_day_serves_nothing() -> None:
+    """It stands, and is not what was ordered."""
+    other = booked().model_copy(update={"differs": ("date is 2027-09-09, not 2027-03-01",)})
+    effects = effects_of(Ledger(obligations=(other,)), [BOOK])
+
+    assert [order.clause for order in unserved([BOOK], effects)] == ["book a room"]
+    assert why_unserved(BOOK, effects.values()).endswith("date is 2027-09-09, not 2027-03-01")
+
+
 def test_another_effect_serves_nothing() -> None:
     """An e-mail that was sent is no room that was booked."""
     sent = booked().model_copy(update={"tool": "send_email"})
