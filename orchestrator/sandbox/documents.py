@@ -289,6 +289,16 @@ class Document:
             path = None if operation.own_ids(answers) else self._enveloped_id(operation, answers)
         return path[:-1] if path else ()
 
+    def said_of_thing(
+        self, operation: ServedOperation, arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """What a request says of the thing, out of the wrapping that its answer has as well."""
+        said = dict(arguments)
+        for step in self.wrapper(operation):
+            if isinstance(inner := said.get(step), Mapping):
+                said = {**inner, **{name: v for name, v in said.items() if name != step}}
+        return said
+
     def thing_schema(self, operation: ServedOperation) -> Schema:
         """The schema of the thing that an answer is about, out of its wrapping."""
         schema = operation.answer_schema or {}
