@@ -66,8 +66,8 @@ def _mentions_files(document: JsonObject) -> bool:
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
-            reference = value.get("$ref")
-            if isinstance(reference, str) and not reference.startswith("#"):
+            references = (value.get("$ref"), value.get("$dynamicRef"))
+            if any(isinstance(one, str) and not one.startswith("#") for one in references):
                 return True
             waiting.extend(value.values())
         elif isinstance(value, list):
@@ -134,6 +134,10 @@ class _Bundler:
     def _member(self, key: str, item: JsonValue, at: "_Place", *, is_by_name: bool) -> JsonValue:
         if key == "$ref" and isinstance(item, str):
             return self._reference(item, at)
+        if key == "$dynamicRef" and isinstance(item, str):
+            # It stays as written, for what it means depends on the name: its file is taken in.
+            self._reference(item, at)
+            return item
         return self._value(item, at.below(key), is_by_name=not is_by_name and key in _BY_NAME)
 
     def _reference(self, reference: str, at: "_Place") -> str:

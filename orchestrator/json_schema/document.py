@@ -16,6 +16,10 @@ _MAX_HOPS = 32
 """A reference to a reference to ... deeper than any real document goes; a circle is cut here."""
 
 
+DynamicScope = tuple[tuple[str, tuple[str, ...]], ...]
+"""Of the resources on the way to a schema, each `$dynamicAnchor` that was met first, by name."""
+
+
 @dataclass(frozen=True)
 class DocumentNode:
     """One value of a document, and the way to it.
@@ -176,13 +180,60 @@ class DocumentNode:
         if fault is None:
             return found
         address, _, fragment = _as_written(reference)
-        try:
-            path = self.names.path_of(f"{address}#{fragment}", self.path) if self.names else None
-            if path is not None:
-                return self._placed(path)
-        except (LookupError, ValueError):
-            pass  # the fault of the pointer is told
+        for around in (self.path, ()):
+            try:
+                path = self.names.path_of(f"{address}#{fragment}", around) if self.names else None
+                if path is not None:
+                    return self._placed(path)
+            except (LookupError, ValueError):
+                pass  # the fault of the pointer is told
         raise fault
+
+    def dynamic_target(self, reference: str, entered: DynamicScope) -> "DocumentNode":
+        """The schema that a `$dynamicRef` written here means to whoever came by that way.
+
+        Raises:
+            DocumentInvalid: it leads nowhere, or which one is meant cannot be told.
+        """
+        first = self.target(reference)
+        name = reference.partition("#")[2]
+        if not isinstance(first.value, dict) or first.value.get("$dynamicAnchor") != name:
+            return first
+        meant = dict(entered).get(name, first.path)
+        twice = self.names.dynamic_anchors_around(meant).get(name, ()) if self.names else ()
+        if len(twice) > 1:
+            raise self.invalid(
+                f"{reference!r} may be {format_pointer(twice[0])} or {format_pointer(twice[1])}: "
+                f"both have the $dynamicAnchor {name!r}, and no $id of their own tells them apart",
+                "give the schemas around them an $id each, or the anchors different names",
+            )
+        return self._placed(meant)
+
+    def dynamic_targets(self, reference: str) -> "list[DocumentNode]":
+        """Every schema that a `$dynamicRef` written here may mean, whichever way one comes.
+
+        Raises:
+            DocumentInvalid: it leads nowhere.
+        """
+        name = reference.partition("#")[2]
+        others = self.names.all_dynamic_anchors(name) if self.names else []
+        return [self.target(reference), *map(self._placed, others)]
+
+    def entered(self, before: DynamicScope) -> DynamicScope:
+        """What was entered before, and the dynamic anchors around this place that were not.
+
+        A name that only one schema has means that one, whichever way one comes.
+        """
+        if self.names is None:
+            return before
+        around = self.names.dynamic_anchors_around(self.path)
+        known = {name for name, _ in before}
+        new = [
+            (name, found[0])
+            for name, found in sorted(around.items())
+            if name not in known and len(self.names.all_dynamic_anchors(name)) > 1
+        ]
+        return (*before, *new)
 
     def _pointed(self, reference: str) -> "tuple[DocumentNode, DocumentInvalid | None]":
         """What a reference by pointer leads to, or itself and why it leads nowhere."""

@@ -1,9 +1,9 @@
 """Schemas of a document made self-contained: references inlined, or pointing to definitions."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -13,13 +13,18 @@ from orchestrator.json_schema.discriminators import (
     led_branches,
     with_leading_values,
 )
-from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.document import DocumentNode, DynamicScope
 from orchestrator.json_schema.openapi_dialect import (
     ANNOTATIONS,
     as_json_schema,
     openapi_version,
 )
-from orchestrator.json_schema.references import format_reference, parse_reference, reference_of
+from orchestrator.json_schema.references import (
+    dynamic_reference_of,
+    format_reference,
+    parse_reference,
+    reference_of,
+)
 from orchestrator.json_schema.schema_graph import SchemaGraph
 from orchestrator.json_schema.walker import KEYWORDS, named_schemas
 
@@ -52,6 +57,24 @@ _COMPONENT = re.compile(r"[A-Za-z0-9._-]+")
 _Path = tuple[str, ...]
 
 
+class _Way(NamedTuple):
+    """How a schema was come by, which its expansion depends on."""
+
+    limit: int
+    """How large a referred schema may be to be inlined, in schema nodes."""
+    entered: DynamicScope | None
+    """None where nothing that it leads to depends on it."""
+    hidden: frozenset[str] = frozenset()
+    """Properties that an enclosing schema leaves out."""
+
+
+class _Target(NamedTuple):
+    """A schema that became a definition."""
+
+    schema: DocumentNode
+    entered: DynamicScope | None
+
+
 class DocumentSchemas:
     """The schemas of one document, expanded for those who send values and those who get them."""
 
@@ -77,11 +100,11 @@ class SchemaExpansion:
         self.graph = graph
         self._hidden = hidden
         self._is_3_0 = is_3_0
-        self._targets: dict[str, DocumentNode] = {}
+        self._targets: dict[str, _Target] = {}
         self._definitions: dict[str, JsonObject] = {}
         self._abridgements: dict[str, JsonObject] = {}
         self._reached: dict[str, frozenset[str]] = {}
-        self._expanded: dict[tuple[_Path, int], JsonObject] = {}
+        self._expanded: dict[tuple[_Path, _Way], JsonObject] = {}
         self._mentioned: dict[int, frozenset[str] | None] = {}
         """By the id of each schema in `_expanded`: what `_referred` found in it, once asked."""
 
@@ -96,8 +119,14 @@ class SchemaExpansion:
         Raises:
             DocumentInvalid: a reference leads nowhere, or a keyword has a value it cannot have.
         """
-        chosen = self.graph.inline_limit([schema]) if limit is None else limit
-        return self._expand(schema, chosen, frozenset())
+        return self._expand_from(_Target(schema, ()), limit)
+
+    def _expand_from(self, target: _Target, limit: int | None = None) -> JsonObject:
+        chosen = self.graph.inline_limit([target.schema]) if limit is None else limit
+        return self._expand(target.schema, self._way_to(target.schema, chosen, target.entered))
+
+    def _way_to(self, schema: DocumentNode, limit: int, before: DynamicScope | None) -> _Way:
+        return _Way(limit, (before or ()) if self.graph.is_dynamic(schema) else None)
 
     def opened(self, schema: JsonObject) -> JsonObject:
         """An expanded schema whose own reference to a definition is replaced by what it names."""
@@ -118,7 +147,7 @@ class SchemaExpansion:
         while nearest:
             further: set[str] = set()
             for name in nearest:
-                size = self.graph.own_size(self._targets[name])
+                size = self.graph.own_size(self._targets[name].schema)
                 if carried and carried + size > _CARRIED:
                     defs[name] = self._abridged(name)
                     continue
@@ -130,14 +159,14 @@ class SchemaExpansion:
 
     def _definition(self, name: str) -> JsonObject:
         if name not in self._definitions:
-            expanded = self.expand(self._targets[name])
+            expanded = self._expand_from(self._targets[name])
             self._definitions[name] = expanded
             self._reached[name] = self._referred(expanded)
         return self._definitions[name]
 
     def _abridged(self, name: str) -> JsonObject:
         if name not in self._abridgements:
-            written = self._targets[name].mapping()
+            written = self._targets[name].schema.mapping()
             kept: JsonObject = {k: v for k, v in written.items() if k in _KEPT_OF_ABRIDGED}
             self._abridgements[name] = {**kept, "$comment": _ABRIDGED}
         return self._abridgements[name]
@@ -167,50 +196,56 @@ class SchemaExpansion:
             self._mentioned[id(schema)] = names
         return names
 
-    def _expand(self, schema: DocumentNode, limit: int, hidden: frozenset[str]) -> JsonObject:
-        """The schema expanded; `hidden` are properties that an enclosing schema leaves out."""
-        if hidden:
-            return self._expand_anew(schema, limit, hidden)
-        key = (schema.path, limit)
+    def _expand(self, schema: DocumentNode, way: _Way) -> JsonObject:
+        if way.entered is not None:
+            way = way._replace(entered=schema.entered(way.entered))
+        if way.hidden:
+            return self._expand_anew(schema, way)
+        key = (schema.path, way)
         if key not in self._expanded:
-            self._expanded[key] = expanded = self._expand_anew(schema, limit, hidden)
+            self._expanded[key] = expanded = self._expand_anew(schema, way)
             self._mentioned.setdefault(id(expanded))
         return self._expanded[key]
 
-    def _expand_anew(self, schema: DocumentNode, limit: int, hidden: frozenset[str]) -> JsonObject:
+    def _expand_anew(self, schema: DocumentNode, way: _Way) -> JsonObject:
         if isinstance(schema.value, bool):
             return {} if schema.value else {"not": {}}
-        if (reference := reference_of(schema.value)) is not None:
+        if reference_of(schema.value) is not None:
             schema.resolved()
-            return self._expand_reference(schema, schema.target(reference), limit, hidden)
-        hidden |= self._hidden_names(schema)
+        if targets := _referred_schemas(schema, way.entered or ()):
+            return self._expand_references(schema, targets, way)
+        way = way._replace(hidden=way.hidden | self._hidden_names(schema))
         expanded: JsonObject = {}
         for keyword, child in schema.raw_items():
             if keyword not in _DROPPED:
-                expanded[keyword] = self._expand_keyword(keyword, child, limit, hidden)
-        _leave_out(expanded, hidden)
+                expanded[keyword] = self._expand_keyword(keyword, child, way)
+        _leave_out(expanded, way.hidden)
         _lead(expanded, schema)
         is_nullable = schema.mapping().get("nullable") is True
         return as_json_schema(expanded, is_3_0=self._is_3_0, is_nullable=is_nullable)
 
-    def _expand_reference(
-        self, schema: DocumentNode, target: DocumentNode, limit: int, hidden: frozenset[str]
+    def _expand_references(
+        self, schema: DocumentNode, targets: Sequence[DocumentNode], way: _Way
     ) -> JsonObject:
-        expanded: JsonObject
-        if self.graph.must_define(target, limit):
-            name = _def_name(target)
-            self._targets[name] = target
-            expanded = {"$ref": format_reference(_DEFS, name)}
-        else:
-            expanded = self._expand(target, limit, hidden)
+        expansions: list[JsonValue] = [self._expand_target(target, way) for target in targets]
         beside: JsonObject = {
-            keyword: self._expand_keyword(keyword, child, limit, hidden)
+            keyword: self._expand_keyword(keyword, child, way)
             for keyword, child in schema.raw_items()
             if keyword != "$ref" and self._counts_beside_reference(keyword)
         }
-        if beside.keys() <= ANNOTATIONS:
-            return {**expanded, **beside} if beside else expanded
-        return {"allOf": [expanded], **beside}
+        (first, *more) = expansions
+        if isinstance(first, dict) and not more and beside.keys() <= ANNOTATIONS:
+            return {**first, **beside} if beside else first
+        return {"allOf": expansions, **beside}
+
+    def _expand_target(self, target: DocumentNode, way: _Way) -> JsonObject:
+        if not self.graph.must_define(target, way.limit):
+            there = self._way_to(target, way.limit, way.entered)
+            return self._expand(target, there._replace(hidden=way.hidden))
+        entered = target.entered(way.entered or ()) if self.graph.is_dynamic(target) else None
+        name = _def_name(target, entered)
+        self._targets[name] = _Target(target, entered)
+        return {"$ref": format_reference(_DEFS, name)}
 
     def _counts_beside_reference(self, keyword: str) -> bool:
         if keyword in _DROPPED:
@@ -218,20 +253,16 @@ class SchemaExpansion:
         # OpenAPI 3.0 ignores everything beside a $ref; a description does no harm.
         return keyword in ANNOTATIONS if self._is_3_0 else True
 
-    def _expand_keyword(
-        self, keyword: str, child: DocumentNode, limit: int, hidden: frozenset[str]
-    ) -> JsonValue:
-        none = frozenset[str]()
+    def _expand_keyword(self, keyword: str, child: DocumentNode, way: _Way) -> JsonValue:
+        inner = way._replace(hidden=frozenset())
         match KEYWORDS.get(keyword):
             case "map":
-                return {
-                    name: self._expand(place, limit, none) for name, place in named_schemas(child)
-                }
+                return {name: self._expand(place, inner) for name, place in named_schemas(child)}
             case "list":
-                inherited = hidden if keyword == "allOf" else none
-                return [self._expand(place, limit, inherited) for place in child.raw_elements()]
+                chosen = way if keyword == "allOf" else inner
+                return [self._expand(place, chosen) for place in child.raw_elements()]
             case "schema" if not isinstance(child.value, bool):
-                return self._expand(child, limit, none)
+                return self._expand(child, inner)
             case _:
                 return child.value
 
@@ -268,9 +299,19 @@ def _all_of(schema: DocumentNode) -> Iterator[DocumentNode]:
             waiting.extend(members.raw_elements())
 
 
-def _def_name(target: DocumentNode) -> str:
-    """A name that depends on nothing but the place, so that digests are stable."""
+def _referred_schemas(schema: DocumentNode, entered: DynamicScope) -> list[DocumentNode]:
+    """What a schema refers to, by `$ref` and by `$dynamicRef`."""
+    reference, dynamic = reference_of(schema.value), dynamic_reference_of(schema.value)
+    found = [schema.target(reference)] if reference is not None else []
+    return found + ([schema.dynamic_target(dynamic, entered)] if dynamic is not None else [])
+
+
+def _def_name(target: DocumentNode, entered: DynamicScope | None) -> str:
+    """A name that depends on nothing but the place and the way, so that digests are stable."""
     path = target.path
+    if entered:
+        way = sha256(repr((target.pointer, entered)).encode()).hexdigest()[:12]
+        return f"{path[-1] if path else ''}-{way}"
     if path[:2] == ("components", "schemas") and len(path) == 3 and _COMPONENT.fullmatch(path[2]):
         return path[2]
     return f"{path[-1] if path else ''}-{sha256(target.pointer.encode()).hexdigest()[:12]}"

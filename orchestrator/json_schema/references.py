@@ -36,6 +36,12 @@ def reference_of(schema: JsonValue) -> str | None:
     return reference if isinstance(reference, str) else None
 
 
+def dynamic_reference_of(schema: JsonValue) -> str | None:
+    """The `$dynamicRef` of a schema, as written; None when it has none."""
+    reference = schema.get("$dynamicRef") if isinstance(schema, dict) else None
+    return reference if isinstance(reference, str) else None
+
+
 def definition_of(reference: str, root: JsonObject) -> JsonObject:
     """What a reference in a compiled schema names; {}, which allows all, when it names no schema.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.references import reference_of
+from orchestrator.json_schema.references import dynamic_reference_of, reference_of
 from orchestrator.json_schema.walker import walk_nodes
 
 _INLINE_LIMIT = 400
@@ -34,6 +34,8 @@ class _Vertex:
     lowest: int
     is_open: bool = True
     is_recursive: bool = False
+    is_dynamic: bool = False
+    """Whether it, or what it refers to, has a `$dynamicRef`."""
     size: int = 0
     """Schema nodes when all that it refers to is inlined, recursive schemas left out."""
     height: int = 0
@@ -51,6 +53,10 @@ class SchemaGraph:
         """Whether the schema refers to itself, or is too large to repeat at every mention."""
         vertex = self._examined(schema)
         return vertex.is_recursive or vertex.size > limit or vertex.height > _MAX_HEIGHT
+
+    def is_dynamic(self, schema: DocumentNode) -> bool:
+        """Whether what it means depends on the way one comes to it: see `dynamic_target`."""
+        return self._examined(schema).is_dynamic
 
     def inline_limit(self, schemas: Iterable[DocumentNode]) -> int:
         """How large a referred schema may be to be inlined where these stand together."""
@@ -98,12 +104,17 @@ class SchemaGraph:
     def _visit(self, schema: DocumentNode) -> _Vertex:
         targets: list[DocumentNode] = []
         levels: list[int] = []
+        is_dynamic = False
         for place, level in walk_nodes(schema):
             levels.append(level)
             if (reference := reference_of(place.value)) is not None:
                 targets.append(place.target(reference))
+            if (reference := dynamic_reference_of(place.value)) is not None:
+                targets += place.dynamic_targets(reference)
+                is_dynamic = True
         number = len(self._vertices)
         vertex = _Vertex(schema.path, targets, len(levels), max(levels), number, lowest=number)
+        vertex.is_dynamic = is_dynamic
         self._vertices[schema.path] = vertex
         self._open.append(vertex)
         return vertex
@@ -113,9 +124,12 @@ class SchemaGraph:
         component: list[_Vertex] = []
         while not component or component[-1] is not first:
             component.append(self._open.pop())
+        reached = [self._vertices[target.path] for member in component for target in member.targets]
+        is_dynamic = any(vertex.is_dynamic for vertex in (*component, *reached))
         for member in component:
             member.is_open = False
             member.is_recursive |= len(component) > 1
+            member.is_dynamic = is_dynamic
         for member in component:
             self._measure(member)
 

@@ -312,6 +312,16 @@ class Document:
         named = (name for name in (*self.gone_states, "status", "state") if name in properties)
         return next(named, "status")
 
+    def said_of_thing(
+        self, operation: ServedOperation, arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """What a request says of the thing, out of the wrapping that its answer has as well."""
+        said = dict(arguments)
+        for step in self.wrapper(operation):
+            if isinstance(inner := said.get(step), Mapping):
+                said = {**inner, **{name: v for name, v in said.items() if name != step}}
+        return said
+
     def thing_schema(self, operation: ServedOperation) -> Schema:
         """The schema of the thing that an answer is about, out of its wrapping."""
         schema = operation.answer_schema or {}

@@ -118,7 +118,8 @@ class Provider:
         if call.surcharge != 1 and isinstance(body, dict):
             raise_money(body, call.surcharge)
         inherited = {k: v for k, v in parents.items() if k not in _OWN_FACTS}
-        facts = {**inherited, **call.arguments, named: identity, **self._told(operation, body)}
+        said = self._document.said_of_thing(operation, call.arguments)
+        facts = {**inherited, **said, named: identity, **self._told(operation, body)}
         facts[SENT] = {**call.arguments, KEY: call.cause.idempotency_key}
         reference = again.client_reference if again else call.cause.client_reference
         self._store.keep(Resource(named, resource_id, operation.operation_id, reference, facts))
@@ -136,7 +137,8 @@ class Provider:
         schema = call.operation.answer_schema
         if schema is None:
             return None
-        hints = {**call.arguments, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
+        said = self._document.said_of_thing(call.operation, call.arguments)
+        hints = {**said, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
         thing = self._document.thing_schema(call.operation)
         hints |= self._due(thing, hints, parents)
         hints |= {named: identity, **self._compose.state(thing, is_cancelled=False)}
@@ -226,7 +228,8 @@ class Provider:
         if resource is None:
             return self._update_unknown(call)
         state = self._verb_state(call.operation)
-        facts = {**resource.facts, **call.arguments, **state}
+        said = self._document.said_of_thing(call.operation, call.arguments)
+        facts = {**resource.facts, **said, **state}
         body = self._compose.projected(call, call.operation.answer_schema, facts)
         body = self._compose.behaved(call, resource.facts, body)
         self._store.keep(replace(resource, facts={**facts, **self._told(call.operation, body)}))

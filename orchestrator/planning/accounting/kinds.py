@@ -1,10 +1,10 @@
 """Of which kinds of things an order may be: "everything I booked for Oslo", "my booking"."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.intent import Action
 from orchestrator.language.quantifiers import all_of, plural_nouns
 from orchestrator.language.synonyms import synonyms_of
@@ -58,9 +58,12 @@ def _kinds(
         wanted = {word for word in wanted if any(_deals_in(tool, word) for tool in able)}
     elif not wanted:
         return
+    is_called_so = not is_of_any and any({*content_stems(t.domain)} == wanted for t in targets)
     domains: set[str] = set()
     for tool in able:
         deals = all(_deals_in(tool, word, literally=not is_of_all) for word in wanted)
+        if is_called_so and not _is_kind_of(tool, wanted):
+            continue
         if deals and tool.domain not in domains:
             domains.add(tool.domain)
             yield tool
@@ -75,6 +78,16 @@ def _deals_in(tool: Tool, word: str, *, literally: bool = False) -> bool:
     """Whether a tool calls what it deals in by a word, or by what stands for it."""
     own = {*content_stems(f"{tool.name} {tool.domain} {tool.summary}")}
     return not own.isdisjoint((word, *(() if literally else synonyms_of(word))))
+
+
+def _is_kind_of(tool: Tool, wanted: Collection[str]) -> bool:
+    """Whether what a tool deals in is one of those, and does not only have to do with them.
+
+    A hotel booking is a booking; a group membership is no group, nor is a story on a task a task.
+    """
+    called = content_stems(tool.domain)[-1:]
+    dealt_in = content_stems(" ".join(read_clause(tool.summary).objects))[-1:]
+    return not dealt_in or not {*called, *dealt_in}.isdisjoint(wanted)
 
 
 def _about(clause: ClauseReading, said: Sequence[Said]) -> str:

@@ -376,3 +376,35 @@ async def test_the_answer_to_a_cancel_names_what_was_cancelled(open_app: Opener)
 
     assert ended["result"] == made["result"]
     assert "error" not in ended
+
+
+async def test_what_a_body_wraps_is_of_the_thing(open_app: Opener) -> None:
+    """`{"tag": {...}}` is sent and answered: the answer has the id beside what was sent."""
+    read_only = {"type": "string", "readOnly": True}
+    label = {"type": "string"}
+    tag = {"type": "object", "properties": {"id": read_only, "label": label}, "required": ["label"]}
+    wrapped = {"type": "object", "properties": {"tag": tag}, "required": ["tag"]}
+    sent = {"required": True, "content": {"application/json": {"schema": wrapped}}}
+    answer = {"description": "It.", "content": {"application/json": {"schema": wrapped}}}
+    by_id = [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "Tags", "version": "1"},
+        "servers": [{"url": "https://tags.example/v1"}],
+        "paths": {
+            "/tags": {"post": {"requestBody": sent, "responses": {"201": answer}}},
+            "/tags/{id}": {
+                "parameters": by_id,
+                "get": {"responses": {"200": answer}},
+                "put": {"requestBody": sent, "responses": {"200": answer}},
+            },
+        },
+    }
+    async with open_app(documents={"tags": document}) as http:
+        made = (await http.post("/v1/tags", json={"tag": {"label": "red"}})).json()["tag"]
+        where = f"/v1/tags/{made['id']}"
+        changed = (await http.put(where, json={"tag": {"label": "blue"}})).json()["tag"]
+        found = (await http.get(where)).json()["tag"]
+
+    assert made["label"] == "red"
+    assert changed == found == {"id": made["id"], "label": "blue"}
