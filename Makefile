@@ -44,15 +44,15 @@ dev: $(STAMP) ## Temporal with its UI, the sandbox and a worker, left running
 	$(PY) -m orchestrator dev
 
 # Files stay whole: the tests of one share servers that start with its first. They run in the order
-# of tests/conftest.py, in more processes than CI has cores, for many tests mostly wait.
-test: $(STAMP) ## all tests, side by side in four processes; PYTEST_ARGS adds options
+# of tests/distribution.py, in more processes than CI has cores, for many tests mostly wait.
+test: $(STAMP) ## all tests but the long ones, side by side in four processes; PYTEST_ARGS adds options
 	$(PY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # More of one run: make chaos CHAOS_MISSIONS=50 CHAOS_SEEDS=7
 CHAOS_MISSIONS ?= 120
 CHAOS_SEEDS ?= 1 2 3
 
-chaos: $(STAMP) ## the kit's own test, then runs of some minutes; CHAOS_SEEDS and CHAOS_MISSIONS choose
+chaos: $(STAMP) ## the tests marked long, then runs of some minutes; CHAOS_SEEDS and CHAOS_MISSIONS choose
 	$(PY) -m pytest -m long
 	@set -e; for seed in $(CHAOS_SEEDS); do \
 		$(PY) -m orchestrator chaos run --seed $$seed --missions $(CHAOS_MISSIONS); \

@@ -25,24 +25,12 @@ from orchestrator.adapters.storage.store import Store
 from orchestrator.runtime.registration import INDEXED
 from orchestrator.testing.postgres import PostgresServer
 from orchestrator.testing.temporal_server import running_temporal
+from tests.distribution import FilesByKind, in_order
 
 _TESTS: Final = Path(__file__).parent
 _BIN: Final = Path(sys.executable).parent
 _SUFFIX: Final = ".exe" if os.name == "nt" else ""
 _MARKED_FOLDERS: Final = ("unit", "workflow", "replay", "integration", "chaos")
-_WAITING_FOLDERS: Final = ("integration", "chaos")
-_LONG_FILES: Final = (
-    "test_unproved_answers.py",
-    "test_without_a_worker.py",
-    "test_cli_mission.py",
-    "test_catalog_change.py",
-    "test_worker_death.py",
-    "test_chaos_run.py",
-    "test_goals_by_witness.py",
-    "test_injection.py",
-    "test_own_documents.py",
-    "test_quickstart.py",
-)
 _TIME_SKIPPING: Final = "time-skipping"
 _LOCAL: Final = "local"
 _OPTION: Final = "--workflow-environment"
@@ -115,26 +103,19 @@ def refuse_others(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test with the name of its folder; mix the files when they run side by side."""
+    """Mark every test with the name of its folder; order the files when they run side by side."""
     for item in items:
         folder = _folder(item.path)
         if folder in _MARKED_FOLDERS:
             item.add_marker(folder)
     if hasattr(config, "workerinput"):
-        _mix(items)
+        in_order(items)
 
 
-def _mix(items: list[pytest.Item]) -> None:
-    """Spread the files that mostly wait over those that compute, so that no core ever idles.
-
-    Processes take the files in this order: those of minutes begin first, so that none ends alone.
-    """
-    files = list(dict.fromkeys(item.path for item in items))
-    waiting = [file for file in files if _folder(file) in _WAITING_FOLDERS]
-    waiting.sort(key=lambda file: file.name not in _LONG_FILES)
-    computing = [file for file in files if _folder(file) not in _WAITING_FOLDERS]
-    place = {file: n / len(group) for group in (waiting, computing) for n, file in enumerate(group)}
-    items.sort(key=lambda item: place[item.path])
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesByKind | None:
+    """Let processes keep to one kind of files, where the files are to stay whole."""
+    return FilesByKind(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)

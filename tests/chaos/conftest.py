@@ -10,9 +10,12 @@ from orchestrator.settings import bundled_specs
 from tests.forked import ForkedStack
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
-    """Server, sandbox and one worker, on free ports and in a folder of their own."""
+    """Server, sandbox and one worker, on free ports and in a folder of their own.
+
+    For one file, as each of them is run by whichever process is free.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("ORCHESTRATOR_")]:
             patch.delenv(name)
@@ -26,7 +29,7 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
         await installation.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def orchestrator_stack(stack: Stack) -> Stack:
     """What the plugin's fixtures speak to: this one, with processes that can be killed."""
     return stack
