@@ -4,7 +4,7 @@ import json
 import os
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import (
     BeforeValidator,
@@ -46,6 +46,9 @@ def _split_at(separator: str) -> BeforeValidator:
 _Paths = Annotated[tuple[Path, ...], NoDecode, _split_at(os.pathsep)]
 _Hosts = Annotated[tuple[str, ...], NoDecode, _split_at(",")]
 """Commas and not colons, for IPv6 addresses are full of them."""
+
+OWN_FOLDER: Final = ".orchestrator"
+"""Of an account, below its home: where its state is unless it says otherwise."""
 
 
 class Settings(BaseSettings):
@@ -107,7 +110,7 @@ class Settings(BaseSettings):
     example documents that come along."""
     overlays: _Paths = ()
     """OpenAPI Overlay documents, applied over the documents in this order."""
-    state_dir: Path = Field(default_factory=lambda: Path.home() / ".orchestrator")
+    state_dir: Path = Field(default_factory=lambda: _own_folder())
     """The folder of what one machine keeps: the store unless it is elsewhere, logs of `dev`."""
     store: SecretStr | None = None
     """URL of the database of all workers: PostgreSQL for many machines; unset, a SQLite file in the
@@ -254,6 +257,17 @@ class Settings(BaseSettings):
     def _read_json(cls, value: Any) -> Any:
         """Read here and not by the library, so that a mistake names its variable."""
         return json.loads(value) if isinstance(value, str) else value
+
+
+def _own_folder() -> Path:
+    """Where an account keeps its state unless it says so; one with no home has to say so."""
+    try:
+        return Path.home() / OWN_FOLDER
+    except RuntimeError as error:
+        raise UsageError(
+            "this account has no home folder to keep state in: "
+            "set ORCHESTRATOR_STATE_DIR to a folder that it may write to"
+        ) from error
 
 
 def load_settings() -> Settings:

@@ -4,6 +4,7 @@ import ast
 import inspect
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from itertools import pairwise
@@ -15,7 +16,7 @@ from rapidfuzz import fuzz, process
 
 from orchestrator.adapters.secrets import VARIABLE_PREFIX as SECRET_PREFIX
 from orchestrator.core.record import Record
-from orchestrator.settings import Settings
+from orchestrator.settings import OWN_FOLDER, Settings
 
 PREFIX: Final = "ORCHESTRATOR_"
 READ_ELSEWHERE: Final[Mapping[str, str]] = {
@@ -49,7 +50,7 @@ class SettingRow(Record):
 
 def setting_rows(settings: Settings) -> tuple[SettingRow, ...]:
     """One for each variable; of a secret, only whether it is set."""
-    usual = Settings.model_construct()
+    usual = Settings.model_construct(state_dir=Path("~", OWN_FOLDER))
     own = [
         SettingRow(
             variable=PREFIX + name.upper(),
@@ -130,7 +131,13 @@ def _shown(value: Any) -> str:
 
 def _shown_path(path: Path) -> str:
     """Not by where this machine has its home and our packages."""
-    for place, name in ((_INSTALLED, "."), (Path.home(), "~")):
+    for place, name in _places():
         if path.is_relative_to(place):
             return str(Path(name) / path.relative_to(place))
     return str(path)
+
+
+def _places() -> Iterator[tuple[Path, str]]:
+    yield _INSTALLED, "."
+    with suppress(RuntimeError):  # a number that no user has is at home nowhere
+        yield Path.home(), "~"
