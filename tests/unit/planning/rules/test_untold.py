@@ -111,3 +111,12 @@ async def test_how_long_something_lasts_is_sent(mission: Any) -> None:
 
     (call,) = run.calls(run.plan.legs[0].leg_id)
     assert (call.arguments["time"], call.arguments["duration_minutes"]) == ("10:00", 90)
+
+
+async def test_an_id_of_another_clause_is_none_of_this(mission: Any) -> None:
+    """The invoice's number names no channel."""
+    run = await mission.run("Pay INV-7 and let the general channel know that it is paid")
+
+    told = run.calls(run.plan.legs[1].leg_id)
+    assert "INV-7" not in [call.arguments.get("channel_id") for call in told]
+    assert told[0].tool == "message_find_channels"
