@@ -131,7 +131,9 @@ def told_text(utterance: Utterance) -> str:
     if (told := told_in(utterance.text)) is not None:
         if _SAYING.search(utterance.text[: utterance.text.find(told)]):
             return told  # "saying hello" is all of it
-        return "" if told.lower().startswith("to ") or len(told.split()) < 2 else told
+        # "Email Ana when it is" tells her nothing that "it is" would.
+        says_little = len(told.split()) < 2 or not content_stems(told)
+        return "" if told.lower().startswith("to ") or says_little else told
     match = _TELLING.search(without_lead(utterance.text))
     rest = match["rest"].strip() if match else ""
     return rest if len(rest.split()) > 1 else ""
