@@ -20,7 +20,8 @@ from orchestrator.language.word_lists import WordLists
 _LISTS: Final = WordLists("coordination")
 _WHERE: Final = "|".join(_LISTS.words("prepositions"))
 _JOINT: Final = re.compile(
-    rf"(?:\s*,\s*(?P<last>and\s+)?|\s+(?P<and>and|as\s+well\s+as|plus|&)\s+)"
+    rf"(?:\s*,\s*(?P<last>(?:and|(?P<last_or>or))\s+)?"
+    rf"|\s+(?P<and>and|as\s+well\s+as|plus|&|(?P<or>or))\s+)"
     rf"(?:also\s+)?(?:(?P<again>{_WHERE})\s+)?(?:the\s+|my\s+|our\s+)?"
     rf"(?:(?P<noun>[a-z]+)\s+)??",
     re.IGNORECASE,
@@ -62,6 +63,8 @@ class Coordination:
     """Of what tells the things apart."""
     is_stretch: bool = False
     """Whether two moments may as well be the ends of one stretch of time."""
+    is_choice: bool = False
+    """Whether it joins them by "or": a question is of each of them, an order of one."""
     is_ellipsis: bool = False
     """Whether it goes on about further ones, each with its own number: "and two in Porto"."""
 
@@ -73,6 +76,8 @@ class _Group:
     slots: tuple[Slot, ...]
     again: str = ""
     """The preposition that stands before it once more."""
+    is_choice: bool = False
+    """Whether "or" joins it to those before."""
 
     @property
     def start(self) -> int:
@@ -112,13 +117,16 @@ def _coordinated(text: str) -> Coordination | None:
     apart = [_coordinated(part) for part in parts] if len(parts) < _MOST else []
     further = [more for more in apart if more is not None]
     kinds = frozenset(slot.kind for slot in groups[0].slots)
+    is_choice = groups[-1].is_choice or any(more.is_choice for more in further)
     if not further:
-        return Coordination(tuple(parts), kinds, _may_be_a_stretch(clause, groups))
+        is_stretch = _may_be_a_stretch(clause, groups)
+        return Coordination(tuple(parts), kinds, is_stretch, is_choice)
     each = (more.clauses if more else (part,) for part, more in zip(parts, apart, strict=True))
     return Coordination(
         tuple(islice(chain.from_iterable(each), _MOST)),
         kinds.union(*(more.kinds for more in further)),
         _may_be_a_stretch(clause, groups) or any(more.is_stretch for more in further),
+        is_choice,
     )
 
 
@@ -186,7 +194,9 @@ def _run(text: str, slots: Sequence[Slot], size: int) -> list[_Group]:
     for at in range(size, len(slots) - size + 1, size):
         joint = _JOINT.fullmatch(text[groups[-1].end : slots[at].position])
         following = _Group(
-            tuple(slots[at : at + size]), again=(joint["again"] or "") if joint else ""
+            tuple(slots[at : at + size]),
+            again=(joint["again"] or "") if joint else "",
+            is_choice=bool(joint and (joint["or"] or joint["last_or"])),
         )
         if joint is None or is_closed or not _alike(groups[0], following, text):
             break
@@ -223,6 +233,8 @@ def _is_list(clause: ClauseReading, groups: Sequence[_Group]) -> bool:
     slot = groups[0].slots[0]
     if _BETWEEN.search(clause.text[: slot.position]):
         return False
+    if groups[-1].is_choice and clause.asks_side_effect:
+        return False
     if len(groups[0].slots) > 1:
         return True
     if slot.kind not in _ALONE:
@@ -244,6 +256,8 @@ def _is_list(clause: ClauseReading, groups: Sequence[_Group]) -> bool:
 
 def _may_be_a_stretch(clause: ClauseReading, groups: Sequence[_Group]) -> bool:
     """Whether "the 3rd and the 5th" may be from the one to the other."""
+    if groups[-1].is_choice:
+        return False
     moments = all(slot.kind in ("date", "time") for slot in groups[0].slots)
     several = any(singular(thing.lower()) != thing.lower() for thing in clause.objects)
     return len(groups) == 2 and moments and not groups[1].again and not several

@@ -1,6 +1,8 @@
 """Everyday words that stand for each other: a tool is found by other words than its own."""
 
+import re
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Final
 
 from orchestrator.language.word_lists import WordLists
@@ -25,6 +27,15 @@ def _stems(words: str) -> list[str]:
 
 
 _SYNONYMS: Final = _synonyms()
+_COMPARATIVE: Final = re.compile(r"[a-z]{3,}er")
+
+
+def meanings_of(word: str) -> Iterator[str]:
+    """The stems that stand for a word; of "colder" those of "cold" as well."""
+    bases = [word, *(word[:-cut] for cut in (2, 3) if _COMPARATIVE.fullmatch(word))]
+    for base in map(stem, bases):
+        yield base
+        yield from synonyms_of(base)
 
 
 def synonyms_of(word: str) -> tuple[str, ...]:

@@ -69,6 +69,8 @@ def requests_in(text: str, tool: Tool) -> Several:
     one for each of what is joined nor theirs.
     """
     found, vague, clause = coordinated(text), "", read_clause(text)
+    if found is not None and found.is_choice and tool.is_side_effect:
+        return Several((text,))
     if tool.is_side_effect and (doubt := _doubt_of_asking(clause, tool)) is not None:
         return Several(found.clauses if found else (text,), (doubt,))
     if tool.is_side_effect and tool.effect is not Effect.CANCEL:

@@ -1,8 +1,8 @@
 """What the summary of a leg names, and nothing that it was answered or told holds.
 
 Ids and amounts alone: they are written the same wherever they stand, so that one which stands
-nowhere was made up, or reckoned otherwise than by adding up what all of a list have. Other words a
-planner may choose.
+nowhere was made up, or reckoned otherwise than as the sum or the average of what all of a list
+have. Other words a planner may choose.
 """
 
 import json
@@ -47,7 +47,7 @@ def unheld_claims(summary: str, context: StepContext) -> tuple[str, ...]:
 
 
 def _sums(node: JsonValue) -> Iterator[Decimal]:
-    """What each number comes to that all the members of a list have: reckoned, and not made up."""
+    """The sum and the average of each number that all the members of a list have: not made up."""
     if isinstance(node, dict):
         for inner in node.values():
             yield from _sums(inner)
@@ -55,7 +55,8 @@ def _sums(node: JsonValue) -> Iterator[Decimal]:
         members = [dict(_numbers(member)) for member in node]
         for path in members[0]:
             if all(path in member for member in members):
-                yield sum((member[path] for member in members), Decimal(0))
+                total = sum((member[path] for member in members), Decimal(0))
+                yield from (total, round(total / len(members), 2))
 
 
 def _numbers(node: JsonValue, path: str = "") -> Iterator[tuple[str, Decimal]]:

@@ -38,7 +38,7 @@ from orchestrator.planning.accounting.subjects import doubt_about_kind, doubt_ab
 from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
-from orchestrator.planning.order_words import takes_up
+from orchestrator.planning.order_words import is_question, takes_up
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 
@@ -80,7 +80,7 @@ def with_account(
     told |= {doubt.about: doubt for doubt in reversed(plan.doubts)}
     told |= {doubt.about: doubt for doubt in account.doubts_about_deeds()}
     told |= {doubt.about: doubt for doubt in account.doubts_about_deeds_elsewhere()}
-    if not plan.orders and not told:
+    if not told or plan.orders:
         told |= {doubt.about: doubt for doubt in account.doubts_about_subjects()}
     return plan.model_copy(
         update={
@@ -176,6 +176,8 @@ class _Account:
             legs = [leg for leg in self._legs_of(clause) if not leg.only_looks]
             if not all(leg.is_planned_by_rules for leg in legs):
                 continue
+            if self._plan.orders and not is_question(clause):
+                continue  # what is looked up may be for what is ordered
             paths = [self._paths[leg.leg_id] for leg in legs]
             looking = [tool for path in paths for tool in path.targets]
             if any(tool.is_side_effect for tool in looking):

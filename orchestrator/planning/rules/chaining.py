@@ -8,7 +8,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
 from orchestrator.language.periods import period_in
-from orchestrator.language.words import stem, tokens
+from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.models import (
     FINISH,
     AgentProfile,
@@ -40,7 +40,7 @@ from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.tellers import asked_words, unknown_words
 from orchestrator.planning.rules.telling import tell
-from orchestrator.planning.rules.tool_words import speaks_of
+from orchestrator.planning.rules.tool_words import is_named, speaks_of
 from orchestrator.planning.rules.untold import question_about
 from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.planning.rules.widening import telling_what_was_left_out
@@ -339,12 +339,14 @@ def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:
 
 
 def _unknown_to(target: Tool, situation: Situation) -> str:
-    """A sentence about words of a question that its tool does not speak of."""
+    """A sentence about a question that its tool does not speak of, or is not named by."""
     # Nobody should type what is missing in vain, for something that is no answer.
     said = situation.utterance
     unknown = unknown_words(asked_words(said.text, (*said.slots, *said.unread)), [target])
-    if target.is_side_effect or not unknown:
+    if target.is_side_effect:
         return ""
+    if not unknown and not is_named(target, content_stems(said.without_values)):
+        return f"Nothing here is sure to tell that; the nearest is {target.title!r}. "
     tools = situation.catalog.tools.values()
     personal = dict.fromkeys(n for t in tools if t.domain == target.domain for n in t.pii_fields)
     kept = [name for name in personal if {*map(stem, tokens(name))} <= {*map(stem, unknown)}]

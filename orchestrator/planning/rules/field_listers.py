@@ -8,10 +8,10 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.language.intent import Slot
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import QUESTION_WORDS, STOP_WORDS, content_stems, stem, tokens
+from orchestrator.language.words import QUESTION_WORDS, STOP_WORDS, stem, tokens
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, Parameter, read_parameters
-from orchestrator.planning.rules.tellers import NO_THING, TELLS, fields_of
+from orchestrator.planning.rules.tellers import NO_THING, TELLS, fields_of, without_values
 from orchestrator.planning.rules.telling.inquiry import DULL, kind_asked
 
 _AUXILIARIES: Final = WordLists("telling").word_set("auxiliaries")
@@ -35,23 +35,14 @@ def field_lister(catalog: Catalog, text: str, slots: Iterable[Slot]) -> Tool | N
     words = tokens(text)
     if not words or words[0] not in QUESTION_WORDS | _AUXILIARIES:
         return None
-    for slot in slots:
-        text = text.replace(slot.text, " ")
     dull = STOP_WORDS | QUESTION_WORDS | DULL | NO_THING
-    asked = {stem(word) for word in tokens(text) if word not in dull}
+    asked = {stem(word) for word in tokens(without_values(text, slots)) if word not in dull}
     kinds = _KINDS.get(kind_asked(text))
     if not asked:
         return None
     able = (tool for tool in catalog.tools.values() if _needs_nothing(tool))
     found = [tool for tool in able if any(_is_asked(f, asked, kinds) for f in _listed(tool))]
     return found[0] if len(found) == 1 else None
-
-
-def is_named(tool: Tool, text: str) -> bool:
-    """Whether a text names what a tool is for, by a word of its name, its summary or its domain."""
-    return not {*content_stems(text)}.isdisjoint(
-        content_stems(f"{tool.name} {tool.summary} {tool.domain}")
-    )
 
 
 @read_once

@@ -28,7 +28,7 @@ from orchestrator.planning.models import (
     StepContext,
 )
 from orchestrator.planning.order_terms import count_of
-from orchestrator.planning.order_words import only_points
+from orchestrator.planning.order_words import is_question, only_points
 from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.condition_legs import (
     ConditionReader,
@@ -45,6 +45,7 @@ from orchestrator.planning.rules.parameters import Parameter
 from orchestrator.planning.rules.parts import Clause, Part, allowed, apart, located, refers_back
 from orchestrator.planning.rules.situation import read_situation
 from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.planning.rules.tellers import asked_words
 from orchestrator.planning.rules.tool_words import own_words, speaks_of
 from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.planning.several import requests_in
@@ -333,7 +334,7 @@ class _Goal:
         # "Book the second one" has no word for what was found before it.
         goes_on = bool(earlier) and only_points(read_clause(request))
         fits = goes_on or self.router.fits(request) or self._speaks_of(request, target)
-        fits = fits or self._lists_the_field(request, target)
+        fits = fits or self._lists_the_field(request, target) or self._names_nothing(request)
         return target if fits else None
 
     def _best(self, request: str, earlier: Sequence[str] = ()) -> Tool | None:
@@ -342,6 +343,13 @@ class _Goal:
         context = RouteContext(goal=self.brief.goal, known=known, earlier=tuple(earlier))
         selection = read_request(self.router, request, context, now=self.brief.now)
         return find_target(selection, self.catalog, goal=self.brief.goal, now=self.brief.now)
+
+    def _names_nothing(self, request: str) -> bool:
+        """Whether a question says when or where and not what, "what is on at noon": it is asked."""
+        slots = find_slots(request, now=self.brief.now)
+        is_asked = is_question(read_clause(request))
+        is_plain = bool(slots) and all(s.kind in ("date", "time", "place") for s in slots)
+        return is_asked and is_plain and not asked_words(request, slots)
 
     def _lists_the_field(self, request: str, target: Tool) -> bool:
         slots = find_slots(request, now=self.brief.now)

@@ -11,7 +11,7 @@ from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import WARY_VERBS, action_of, tokens
+from orchestrator.language.words import WARY_VERBS, action_of, content_stems, tokens
 from orchestrator.planning.models import Observation
 from orchestrator.planning.order_deeds import (
     changes_so,
@@ -21,9 +21,10 @@ from orchestrator.planning.order_deeds import (
     tells,
 )
 from orchestrator.planning.rules.answers import is_listing
-from orchestrator.planning.rules.field_listers import field_lister, is_named
+from orchestrator.planning.rules.field_listers import field_lister
 from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
 from orchestrator.planning.rules.tellers import best_tellers, only_lister
+from orchestrator.planning.rules.tool_words import is_named
 from orchestrator.planning.rules.wished_things import wished_for
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
@@ -72,7 +73,7 @@ def find_target(
 def _listing_the_field(found: Tool | None, frame: IntentFrame, catalog: Catalog) -> Tool | None:
     """The list that has what a question asks for by name, where it names not what was found."""
     text = " ".join(frame.clauses)
-    if found is not None and (found.is_side_effect or is_named(found, text)):
+    if found is not None and (found.is_side_effect or is_named(found, content_stems(text))):
         return found
     lister = None if frame.side_effect_allowed else field_lister(catalog, text, frame.slots)
     return lister or found

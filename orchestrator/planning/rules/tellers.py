@@ -11,7 +11,7 @@ from orchestrator.json_schema.references import resolve
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import MODALS
 from orchestrator.language.intent import Action, IntentFrame, Slot
-from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     NOUN_LIKE_VERBS,
@@ -19,7 +19,6 @@ from orchestrator.language.words import (
     action_of,
     content_stems,
     is_verb,
-    stem,
     tokens,
 )
 from orchestrator.planning.rules.answers import answers_price, is_listing
@@ -38,7 +37,6 @@ NO_THING: Final = frozenset().union(
     lexicon.PREFERENCES,
 )
 """Words that name nothing: "has somebody said anything this year", "the cheapest"."""
-_COMPARATIVE: Final = re.compile(r"[a-z]{3,}er")
 _NAMING: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.EMAIL, Kind.PLACE, Kind.OTHER})
 """Kinds of texts that may hold the name of somebody."""
 TELLS: Final[Mapping[str, frozenset[Kind]]] = {
@@ -90,7 +88,7 @@ def only_lister(catalog: Catalog, frame: IntentFrame, tried: Sequence[Tool]) -> 
     words = asked_words(" ".join(frame.clauses), frame.slots)[:1]
     if not words or not unknown_words(words, tried[:_MOST_TRIED]):
         return None
-    meanings = {*_meanings(words[0])}
+    meanings = {*meanings_of(words[0])}
     listing = (t for t in catalog.tools.values() if not t.is_side_effect and is_listing(t))
     named = [t for t in listing if meanings & {*content_stems(f"{t.name} {t.summary}")}]
     return named[0] if len(named) == 1 else None
@@ -124,10 +122,17 @@ def untold_by(tool: Tool, frame: IntentFrame) -> Iterator[str]:
 
 def asked_words(text: str, slots: Iterable[Slot]) -> list[str]:
     """The words that say what a request asks: no values, no grammar, no deeds."""
-    for slot in slots:
-        text = text.replace(slot.text, " ")
-    words = dict.fromkeys(w for w in tokens(text) if w not in STOP_WORDS | DULL | NO_THING)
+    words = dict.fromkeys(
+        w for w in tokens(without_values(text, slots)) if w not in STOP_WORDS | DULL | NO_THING
+    )
     return [w for w in words if not is_verb(w) or (w in NOUN_LIKE_VERBS and not _asks(w))]
+
+
+def without_values(text: str, slots: Iterable[Slot]) -> str:
+    """A text without values, and without what makes one of them an owner: "Bella's"."""
+    for slot in slots:
+        text = re.sub(rf"{re.escape(slot.text)}(?:['\u2019]s\b)?", " ", text)
+    return text
 
 
 def _asks(verb: str) -> bool:
@@ -137,15 +142,7 @@ def _asks(verb: str) -> bool:
 def unknown_words(words: Iterable[str], tools: Iterable[Tool]) -> list[str]:
     """Those words of which none of the tools speaks, nor of what may stand for them."""
     known = {stem for tool in tools for stem in (*vocabulary(tool), *schema_words(tool))}
-    return [word for word in words if known.isdisjoint(_meanings(word))]
-
-
-def _meanings(word: str) -> Iterator[str]:
-    """The stems that stand for a word; of "colder" those of "cold" as well."""
-    bases = [word, *(word[:-cut] for cut in (2, 3) if _COMPARATIVE.fullmatch(word))]
-    for base in map(stem, bases):
-        yield base
-        yield from synonyms_of(base)
+    return [word for word in words if known.isdisjoint(meanings_of(word))]
 
 
 def fields_of(tool: Tool) -> Iterator[Parameter]:

@@ -1,7 +1,7 @@
 """The words in which a tool speaks of itself, and whether those of a clause are among them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pydantic import JsonValue
@@ -44,6 +44,18 @@ def own_words(tool: Tool) -> frozenset[str]:
     told = [str(schema.get("description", "")) for schema in tool.properties.values()]
     texts = (tool.name, tool.domain, tool.summary, tool.description)
     return frozenset(content_stems(" ".join((*texts, *tool.properties, *told))))
+
+
+def is_named(tool: Tool, stems: Iterable[str], called: str = "") -> bool:
+    """Whether words name what a tool is for, by a word of its own or for it.
+
+    Args:
+        tool: by its name, its summary and its domain.
+        stems: of the words.
+        called: what it finds, in words.
+    """
+    own = {*content_stems(f"{tool.name} {tool.summary} {tool.domain} {called}")}
+    return any(not own.isdisjoint((word, *synonyms_of(word))) for word in stems)
 
 
 @read_once

@@ -25,6 +25,8 @@ from orchestrator.language.ellipsis import continued
             "Reserve a table at Roma on 5 December at 19:00 and at 21:00",
             [f"Reserve a table at Roma on 5 December at {t}" for t in ("19:00", "21:00")],
         ),
+        ("Is it colder in Oslo or in Rome", ["Is it colder in Oslo", "Is it colder in Rome"]),
+        ("Trains to Rome or Milan", ["Trains to Rome", "Trains to Milan"]),
         ("Pay Anna 20 EUR and Bob 30 EUR", ["Pay Anna 20 EUR", "Pay Bob 30 EUR"]),
         (
             "Reserve a locker on Monday in Lisbon and on Tuesday in Porto",
@@ -130,6 +132,7 @@ def test_a_further_one_needs_no_verb_of_its_own(text: str, requests: list[str]) 
         "Book a hotel between Monday and Thursday",
         "Reserve a table in Lisbon unless it rains in Lisbon and Porto",
         "Create an event called Ann and Bob",
+        "Book a room in Lisbon or in Porto",
     ],
 )
 def test_what_belongs_together_is_one_request(text: str) -> None:

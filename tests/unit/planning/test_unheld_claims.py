@@ -64,6 +64,14 @@ def test_what_stands_nowhere_is_told(summary: str, claims: tuple[str, ...]) -> N
     assert unheld_claims(summary, CONTEXT) == claims
 
 
+def test_an_average_is_reckoned_and_not_made_up() -> None:
+    """As the sum is, to the cent."""
+    bills = {"bills": [{"total": 10.0}, {"total": 20.0}, {"total": 20.0}]}
+    seen = CONTEXT.model_copy(update={"observations": (SEEN.model_copy(update={"body": bills}),)})
+
+    assert unheld_claims("On average 16.67 EUR, 50 EUR in all.", seen) == ()
+
+
 def test_a_result_marks_it() -> None:
     """Beside the summary, in whatever shows it."""
     leg = LegResult(

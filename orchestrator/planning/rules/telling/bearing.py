@@ -53,9 +53,7 @@ def named(things: Sequence[Thing], question: Inquiry) -> Named:
 def not_told(things: Sequence[Thing], question: Inquiry) -> str:
     """A sentence about what the request restricts its things by, and none of them tells."""
     untold = [
-        one.text
-        for one in restrictions(question)
-        if not one.was_sent and all(one.holds(thing) is None for thing in things)
+        one.text for one in restrictions(question) if not (one.was_sent or one.is_told(things))
     ]
     excluded = {s for slot in question.unasked for s in content_stems(slot.text)}
     untold += [

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, dropwhile, islice, takewhile
+from itertools import chain, dropwhile, islice, pairwise, takewhile
 from typing import Final
 
 from pydantic import JsonValue
@@ -15,7 +15,7 @@ from orchestrator.language.intent import Action, Slot
 from orchestrator.language.negation import denied_words, exclusions
 from orchestrator.language.periods import period_in
 from orchestrator.language.predicates import predicate_of
-from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.synonyms import meanings_of, synonyms_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     QUESTION_WORDS,
@@ -58,6 +58,7 @@ DULL: Final = (
     frozenset(chain(*(tokens(beginning) for beginning in _ASKS)))
     | _NEGATIONS
     | _AVERAGES
+    | _AUXILIARIES
     | frozenset(WordLists("clauses").words("after_objects"))
     | _LISTS.word_set("of_an_answer")
     | frozenset(PARTS_OF_THE_DAY)
@@ -156,6 +157,18 @@ class Inquiry:
                 text = f"{text[: slot.position]} {text[slot.position + len(slot.text) :]}"
         return frozenset(content_stems(text))
 
+    @cached_property
+    def naming(self) -> frozenset[str]:
+        """Stems of what it speaks of, without words that only say how it is to be answered."""
+        return self.stems - {stem(word) for word in DULL & self.words}
+
+    @cached_property
+    def circumstances(self) -> tuple[str, ...]:
+        """Those words that may tell things apart which stand behind a preposition: "on taxis"."""
+        said = tokens(self.said.text)
+        behind = {word for before, word in pairwise(said) if before in _ENDS}
+        return tuple(word for word in self.telling_apart if word in behind)
+
     def is_covered(self, *texts: str) -> bool:
         """Whether all that it speaks of is spoken of in these texts, or went into the call.
 
@@ -181,8 +194,9 @@ class Inquiry:
         return [
             text
             for text in dict.fromkeys(named)
-            if (own := {*content_stems(text)} - values)
-            and not any(word in known or known & set(synonyms_of(word)) for word in own)
+            if (own := [w for w in tokens(text) if w not in STOP_WORDS | _AVERAGES])
+            and not values.issuperset(map(stem, own))
+            and known.isdisjoint(m for w in own if stem(w) not in values for m in meanings_of(w))
         ]
 
     def _objects(self) -> list[str]:

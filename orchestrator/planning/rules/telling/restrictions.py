@@ -64,6 +64,13 @@ class Restriction:
     unless_listed: str = ""
     """A word that a field may list as one of its values, and then tells by itself."""
 
+    def is_told(self, things: Sequence[Sequence[Told]]) -> bool:
+        """Whether any of the things tells it, or lists the word for it."""
+        listed = (field.options for thing in things for field in thing if self.unless_listed)
+        return any(self.unless_listed in options for options in listed) or any(
+            self.holds(thing) is not None for thing in things
+        )
+
     def holds(self, thing: Sequence[Told]) -> bool | None:
         """Whether it holds of a thing by any of its fields; None where none of them tells."""
         if any(self.unless_listed in field.options for field in thing if self.unless_listed):
@@ -99,7 +106,8 @@ def _days(question: Inquiry) -> Iterator[Restriction]:
 def _gone_by_or_ahead(question: Inquiry) -> Iterator[Restriction]:
     """What is overdue, by the day on which it was due; and what is still to come."""
     today = question.said.now.date().isoformat()
-    for word in sorted(_OVERDUE & question.words - {*question.sent}):
+    said = _OVERDUE & question.words - {*question.sent, *question.denied_words}
+    for word in sorted(said):
         test = partial(_of_due_day, today)
         yield Restriction(repr(word), test, unless_listed=word)
     for phrase in _AHEAD:

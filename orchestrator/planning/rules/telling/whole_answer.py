@@ -11,6 +11,7 @@ from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
+from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.models import AnswerTable
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
@@ -34,6 +35,7 @@ from orchestrator.planning.rules.telling.superlatives import (
 )
 from orchestrator.planning.rules.telling.table import columns_of, table_of_things
 from orchestrator.planning.rules.telling.told_field import Told, said_value
+from orchestrator.planning.rules.tool_words import is_named
 from orchestrator.planning.rules.utterance import Utterance
 
 _MOST_NAMED: Final = 3
@@ -77,7 +79,7 @@ def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) ->
         is_sure = is_sure and not any(
             p.kind is Kind.QUERY and p.name in arguments for p in tool_parameters(tool)
         )
-        return _listing(found, question, around, rest, is_sure=is_sure).and_then(unspoken)
+        return _listing(tool, found, question, around, rest, is_sure=is_sure).and_then(unspoken)
     told = [t for t in found.own if not t.is_id]
     if not told and not found.things:
         told = list(found.echoed)
@@ -95,7 +97,18 @@ def _unspoken(tool: Tool, found: Found, question: Inquiry) -> str:
     left = question.unspoken(*_speaking(tool), *tool.examples, *tool.intent_tags, *words)
     if found.is_listing and not found.things:
         left = [text for text in left if text not in question.telling_apart]  # none are so
-    return f" Nothing here speaks of {' and '.join(map(repr, left))}." if left else ""
+    said = f" Nothing here speaks of {' and '.join(map(repr, left))}." if left else ""
+    if not (found.is_listing and found.things):
+        return said
+    # What only the description of the tool speaks of may be in other things that it could list.
+    own = {stem for text in (*_naming(tool), found.noun, *words) for stem in content_stems(text)}
+    kept = [w for w in question.circumstances if w not in left and own.isdisjoint(meanings_of(w))]
+    return said + (f" None of them says {' or '.join(map(repr, kept))}." if kept else "")
+
+
+def _naming(tool: Tool) -> tuple[str, ...]:
+    """The texts that say what the things are that a tool lists, and by what they are searched."""
+    return (tool.name, tool.summary, tool.domain, *tool.properties)
 
 
 def _speaking(tool: Tool) -> tuple[str, ...]:
@@ -106,10 +119,15 @@ def _speaking(tool: Tool) -> tuple[str, ...]:
 # -- several things -------------------------------------------------------------------------------
 
 
-def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure: bool) -> Telling:
+def _listing(
+    tool: Tool, found: Found, question: Inquiry, around: str, rest: str, *, is_sure: bool
+) -> Telling:
     number = len(found.things)
     if not number:
         looked_for = f" ({rest})" if rest else ""
+        if not is_named(tool, question.naming, found.noun):
+            only = f"Only {found.noun}{around}{looked_for} were looked up"
+            return Telling(f"{only}: none were found.")
         no = "No: no" if is_sure else "No"
         return Telling(f"{no} {found.noun}{around}{looked_for} were found.")
     meant, note, is_none = named(found.things, question)

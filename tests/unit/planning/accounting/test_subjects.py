@@ -43,6 +43,19 @@ def test_what_no_tool_tells_is_asked_about(
     assert gone_past(plan, ())
 
 
+def test_a_question_beside_an_order_is_asked_about_as_well(
+    shipped: Catalog, router: Router
+) -> None:
+    """What is looked up for what is ordered is no question."""
+    asked = planned(
+        "pay the invoice of Nordic Hosting. How many unread messages do I have?", shipped, router
+    )
+    ordered = planned("find a hotel in Rome from 3 to 6 December and book it", shipped, router)
+
+    assert any(doubt.kind == "untold" for doubt in asked.doubts)
+    assert not any(doubt.kind == "untold" for doubt in ordered.doubts)
+
+
 def test_a_word_that_is_nearly_one_of_the_tools_is_offered(
     shipped: Catalog, router: Router
 ) -> None:
@@ -72,6 +85,7 @@ def test_things_that_several_domains_list_are_asked_about(shipped: Catalog, rout
         "the cheapest flight from Berlin to Rome on 3 December",
         "how much is the cheapest flight from Berlin to Rome on 3 December",
         "invoices of the plumber",
+        "when is Bella's meeting",
         "when do I have time for a 45 minute chat on 27 November",
     ],
 )

@@ -72,6 +72,7 @@ async def test_a_question_is_answered_by_the_list_that_has_the_field(
     ("goal", "told"),
     [
         ("which loans are overdue", "1 of them 'overdue': Emma"),
+        ("which loans are not overdue", "Nothing here tells which are not 'overdue'."),
         ("which of my loans is due last", "The last of 3 loans: due date 4 December, Kim"),
         ("which branch closes latest", "The latest of 3 branches: closes at 20:00, Central"),
         ("average fee of the classes", "On average they come to 37.50 EUR."),
@@ -79,6 +80,7 @@ async def test_a_question_is_answered_by_the_list_that_has_the_field(
         ("when does the women's team play next", "The next of 5 fixtures, 2 of them 'women'"),
         ("last match of Riverside Women", "Nothing here tells which of them is the 'last'."),
         ("is there a class on Sunday", "4 classes, none of them 'Sunday'"),
+        ("how many matches per team are there", "5 fixtures: Riverside Women, 15 November"),
         ("how many pages has Dune", "Dune, year 1965, pages 604"),
     ],
 )
@@ -89,9 +91,22 @@ async def test_what_is_asked_of_several_is_computed_from_them(
     assert told in await answer(goal)
 
 
+async def test_what_was_looked_up_is_said_where_the_question_does_not_name_it(
+    new_mission: Callable[..., Any], town: Catalog
+) -> None:
+    """That there is no loan says nothing of what is due otherwise."""
+    mission = new_mission(town, Router(town))
+    mission.provider.script = lambda tool, _: {"loans": []}
+
+    run = await mission.run("when is Emma due")
+
+    ended = run.last(run.plan.legs[0].leg_id)
+    assert ended.summary == "Only loans were looked up: none were found."
+
+
 async def test_a_name_that_begins_with_un_denies_nothing(answer: Callable[[str], Any]) -> None:
     """It is no opposite: Port United."""
-    told = await answer("what was the score against Port United")
+    told = await answer("which matches are against Port United")
 
     assert "Riverside Men, Port United" in told
     assert "which are not" not in told
