@@ -41,6 +41,7 @@ def impossible_values(tool: Tool, arguments: JsonObject, *, now: datetime) -> tu
         now: the requester's time.
     """
     found = [*_Values(tool, tool_parameters(tool), arguments, now).doubts()]
+    found += _nothing_to_change(tool, arguments)
     return tuple({doubt.about: doubt for doubt in found}.values())
 
 
@@ -170,6 +171,15 @@ class _Values:
     def _counts(self, parameter: Parameter) -> bool:
         """Whether nothing of it leaves nothing to do."""
         return parameter.kind in _COUNTS or self.tool.spends
+
+
+def _nothing_to_change(tool: Tool, arguments: JsonObject) -> Iterator[Doubt]:
+    """The doubt about a PATCH that says which thing it means, and of nothing what it becomes."""
+    is_whole = arguments.keys() >= set(tool.required_inputs)
+    written = [binding.name for binding in tool.bindings if binding.location == "body"]
+    if tool.method == "PATCH" and is_whole and written and arguments.keys().isdisjoint(written):
+        called = tool.summary.rstrip(".") or tool.name
+        yield Doubt(kind="impossible", about=called, why=f"{called}: nothing says to what")
 
 
 def _are_two_ends(source: Parameter, target: Parameter) -> bool:

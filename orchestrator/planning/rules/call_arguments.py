@@ -6,12 +6,14 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.json_schema.walker import alternatives_of
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import matter_start
+from orchestrator.language.intent import Action
 from orchestrator.language.words import content_stems, stem
 from orchestrator.planning.rules.answer_sources import add_from_answers
 from orchestrator.planning.rules.answers import is_listing
@@ -104,6 +106,7 @@ class _Call:
                     value = self._from_clause(asked)
                 if value is None and not asked.required:
                     value = quoted_as(parameter, self.situation.utterance)
+                value = self._of_the_pair(parameter) if value is None else value
                 if value is None and parameter.required and parameter.kind is Kind.OTHER:
                     value = self._composed(parameter)
             self.draft.add(parameter, value)
@@ -160,6 +163,17 @@ class _Call:
         refused = (o.arguments.get(parameter.name) for o in self.situation.refused(self.tool))
         return None if value in (*self.draft.values.values(), *refused) else value
 
+    def _of_the_pair(self, parameter: Parameter) -> JsonValue:
+        """What a cancel is always sent where it stands for one: `status: cancelled` of a change."""
+        cancels = self.situation.utterance.reading.action is Action.CANCEL
+        maker = self.situation.catalog.tools.get(self.tool.cancel_for or "")
+        if not cancels or maker is None or maker.compensation is None:
+            return None
+        written = maker.compensation.cancel.arguments.get(parameter.name)
+        if written is None or parse_filling(written).expressions:
+            return None
+        return parameter.first_accepted(written)
+
     def _listed(self, parameter: Parameter) -> JsonValue:
         return items_stated(parameter, self.tool, self.situation.utterance)
 
@@ -205,8 +219,11 @@ class _Call:
         for part in draft.open_inputs():
             clauses = (clause, *(self.situation.other_utterances if part.required else ()))
             value = _given(part, self.situation)
-            if value is None:
+            hourless = part.kind is Kind.DATETIME and self._is_hourless(clauses)
+            if value is None and not hourless:
                 value = value_from_utterances(part, clauses, draft)
+            if value is None:
+                value = self._object(part)
             if value is None and part.required:
                 value = self._from_facts(part)
             draft.add(part, value)

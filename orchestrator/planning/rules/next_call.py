@@ -88,8 +88,7 @@ class _Need:
         """The next call towards a tool that answers with the value.
 
         Of the producers that were forwarded the first that can be called is; then one that was not
-        forwarded is looked for, once; then what lists what the consumer has made is called; then
-        the least is asked for that would let one be called.
+        forwarded is looked for, once; then the least is asked for that would let one be called.
         """
         unproduced = Lack((self.parameter,))
         if not (self.parameter.element or self.parameter).is_produced:
@@ -97,28 +96,18 @@ class _Need:
         if len(self.trail) > _MAX_DEPTH or self.parameter.name in self.situation.own_references:
             return unproduced
         lacks: list[Lack] = []
-        producers = self._producers(self.situation.tools)
-        earlier = [tool for tool in producers if _tells_what_is_made(tool, self.consumer)]
-        if (step := self._first_of([p for p in producers if p not in earlier], lacks)) is not None:
-            return step
+        for producer in self._producers(self.situation.tools):
+            step = next_call(producer, self.situation, trail=self.trail)
+            if not isinstance(step, Lack):
+                return step
+            lacks.append(step)
         if (search := self._search()) is not None:
             return search
-        if (step := self._first_of(earlier, lacks)) is not None:
-            return step
         if self.parameter.kind is Kind.OTHER:
             return unproduced  # no id: a person may know it where nothing was found
         dead = (lack for lack in lacks if lack.reason)
         fewest = min(lacks, key=lambda lack: len(lack.parameters), default=unproduced)
         return next(dead, fewest)
-
-    def _first_of(self, producers: Iterable[Tool], lacks: list[Lack]) -> NextCall | None:
-        """The call of the first producer that can be called; adds what the others lack."""
-        for producer in producers:
-            step = next_call(producer, self.situation, trail=self.trail)
-            if not isinstance(step, Lack):
-                return step
-            lacks.append(step)
-        return None
 
     def _search(self) -> DiscoverTools | None:
         """A search for a producer that was not forwarded and could be called, or for its own."""
@@ -126,8 +115,6 @@ class _Need:
         shown = {tool.name for tool in situation.tools}
         rest = (tool for tool in situation.usable_tools if tool.name not in shown)
         for producer in self._producers(rest):
-            if _tells_what_is_made(producer, self.consumer):
-                continue  # it says whose that was
             found = replace(situation, shown=(*situation.shown, producer.name))
             step = next_call(producer, found, trail=self.trail)
             if isinstance(step, DiscoverTools):
@@ -140,7 +127,8 @@ class _Need:
         """Reading tools that answer with the value and do not need it, the consumer's domain first.
 
         A tool that declares no answer may hold anything: its name must speak of what is looked for.
-        An input called just "id" is fed from its own domain only.
+        An input called just "id" is fed from its own domain only. What lists the things that the
+        consumer makes says of what these were made, and not of what the next one is to be.
         """
         names, domain = self.parameter.names, self.consumer.domain
         is_file = (self.parameter.element or self.parameter).kind is Kind.FILE
@@ -153,6 +141,7 @@ class _Need:
             and (answers_file(tool) if is_file else self._holds(tool))
             and not names & set(tool.required_inputs)
             and (nouns or is_file or tool.domain == domain)
+            and not _tells_what_is_made(tool, self.consumer)
         ]
         fitting.sort(key=lambda t: (t.domain != domain, not is_listing(t), len(t.required_inputs)))
         return fitting[:_MAX_PRODUCERS]

@@ -311,10 +311,37 @@ def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     quoted = utterance.of("quoted")
     # "a board called Launch": that is the name of what is made, and no part of something else.
     wanted = stems | _NAMED_SO if parameter.words in _NAMES else stems
-    named = [s.value for s in (*quoted, *utterance.of("name")) if stem(s.hint) in wanted]
+    said = [slot for slot in utterance.of("name") if stem(slot.hint) in wanted]
+    named = [s.value for s in quoted if stem(s.hint) in wanted]
+    named += [name for slot in said if (name := _whole_name(slot, utterance, draft))]
     written = [s.value for s in utterance.of("identifier") if _FILE_NAME.search(str(s.value))]
     files = written if {"file", "name"} <= set(parameter.words) else []
-    return [*files, *named, *(slot.value for slot in quoted)]
+    # "resort 12": the number of a thing, where its input takes numbers.
+    numbers = [s.value for s in utterance.of("quantity") if stem(s.hint) in stems]
+    return [*files, *named, *(slot.value for slot in quoted), *numbers]
+
+
+def _whole_name(slot: Slot, utterance: Utterance, draft: ArgumentDraft) -> JsonValue:
+    """A name with the plain words that go on with it: "called Winter trip tomorrow".
+
+    None where nothing tells whether it ends: "Blue in Green", of a call that takes no place.
+    """
+    if stem(slot.hint) not in _NAMED_SO or not isinstance(slot.value, str):
+        return slot.value
+    end = slot.position + len(slot.text)
+    others = sorted((s for s in utterance.slots if s.position >= end), key=lambda s: s.position)
+    until = others[0].position if others else len(utterance.text)
+    words: list[str] = []
+    for word in re.findall(r"\s+([\w'-]+)|(\S)", utterance.text[end:until]):
+        if not word[0] or word[0].lower() in STOP_WORDS | lexicon.CONNECTING:
+            break
+        words.append(word[0])
+    takes_place = any(p.kind is Kind.PLACE for p in draft.parameters)
+    is_place = bool(others) and others[0].kind == "place" and others[0].hint != "for"
+    if not words and is_place and not takes_place:
+        between = utterance.text[end:until].strip()
+        return slot.value if "," in between else None
+    return " ".join((slot.value, *words))
 
 
 def _lists(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:

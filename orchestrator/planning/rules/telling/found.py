@@ -157,7 +157,8 @@ def _noun(name: str, tool: Tool | None) -> str:
     label = plural_phrase(" ".join(words)) if words else ""
     if label and not {words[-1], singular(words[-1])} & _GENERIC:
         return (_of_its_domain(words, tool) if tool is not None else "") or label
-    return (_objects_of(tool) if tool is not None else "") or label or "results"
+    objects = (_objects_of(tool) or plural_phrase(tool.domain)) if tool is not None else ""
+    return objects or label or "results"
 
 
 def _of_its_domain(words: Sequence[str], tool: Tool) -> str:

@@ -32,6 +32,7 @@ _ALONE: Final = _LISTS.word_set("speaks_for_itself")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 _BOOKKEEPING: Final = lexicon.BOOKKEEPING - {"status", "at", "sent", "cancelled", "url"}
 _WRAPPERS: Final = _LISTS.word_set("generic")
+_LINKS: Final = _LISTS.word_set("links")
 _MAX_DEPTH: Final = 3
 _A_DAY: Final = 24 * 60
 _MOST_LISTED: Final = 5
@@ -131,6 +132,8 @@ def _read(
     for name, value in body.items():
         if name == PRICE:
             continue  # what it says stands under its own name, too
+        if isinstance(value, dict) and name.strip("_") in _LINKS:
+            continue  # where to go on, for a machine
         part = resolve(parts.get(name, {}), root)
         sort = spoken.sort_of(value, body)
         if sort is None and isinstance(value, dict) and len(path) < _MAX_DEPTH:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.tool import Effect, InputBinding, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.matching.impossible import impossible_values
 from tests.unit.planning.matching.conftest import NOW, text, tool
@@ -70,3 +70,24 @@ def test_the_question_says_why() -> None:
     assert doubt.kind == "impossible"
     assert "in the past" in doubt.why
     assert "2026-11-23" in doubt.why
+
+
+def test_a_change_of_nothing_is_asked_about() -> None:
+    """A PATCH that only says which thing it means would be told as done."""
+    sent = {"job_id": text("Which."), "state": text("What it becomes."), "Notify": text("Whom.")}
+    written = tool("change_job", Effect.WRITE, sent)
+    places = {"job_id": "path", "state": "body", "Notify": "header"}
+    bindings = tuple(
+        InputBinding.model_validate(
+            {"name": name, "location": at, "field": name, "required": at == "path"}
+        )
+        for name, at in places.items()
+    )
+    schema = {**written.input_schema, "required": ["job_id"]}
+    patch = written.model_copy(
+        update={"method": "PATCH", "bindings": bindings, "input_schema": schema}
+    )
+
+    assert about(patch, {"job_id": "j-17", "Notify": "Bo"}) == ["Change job"]
+    assert about(patch, {"job_id": "j-17", "state": "cancelled"}) == []
+    assert about(patch.model_copy(update={"method": "POST"}), {"job_id": "j-17"}) == []

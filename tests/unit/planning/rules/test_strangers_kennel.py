@@ -85,3 +85,57 @@ async def test_an_empty_list_in_an_envelope_is_told_as_such(mission: Any) -> Non
     told = run.last(run.plan.legs[0].leg_id)
     assert isinstance(told, Finish)
     assert told.summary.startswith("No stays were found")
+
+
+async def test_a_change_that_stands_for_a_cancel_is_sent_as_one(
+    new_mission: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Who orders a cancel means the state that its pair names; who orders a change does not."""
+    document = yaml.safe_load(KENNEL.read_text())
+    schemas = document["components"]["schemas"]
+    state = schemas["Stay"]["properties"]["state"]
+    changed = {"type": "object", "properties": {"state": state, "leaves": {"type": "string"}}}
+    item = document["paths"]["/stays/{stayId}"]
+    item["patch"] = {
+        **item.pop("delete"),
+        "summary": "Change a stay",
+        "description": "Changes a stay; WITHDRAWN cancels it.",
+        "requestBody": {"content": {"application/json": {"schema": changed}}},
+    }
+    args = document["paths"]["/stays"]["post"]["x-orchet-compensation-args"]
+    args["state"] = "WITHDRAWN"
+    (tmp_path / "kennel.yaml").write_text(yaml.safe_dump(document))
+    catalog = Catalog.load(tmp_path / "kennel.yaml")
+    mission = new_mission(catalog, Router(catalog))
+
+    cancelled = await mission.run("Cancel stay s-17")
+    changed_only = await mission.run("Change stay s-17")
+
+    sent = [run.calls(run.plan.legs[0].leg_id)[-1] for run in (cancelled, changed_only)]
+    assert [call.tool for call in sent] == ["cancelStay", "cancelStay"]
+    assert sent[0].arguments == {"stayId": "s-17", "state": "WITHDRAWN"}
+    assert sent[1].arguments == {"stayId": "s-17"}
+
+
+async def test_a_list_without_a_telling_name_is_called_by_its_domain(
+    new_mission: Callable[..., Any], tmp_path: Path
+) -> None:
+    """`data` beside `links` is of pets, and where to go on is no fact of them."""
+    document = yaml.safe_load(KENNEL.read_text())
+    operation = document["paths"]["/pets"]["get"]
+    operation["summary"] = "Pets"
+    answer = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    answer["properties"]["data"] = answer["properties"].pop("pets")
+    following = {"type": "object", "properties": {"next": {"type": "string"}}}
+    answer["properties"]["links"] = following
+    (tmp_path / "kennel.yaml").write_text(yaml.safe_dump(document))
+    catalog = Catalog.load(tmp_path / "kennel.yaml")
+    mission = new_mission(catalog, Router(catalog))
+    body = {"ok": True, "data": PETS, "links": {"next": "cursor-2"}}
+    mission.provider.script = lambda tool, _: body if tool.name == "listPets" else None
+
+    run = await mission.run("Which pets are there?")
+
+    told = run.last(run.plan.legs[0].leg_id)
+    assert isinstance(told, Finish)
+    assert told.summary.startswith("2 pets")

@@ -235,3 +235,31 @@ def test_what_a_thing_is_called_is_its_name(word: str) -> None:
     text = f"Create a workspace {word} Ops"
     assert stated(text, inputs(name=STRING)) == {"name": "Ops"}
     assert stated(text, inputs(owner_name=STRING)) == {} or word == "named"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("create a trip called Winter trip tomorrow", "Winter trip"),
+        ("create a trip called Winter", "Winter"),
+        ("create a trip called Winter for Bo", "Winter"),
+        ("create a song titled Blue in Green", None),
+        ("create a song titled Blue, in Rome", "Blue"),
+    ],
+)
+def test_a_name_goes_on_as_far_as_something_tells(text: str, name: str | None) -> None:
+    """Plain words belong to it; of a place behind it, and an input for none, nothing is known."""
+    assert stated(text, inputs(title=STRING)).get("title") == name
+
+
+def test_a_name_ends_where_a_place_is_taken() -> None:
+    """The place has an input of its own."""
+    found = stated("plan a meeting called Launch in Rome", inputs(title=STRING, city=STRING))
+
+    assert found == {"title": "Launch", "city": "Rome"}
+
+
+def test_the_number_of_a_thing_is_its_numeric_id() -> None:
+    """Not the first of those that an earlier call was made for."""
+    assert stated("a pass for resort 12", inputs(resortId=INTEGER)) == {"resortId": 12}
+    assert stated("a pass for resort 12", inputs(resortId=STRING)) == {}
