@@ -56,6 +56,8 @@ def pairs(console: Console, report: PairsReport) -> None:
             console.print(f"   when: {', '.join(cases)}", soft_wrap=True)
             console.print(f"   mend: {flaw.mend}", soft_wrap=True)
     verdict = ("every pair held", "bold green") if report.ok else ("NOT ALL HELD", "bold red")
+    if not report.ok and all(check.ok or check.only_parks for check in report.checks):
+        verdict = ("HELD BUT WHERE ANSWERS ARE LOST", "bold yellow")
     figures = f"{number_of(report.pairs, 'tool')}, {number_of(len(report.checks), 'trial')}"
     console.print(line(verdict, f": {figures} in {report.seconds:.1f} s, seed {report.seed}"))
     if report.skipped:

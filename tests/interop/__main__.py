@@ -2,7 +2,8 @@
 
 `bring` puts the third-party documents that docs/interop.md names into a folder, by git, each at its
 commit. `run` tries every document of a folder: its operations compiled, linted, and called with
-made-up arguments at Prism, an independent mock server that validates what it is sent.
+made-up arguments at Prism, an independent mock server that validates what it is sent. `missions`
+plays a mission that succeeds and one that is rolled back with each document of `missions.json`.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.interop import bringing
+from tests.interop.missions import play_missions
 from tests.interop.report import read_back, table
 from tests.interop.trial import try_documents
 
@@ -29,6 +31,9 @@ def main(arguments: Sequence[str]) -> int:
     run.add_argument("--cache", type=Path, default=Path("build/interop"), help="where Prism is put")
     run.add_argument("--out", type=Path, help="folder for every call, and the table as Markdown")
     run.add_argument("--most", type=int, help="operations of a document that are called")
+    play = commands.add_parser("missions", help="play missions with the documents of a folder")
+    play.add_argument("folder", type=Path)
+    play.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these documents")
     again = commands.add_parser("table", help="the table of earlier runs, from what they kept")
     again.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)
@@ -39,6 +44,8 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if options.command == "run":
         return try_documents(options)
+    if options.command == "missions":
+        return play_missions(options)
     missed = bringing.bring(options.folder, options.mirrors, bringing.named())
     sys.stderr.writelines(f"{sentence}\n" for sentence in missed)
     return bool(missed)

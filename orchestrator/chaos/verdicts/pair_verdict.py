@@ -39,7 +39,8 @@ _REPEATABLE = (
 )
 _SURVIVE = (
     "let the caller send a client reference and cancel by it, or add x-orchet-compensation-probe "
-    "that finds the resource by what was sent, or an Idempotency-Key header"
+    "that finds the resource by what was sent, or an Idempotency-Key header; where its provider "
+    "has none of these, it stays so: what a lost answer left is on `orchestrator rollback list`"
 )
 
 

@@ -92,6 +92,15 @@ def test_what_only_parks_is_not_called_undone_by_nothing() -> None:
     assert "NOT UNDONE shop: pay is undone by drop" in shown
 
 
+def test_a_run_in_which_some_only_park_says_so() -> None:
+    """What nothing could have told from a request that was lost is no failure of a rollback."""
+    parks = LOST.model_copy(update={"code": "ORC047"})
+
+    shown = printed(check("book", "clean"), check("book", "answer lost", parks))
+
+    assert "HELD BUT WHERE ANSWERS ARE LOST: 2 tools, 2 trials in" in shown
+
+
 def test_good_pairs_are_said_to_hold() -> None:
     """The verdict of a report without flaws."""
     assert "every pair held: 2 tools, 1 trial in" in printed(check("book", "clean"))

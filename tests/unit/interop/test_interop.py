@@ -6,9 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.interop.bringing import named
 from tests.interop.calls import Call
 from tests.interop.forms import read_form, says
 from tests.interop.listing import Listed, listed, write_manifest
+from tests.interop.missions import Effect, Outcome, Played, scripts
 from tests.interop.prism import Judgement, Violation, judgement_of
 from tests.interop.umpire import Umpire
 from tests.interop.verdicts import of_answer, of_request
@@ -109,3 +111,23 @@ def test_a_folder_says_what_it_holds(tmp_path: Any) -> None:
 
     assert [entry.name for entry in found] == ["shop.yaml"]
     assert listed(tmp_path) == [Listed("shop", "shop.yaml", commit="c")]
+
+
+def test_missions_are_of_documents_that_can_be_brought() -> None:
+    """By the names under which they are listed."""
+    assert {script.document for script in scripts()} <= {entry.name for entry in named()}
+
+
+@pytest.mark.parametrize(
+    ("ends", "left", "is_ok"),
+    [("rolled_back", "cancelled", True), ("rolled_back", "live", False), ("failed", "", False)],
+)
+def test_a_rollback_holds_where_nothing_is_left_of_what_was_made(
+    ends: str, left: str, is_ok: bool
+) -> None:
+    """What the sandbox says counts, and a mission that never made anything shows nothing."""
+    done = Played("g", "succeeded", 1, "", (Effect("make", "create", "live"),))
+    effects = (Effect("make", "create", left),) if left else ()
+    outcome = Outcome("d", 1, 1, 1, 0, done, Played("g", ends, 1, "", effects))
+
+    assert outcome.is_ok is is_ok
