@@ -226,8 +226,8 @@ async def ran(
 @pytest.mark.parametrize(
     "answer",
     [
-        PAGE,
-        JSONResponse({"error": "cancellation_failed"}),
+        pytest.param(PAGE, marks=pytest.mark.long),
+        pytest.param(JSONResponse({"error": "cancellation_failed"}), marks=pytest.mark.long),
         JSONResponse({"state": "ended", "error": "too late"}),
         JSONResponse({"state": "ended"}),
         JSONResponse({"state": "ended"}, 202),
@@ -263,7 +263,9 @@ async def test_an_answer_about_anothers_booking_is_none(
     assert ANOTHERS["booking"] not in result.model_dump_json()
 
 
-@pytest.mark.parametrize("answer", [PAGE, JSONResponse({"state": "ended"}, 202)])
+@pytest.mark.parametrize(
+    "answer", [PAGE, pytest.param(JSONResponse({"state": "ended"}, 202), marks=pytest.mark.long)]
+)
 async def test_a_cancel_that_did_its_work_is_found_out_by_the_probe(
     hotel: tuple[Installation, Rooms], answer: Response
 ) -> None:

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -85,13 +86,28 @@ def _mutated(document: dict[str, Any], data: st.DataObject) -> dict[str, Any]:
     return mutated
 
 
-@given(data=st.data())
-@settings(
-    max_examples=400,
+_PATIENT = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+
+
+@given(data=st.data())
+@settings(_PATIENT, max_examples=150)
 def test_only_our_errors_come_out(shop: dict[str, Any], data: st.DataObject) -> None:
+    """Of other documents in every run."""
+    _only_our_errors_come_out(shop, data)
+
+
+@pytest.mark.long
+@given(data=st.data())
+@settings(_PATIENT, max_examples=1_000)
+def test_only_our_errors_come_out_of_many(shop: dict[str, Any], data: st.DataObject) -> None:
+    """What few documents do not show."""
+    _only_our_errors_come_out(shop, data)
+
+
+def _only_our_errors_come_out(shop: dict[str, Any], data: st.DataObject) -> None:
     """Compiling raises DocumentInvalid or nothing, linting nothing, and what compiles is usable."""
     body = shop["paths"]["/orders"]["post"]["requestBody"]["content"]["application/json"]
     body["schema"]["properties"]["line"] = {"$ref": "#/components/schemas/Line"}
