@@ -177,3 +177,31 @@ async def test_a_list_without_a_telling_name_is_called_by_its_domain(
     told = run.last(run.plan.legs[0].leg_id)
     assert isinstance(told, Finish)
     assert told.summary.startswith("2 pets")
+
+
+async def test_what_another_tool_made_is_no_offer(
+    new_mission: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The pet of somebody's stay, which has days, is not whom a walk is for."""
+    document = yaml.safe_load(KENNEL.read_text())
+    del document["paths"]["/pets"]
+    walk = document["paths"]["/walks"] = {"post": {**document["paths"]["/stays"]["post"]}}
+    for name in ("x-orchet-cancels", "x-orchet-compensation-args"):
+        del walk["post"][name]
+    body = {"type": "object", "required": ["petId"], "properties": {"petId": {"type": "string"}}}
+    walk["post"] |= {
+        "operationId": "bookWalk",
+        "tags": ["walks"],
+        "summary": "Book a walk",
+        "description": "Books a walk with a pet.",
+        "x-orchet-irreversible": True,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+    }
+    (tmp_path / "kennel.yaml").write_text(yaml.safe_dump(document))
+    catalog = Catalog.load(tmp_path / "kennel.yaml")
+
+    run = await new_mission(catalog, Router(catalog)).run("Book a walk")
+
+    leg_id = run.plan.legs[0].leg_id
+    assert isinstance(run.last(leg_id), AskUser)
+    assert "bookWalk" not in run.names(leg_id)
