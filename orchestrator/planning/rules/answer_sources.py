@@ -10,7 +10,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.quantifiers import place_in
 from orchestrator.language.words import tokens
 from orchestrator.planning.already_done import state_reached
-from orchestrator.planning.rules.answers import Item, is_listing
+from orchestrator.planning.rules.answers import Item, is_listing, tells_what_is_made
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.found_call import FoundCall, is_in, is_offer
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
@@ -136,7 +136,9 @@ def _undecided(
     tied = fresh[: ranking.tied]
     if len(tied) < 2 or call.situation.hints or not call.tool.is_side_effect:
         return None
-    if not needs_the_very_one(call.tool) and all(map(is_offer, tied)):
+    # What was made already is no offer, though it has a price and a day.
+    made = any(tells_what_is_made(finder, t) for t in call.situation.catalog.tools.values())
+    if not needs_the_very_one(call.tool) and not made and all(map(is_offer, tied)):
         return None if call.tool.needs_confirmation else Lack(choice_of_one(wanted, tied))
     text = spoken_text(call.situation.utterance)
     tied = called_as_said(tied, text, call.known(finder))

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.expressions import expressions_of
 from orchestrator.catalog.price_contract import PRICE
 from orchestrator.catalog.prices import plain_answer
 from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
@@ -101,6 +102,18 @@ def is_listing(tool: Tool) -> bool:
     held = (resolve(p, schema).get("items") for p in properties_of(resolved).values())
     members = (resolve(items, schema) for items in held if isinstance(items, dict))
     return resolved.get("type") == "array" or any("properties" in member for member in members)
+
+
+def tells_what_is_made(tool: Tool, maker: Tool) -> bool:
+    """Whether a tool answers with what another one makes, by the id that its cancel is told.
+
+    What is called by no more than "id" is the maker's where both are of one path.
+    """
+    if maker.compensation is None:
+        return False
+    read = (one for one in expressions_of(maker.compensation.cancel) if one.message == "response")
+    ids = {one.path[-1] for one in read if one.path} & answer_fields(tool)
+    return bool(ids - {"id"}) or (bool(ids) and tool.path == maker.path)
 
 
 def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonValue]]:

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from orchestrator.catalog.expressions import expressions_of
 from orchestrator.catalog.file_inputs import answers_file
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import CallTool, DiscoverTools, Observation
-from orchestrator.planning.rules.answers import answer_fields, is_listing
+from orchestrator.planning.rules.answers import answer_fields, is_listing, tells_what_is_made
 from orchestrator.planning.rules.argument_draft import Lack
 from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.how_many import counted_note, how_many
@@ -141,7 +140,7 @@ class _Need:
             and (answers_file(tool) if is_file else self._holds(tool))
             and not names & set(tool.required_inputs)
             and (nouns or is_file or tool.domain == domain)
-            and not _tells_what_is_made(tool, self.consumer)
+            and not tells_what_is_made(tool, self.consumer)
         ]
         fitting.sort(key=lambda t: (t.domain != domain, not is_listing(t), len(t.required_inputs)))
         return fitting[:_MAX_PRODUCERS]
@@ -152,15 +151,6 @@ class _Need:
     def _is_named_by(self, tool: Tool) -> bool:
         words = {stem(w) for w in self.parameter.words} - {stem(w) for w in lexicon.IDENTIFIER}
         return tool.output_schema is None and bool(words & {stem(w) for w in tokens(tool.name)})
-
-
-def _tells_what_is_made(tool: Tool, maker: Tool) -> bool:
-    """Whether a tool answers with what another one makes, by the id that its cancel is told."""
-    if maker.compensation is None:
-        return False
-    read = (one for one in expressions_of(maker.compensation.cancel) if one.message == "response")
-    ids = {one.path[-1] for one in read if one.path}
-    return not ids.isdisjoint(answer_fields(tool))
 
 
 def _unless_made_before(

@@ -93,8 +93,8 @@ def _is_any_of_several(parameter: Parameter, draft: ArgumentDraft) -> bool:
     """
     if parameter.side is not None or lexicon.DATE & set(parameter.words):
         return False
-    alike = (p for p in draft.parameters if p is not parameter and p.kind is parameter.kind)
-    return any(p.required and p.side != "end" for p in alike)
+    others = (p for p in draft.parameters if p.name != parameter.name)
+    return any(p.required and p.kind is parameter.kind and p.side != "end" for p in others)
 
 
 def _of_several(

@@ -41,6 +41,44 @@ async def test_a_stay_ends_on_the_day_that_was_said(mission: Any) -> None:
     assert booked.arguments == {"petId": "pet_1", "arrives": "2027-03-03", "leaves": "2027-03-06"}
 
 
+async def test_the_only_moment_of_a_call_is_the_one_that_was_said(
+    new_mission: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Whatever its name is: there is no other that may be meant."""
+    document = yaml.safe_load(KENNEL.read_text())
+    walk = {
+        "type": "object",
+        "required": ["petId", "at"],
+        "properties": {
+            "petId": {"type": "string"},
+            "at": {"type": "string", "format": "date-time"},
+        },
+    }
+    document["paths"]["/walks"] = {
+        "post": {
+            "operationId": "bookWalk",
+            "tags": ["walks"],
+            "summary": "Book a walk",
+            "x-orchet-tool": True,
+            "x-orchet-requires-confirmation": True,
+            "x-orchet-irreversible": True,
+            "requestBody": {"required": True, "content": {"application/json": {"schema": walk}}},
+            "responses": {"204": {"description": "Booked."}},
+        }
+    }
+    (tmp_path / "kennel.yaml").write_text(yaml.safe_dump(document))
+    catalog = Catalog.load(tmp_path / "kennel.yaml")
+    mission = new_mission(catalog, Router(catalog), answers={"petId": "pet_1"})
+    mission.provider.script = lambda tool, _: (
+        {"ok": True, "pets": PETS} if tool.name == "listPets" else {"ok": True}
+    )
+
+    run = await mission.run("Book a walk with Rex on 4 March 2027 at 9 am")
+
+    booked = run.calls(run.plan.legs[0].leg_id)[-1]
+    assert booked.arguments["at"] == "2027-03-04T09:00:00Z"
+
+
 async def test_days_that_nothing_tells_apart_are_asked_for(
     new_mission: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -139,3 +177,31 @@ async def test_a_list_without_a_telling_name_is_called_by_its_domain(
     told = run.last(run.plan.legs[0].leg_id)
     assert isinstance(told, Finish)
     assert told.summary.startswith("2 pets")
+
+
+async def test_what_another_tool_made_is_no_offer(
+    new_mission: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The pet of somebody's stay, which has days, is not whom a walk is for."""
+    document = yaml.safe_load(KENNEL.read_text())
+    del document["paths"]["/pets"]
+    walk = document["paths"]["/walks"] = {"post": {**document["paths"]["/stays"]["post"]}}
+    for name in ("x-orchet-cancels", "x-orchet-compensation-args"):
+        del walk["post"][name]
+    body = {"type": "object", "required": ["petId"], "properties": {"petId": {"type": "string"}}}
+    walk["post"] |= {
+        "operationId": "bookWalk",
+        "tags": ["walks"],
+        "summary": "Book a walk",
+        "description": "Books a walk with a pet.",
+        "x-orchet-irreversible": True,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+    }
+    (tmp_path / "kennel.yaml").write_text(yaml.safe_dump(document))
+    catalog = Catalog.load(tmp_path / "kennel.yaml")
+
+    run = await new_mission(catalog, Router(catalog)).run("Book a walk")
+
+    leg_id = run.plan.legs[0].leg_id
+    assert isinstance(run.last(leg_id), AskUser)
+    assert "bookWalk" not in run.names(leg_id)
