@@ -41,9 +41,11 @@ _STATED_WISH: Final = re.compile(
 )
 # "Any bills to pay?" pays none, but "any chance you could book it?" is an order.
 _ANY: Final = re.compile(r"any(?:thing|one|body)?\s+(?!chance\b|way\b|possib)", re.IGNORECASE)
-# To say something, in other words than those of a verb: "let Bob know", "drop me a line".
+# To say something, in other words than those of a verb: "let Bob know", "drop me a line", "write
+# in #team".
 _SAYING: Final = re.compile(
     r"(?P<let>let\s+(?:\S+\s+){1,4}?know)\b"
+    r"|(?P<write>write)\b(?=\s+(?:in|to|on)\s+(?:\S+\s+){1,4}?that\b|\s+(?:in|to|on)\s+[^\s:]*[#@])"
     r"|(?P<give>drop|give|shoot|throw|fire|leave|pop)\s+(?P<to>(?:\S+\s+){0,4}?)(?:off\s+)?an?\s+(?:\w+\s+)?"
     r"(?P<what>line|note|shout|heads[-\s]up|e-?mail|message|text|ping)\b",
     re.IGNORECASE,
@@ -68,6 +70,8 @@ _TOLD_OF: Final = _LISTS.word_set("told_of")
 _ABOUT: Final = re.compile(
     r"(?<!morning)(?<!afternoon)(?<!evening)(?<!night)\s(?:of|about)\s", re.IGNORECASE
 )
+_QUOTED_LAST: Final = re.compile(r"\s(?:\"[^\"]*\s[^\"]*\"|“[^”]*\s[^”]*”)[\s.!?]*$")
+"""Several words between quotation marks, with nothing behind them."""
 _NAMED_WITHIN: Final = 40
 """Characters in which who is told is named; later, "that" goes on about something else."""
 _OBJECT_ENDS: Final = _LISTS.word_set("after_objects")
@@ -217,7 +221,7 @@ def _stems(clause: str, verb: str, action: Action, verbs: CatalogVerbs) -> tuple
     if said is None:
         stems = content_stems(clause[:end])
         return (*stems, stem(verb)) if verb in STOP_WORDS else tuple(stems)
-    rest = said["let"] or f"{said['to']} {clause[start:end]}"
+    rest = said["let"] or f"{said['to'] or ''} {clause[start:end]}"
     return (stem(verb), *content_stems(rest))
 
 
@@ -250,6 +254,8 @@ def _matter_of(clause: str, start: int, by: str) -> int:
         if is_told or (told.start() < within and is_verb(verb) and sure):
             ends.append(told.start())
             break
+    if (quoted := _QUOTED_LAST.search(clause, start)) is not None:
+        ends.append(quoted.start())
     if by in _TOLD_OF and (about := _ABOUT.search(clause, start)) is not None:
         ends.append(about.start())
     return min(ends, default=len(clause))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.language.date_words import WEEKDAY
+from orchestrator.language.date_words import MONTH, WEEKDAY
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import lowered
 
@@ -69,6 +69,11 @@ _MOVE: Final = re.compile(
     rf"(?P<half>\s+and\s+a\s+half)?\s+(?P<side>before|after)\s+(?:at\s+)?$"
 )
 """A stretch of time that moves the hour that it stands before: "an hour before midnight"."""
+_PARTED: Final = re.compile(
+    rf"(?:,|\b(?:{MONTH}|{WEEKDAY}|today|tomorrow)|\d(?:st|nd|rd|th)?)\s+(?P<hour>{_HOUR})"
+    r"(?=\s+in\s+the\s+(?:morning|afternoon|evening)\b)"
+)
+"""An hour after a day, told by its part of it alone: "tomorrow, 7 in the morning"."""
 _DAY: Final = 24 * 60
 _AFTERNOON: Final = re.compile(r"(?:1[3-9]|2[0-3])\b")
 _JOINED: Final = re.compile(r"(?:[\s\d,:\u2013-]|\b(?:and|or|to|until|till|at)\b)*")
@@ -106,6 +111,8 @@ def find_time_phrases(text: str) -> list[TimePhrase]:
         found += _spoken(low)
     if any(mark in low for mark in _OPENED):
         found += _bare(low)
+    if " in the " in low:
+        found += (_ambiguous(low, m.span("hour"), m["hour"], 0) for m in _PARTED.finditer(low))
     return _on_one_clock(low, [_moved(low, one) for one in found])
 
 

@@ -9,6 +9,7 @@ from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.deeds import is_any_change, is_vague, same_deed
 from orchestrator.language.intent import Action
 from orchestrator.language.words import action_of, name_stems, stem, tokens, verb_named
+from orchestrator.planning.rules.parameters import Kind, tool_parameters
 
 _CHANGES_ALL: Final = frozenset({"PUT", "PATCH"})
 """Methods of HTTP that change a thing into what they are told."""
@@ -64,6 +65,12 @@ def is_asked_for_by(tool: Tool, verb: str) -> bool:
     """Whether its document asks for what the tool changes by that verb: "print 20 flyers"."""
     asked = (tokens(example)[:1] for example in tool.examples)
     return bool(verb) and tool.is_side_effect and [verb] in asked
+
+
+def tells(tool: Tool) -> bool:
+    """Whether the tool says something to somebody: by its verb, or since it must have the words."""
+    texts = (p.required and p.kind is Kind.TEXT for p in tool_parameters(tool))
+    return tool.is_side_effect and (named(tool)[1] is Action.SEND or any(texts))
 
 
 def is_said(tool: Tool, clause: ClauseReading) -> bool:

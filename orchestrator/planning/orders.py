@@ -13,7 +13,7 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.language.anaphora import reference_in
-from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
 from orchestrator.language.ellipsis import continued
@@ -30,6 +30,7 @@ from orchestrator.planning.order_deeds import (
     makes,
     named,
     of_the_deed,
+    tells,
 )
 from orchestrator.planning.order_terms import (
     count_of,
@@ -278,6 +279,8 @@ class OrderReader:
             for tool, score in zip(asked.tools, asked.scores, strict=True)
             if can_serve(tool, asked.clause)
         ]
+        if matter_start(asked.clause.text) is not None:
+            able = [one for one in able if tells(one[0])] or able
         if not asked.clause.asks_side_effect:
             able.sort(key=lambda one: not is_asked_for_by(one[0], asked.clause.verb))
         if not able:

@@ -10,6 +10,8 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.json_schema.walker import alternatives_of
 from orchestrator.language import lexicon
+from orchestrator.language.anaphora import reference_in
+from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.words import content_stems, stem
 from orchestrator.planning.rules.answer_sources import add_from_answers
 from orchestrator.planning.rules.answers import is_listing
@@ -23,6 +25,7 @@ from orchestrator.planning.rules.utterance import Utterance
 from orchestrator.planning.rules.utterance_sources import (
     is_one_of_several,
     may_fill_optional,
+    quoted_as,
     value_from_utterances,
 )
 
@@ -97,8 +100,10 @@ class _Call:
             else:
                 value = _given(parameter, self.situation)
                 asked = replace(parameter, required=parameter.required or optional)
-                if asked.required or may_fill_optional(asked):
-                    value = self._from_clause(asked) if value is None else value
+                if value is None and (asked.required or may_fill_optional(asked)):
+                    value = self._from_clause(asked)
+                if value is None and not asked.required:
+                    value = quoted_as(parameter, self.situation.utterance)
                 if value is None and parameter.required and parameter.kind is Kind.OTHER:
                     value = self._composed(parameter)
             self.draft.add(parameter, value)
@@ -175,7 +180,15 @@ class _Call:
                 clauses = (self.situation.utterance, *clauses)
         if parameter.kind is Kind.DATETIME and self._is_hourless(clauses):
             return None
+        if parameter.kind is Kind.IDENTIFIER and not self._points_back():
+            # An id that stands elsewhere is meant where its noun says so: no channel is "INV-7".
+            parameter = replace(parameter, required=False)
         return value_from_utterances(parameter, clauses, self.draft)
+
+    def _points_back(self) -> bool:
+        """Whether what the clause does is done to what was spoken of: "and close it"."""
+        clause = self.situation.utterance.text
+        return bool(reference_in(clause[: matter_start(clause)]))
 
     def _is_hourless(self, said: Sequence[Utterance]) -> bool:
         """Whether a consequence would begin or end at midnight for want of a time that was said."""

@@ -54,6 +54,7 @@ from orchestrator.routing.selection import RouteContext
 
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _BEFORE: Final = re.compile(r"\s*before\s+\w+ing\b", re.IGNORECASE)
+_THERE: Final = re.compile(r"\bthere\b(?!\s+(?:is|are|was|were)\b)", re.IGNORECASE)
 _NEAR: Final = 4
 """Characters between the end of a clause and what is said of it."""
 
@@ -143,12 +144,23 @@ class _Goal:
                 self._doubt_negated(clause, governed)
                 continue
             # "do the same for Bo" asks for what the clause before does.
-            before = (before and continued(before, clause.text)) or clause.text
+            text = (before and continued(before, clause.text)) or clause.text
+            before = self._where(text)
             if not self._take(replace(clause, text=before), governed):
                 unmet.append(clause.text)
         if not any(not part.only_looks for part in self.parts):
             raise NothingFits(next(iter(unmet), self.brief.goal))
         self._await()
+
+    def _where(self, text: str) -> str:
+        """A cancel with the place that its "there" is: nothing that it looks up is asked for one.
+
+        That is the one place where the parts before it go to.
+        """
+        places = {s.text for part in self.parts for s in part.slots if s.kind == "place"}
+        if len(places) != 1 or read_clause(text).action is not Action.CANCEL:
+            return text
+        return _THERE.sub(f"in {places.pop()}", text)
 
     def _governing(self, clause: Clause) -> list[Governed]:
         """What is said of when a clause is to be done."""

@@ -7,6 +7,7 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
+from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
 from orchestrator.language.word_lists import WordLists
@@ -17,6 +18,7 @@ from orchestrator.planning.order_deeds import (
     is_asked_for_by,
     is_what_is_done,
     named,
+    tells,
 )
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.field_listers import field_lister, is_named
@@ -107,7 +109,10 @@ def _is_of_the_past(tool: Tool) -> bool:
 def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     """The forwarded tools that do what the clause asks, best first."""
     unasked = {*selection.prerequisites, *selection.padding}
-    ranked = [catalog.tool(name) for name in selection.tools if name not in unasked]
+    # "Tell finance that INV-7 is paid" pays nothing, whatever it speaks of.
+    is_told = any(matter_start(clause) is not None for clause in selection.frame.clauses[:1])
+    tools = map(catalog.tool, selection.tools)
+    ranked = [t for t in tools if t.name not in unasked or (is_told and tells(t))]
     if ranked and _is_one_of_many(ranked[0], selection.frame):
         # What would only have fed it answers by itself: "show me hotels" wants no single one.
         feeders = map(catalog.tool, selection.prerequisites)
@@ -118,6 +123,8 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     ranked.sort(key=lambda tool: not is_what_is_done(tool, verb, objects))
     if action not in SIDE_EFFECT_ACTIONS:
         ranked.sort(key=lambda tool: not is_asked_for_by(tool, verb))
+    if is_told and any(map(tells, catalog.tools.values())):
+        ranked = [tool for tool in ranked if tells(tool) or not tool.is_side_effect]
     fitting = [tool for tool in ranked if _fits(tool, selection.frame)]
     if fitting and not fitting[0].is_side_effect:
         lister = only_lister(catalog, selection.frame, fitting)

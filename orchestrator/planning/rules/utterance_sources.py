@@ -54,6 +54,13 @@ def may_fill_optional(parameter: Parameter) -> bool:
     return parameter.kind not in _ONLY_WHEN_REQUIRED
 
 
+def quoted_as(parameter: Parameter, utterance: Utterance) -> JsonValue:
+    """What is quoted behind the noun of an input: `with the headline "Row more"`."""
+    noun = stem(parameter.words[-1]) if parameter.words else ""
+    quoted = (s.value for s in utterance.of("quoted") if s.hint and stem(s.hint) == noun)
+    return parameter.first_accepted(*quoted)
+
+
 def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     if _is_any_of_several(parameter, draft):
         return []

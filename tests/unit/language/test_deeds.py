@@ -7,6 +7,7 @@ def test_verbs_of_a_class_may_do_different_things() -> None:
     """A word for the same is no difference, nor is a form of it."""
     assert same_deed("reschedule", "move")
     assert same_deed("booking", "book")
+    assert same_deed("notify", "send")
     assert not same_deed("move", "rename")
     assert not same_deed("pay", "refund")
 

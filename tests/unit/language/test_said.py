@@ -21,6 +21,9 @@ from orchestrator.language.said import told_in
         ("Ask Bo never to call again", "Never call again"),
         ("Message Anna: never book the Hilton", "never book the Hilton"),
         ("Send Bo a message saying I haven't paid", "I haven't paid"),
+        ("Write in #team that dinner is at 8", "dinner is at 8"),
+        ('Tell the team "Book nothing, call Bo"', '"Book nothing, call Bo"'),
+        ("Remind me on the evening of 5 December to pack", "to pack"),
         ("Let Bo know that dinner isn't at 8 but at 9", "dinner isn't at 8 but at 9"),
     ],
 )
@@ -29,7 +32,16 @@ def test_a_message_keeps_its_words(clause: str, told: str) -> None:
     assert told_in(clause) == told
 
 
-@pytest.mark.parametrize("clause", ["Book a table", "Send the report to Bo", "Invite Bo to lunch"])
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "Book a table",
+        "Send the report to Bo",
+        "Invite Bo to lunch",
+        'Share "sales report" with Bo',
+        "Write a report that sums it up",
+    ],
+)
 def test_nothing_is_told(clause: str) -> None:
     """Who gets a thing is told nothing."""
     assert told_in(clause) is None

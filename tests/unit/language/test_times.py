@@ -36,6 +36,8 @@ def times(text: str) -> list[tuple[str, tuple[str, ...]]]:
         ("in the evening at 8", [("8", ("20:00",))]),
         ("at eight in the evening", [("eight", ("20:00",))]),
         ("quarter to nine in the morning", [("quarter to nine", ("08:45",))]),
+        ("26 November, 6 in the evening", [("6", ("18:00",))]),
+        ("a table for 2 in the evening", []),
         ("lunch at 1", [("1", ("13:00",))]),
         ("tonight at 9", [("9", ("21:00",))]),
         ("two hours before 18:00", [("two hours before 18:00", ("16:00",))]),

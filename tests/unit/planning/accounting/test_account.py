@@ -25,6 +25,10 @@ from orchestrator.saga.served import Order
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
 PLAIN = (
+    "Write to bo@example.com: please pay the Acme invoice",
+    "Write in the team channel that the bus leaves at six",
+    "drop a line to bo@example.com that I am late",
+    "Set a reminder for 2026-12-04, 6 in the evening, to water the plants",
     TRIP,
     DINNER,
     "Reserve a table for four in Lisbon on 2026-12-04 at 20:00 and message my team about it",
@@ -104,7 +108,6 @@ DOUBTFUL = (
     ("Upload todo.txt saying: buy milk, cancel the car in Oslo", "cancel the car in Oslo"),
     ("Upload todo.txt with the text buy milk and pay the Acme invoice", "pay the Acme invoice"),
     ("Email bo@example.com: please come. Cancel the Oslo car", "Cancel the Oslo car"),
-    ("Write to bo@example.com: please pay the Acme invoice", "please pay the Acme invoice"),
     ("Maybe cancel the Madrid flight", "Maybe cancel the Madrid flight"),
     ("Cancel the Madrid flight?", "Cancel the Madrid flight?"),
     (

@@ -57,6 +57,7 @@ paths:
                 product: {type: string, enum: [poster, flyer]}
                 copies: {type: integer, minimum: 1}
                 deliver_on: {type: string, format: date}
+                headline: {type: string}
       responses:
         '201':
           description: The order.
@@ -109,6 +110,18 @@ async def test_the_verb_of_an_example_orders_what_its_tool_does(
     assert call.tool == "order_print"
     assert call.arguments == {"product": "flyer", "copies": 250, "deliver_on": "2026-12-04"}
     assert [order.tools[0] for order in orders] == ["order_print"]
+
+
+async def test_what_is_quoted_behind_the_noun_of_an_input_is_for_it(
+    new_mission: Callable[..., Any], shop: Catalog
+) -> None:
+    """Though it may be left out."""
+    run = await new_mission(shop, Router(shop)).run(
+        'Print 25 posters with the headline "Pay less, row more" for 2026-12-04'
+    )
+
+    (call,) = run.calls(run.plan.legs[0].leg_id)
+    assert call.arguments["headline"] == "Pay less, row more"
 
 
 async def test_a_cancel_that_requires_nothing_is_told_what_to_cancel(

@@ -132,3 +132,12 @@ async def test_when_one_wants_to_be_told_is_no_part_of_what_is_told(
     question = run.last(run.plan.legs[-1].leg_id)
     assert isinstance(question, AskUser)
     assert asked in question.question
+
+
+async def test_an_id_of_another_clause_is_none_of_this(mission: Any) -> None:
+    """The invoice's number names no channel."""
+    run = await mission.run("Pay INV-7 and let the general channel know that it is paid")
+
+    told = run.calls(run.plan.legs[1].leg_id)
+    assert "INV-7" not in [call.arguments.get("channel_id") for call in told]
+    assert told[0].tool == "message_find_channels"
