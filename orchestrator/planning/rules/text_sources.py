@@ -40,6 +40,7 @@ _LED: Final = re.compile(
 )
 """What leads to a day, a time or a length."""
 _SAYING: Final = re.compile(r"\b(?:saying|says)\s*:?\s*$", re.IGNORECASE)
+_SAYS_NOTHING: Final = re.compile(r"\b(?:is|are|was|were)[\s.!?]*$", re.IGNORECASE)
 _MAX_TEXT: Final = 2000
 _MAX_TITLE: Final = 120
 
@@ -132,7 +133,7 @@ def told_text(utterance: Utterance) -> str:
         if _SAYING.search(utterance.text[: utterance.text.find(told)]):
             return told  # "saying hello" is all of it
         # "Email Ana when it is" tells her nothing that "it is" would.
-        says_little = len(told.split()) < 2 or not content_stems(told)
+        says_little = len(told.split()) < 2 or _SAYS_NOTHING.search(told)
         return "" if told.lower().startswith("to ") or says_little else told
     match = _TELLING.search(without_lead(utterance.text))
     rest = match["rest"].strip() if match else ""
