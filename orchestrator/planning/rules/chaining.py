@@ -345,7 +345,8 @@ def _unknown_to(target: Tool, situation: Situation) -> str:
     unknown = unknown_words(asked_words(said.text, (*said.slots, *said.unread)), [target])
     if target.is_side_effect:
         return ""
-    if not unknown and not is_named(target, content_stems(said.without_values)):
+    fields = " ".join(answer_fields(target))
+    if not unknown and not is_named(target, content_stems(said.without_values), fields):
         return f"Nothing here is sure to tell that; the nearest is {target.title!r}. "
     tools = situation.catalog.tools.values()
     personal = dict.fromkeys(n for t in tools if t.domain == target.domain for n in t.pii_fields)
