@@ -60,6 +60,10 @@ _BESIDE: Final = re.compile(
     re.IGNORECASE,
 )
 """When something is, by another thing or hour: "half an hour after my standup", "an hour later"."""
+_UNTIL_THEN: Final = re.compile(
+    r"\b(?:when|whenever|once|as\s+soon\s+as|after|before|until|till|while)\s*$", re.IGNORECASE
+)
+"""What makes what is said behind it no text, but when something is done."""
 _AND_BACK: Final = re.compile(r"\b(?:there\s+)?and\s+back\b(?!\s+up\b)", re.IGNORECASE)
 """That somebody returns, which no day tells."""
 _ANYBODY: Final = rf"(?:{'|'.join(_LISTS.words('anybody'))})"
@@ -165,7 +169,11 @@ class _Clause:
         """What somebody is told: no sign of a tool, whatever it says."""
         begin = spoken_from(reading)
         told = reading.text[begin : told_end(reading.text)].rstrip() if begin is not None else ""
-        if begin is not None and tokens(told):
+        when = _UNTIL_THEN.search(reading.text[:begin]) if begin is not None else None
+        if when is not None and tokens(told):
+            end = self.start + (begin or 0) + len(told)
+            yield self._of("condition", self.start + when.start(), end)
+        elif begin is not None and tokens(told):
             yield self._of("remark", self.start + begin, self.start + begin + len(told), text=True)
 
     def _conditions(self, reading: ClauseReading) -> Iterator[Said]:

@@ -121,6 +121,7 @@ DOUBTFUL = (
     ("Book a hotel in Rome from 14 to 12 December for 2", "14 to 12 December"),
     ("Remind me tomorrow at 9 am, and an hour later, to drink water", "and an hour later"),
     ("Book a flight from Berlin to Rome on 2026-12-03 and back", "and back"),
+    ("Email ana@example.com when the car is here", "when the car is here"),
     (
         "Book a table in Ulm on 2026-12-04 at 20:00 for 2, and remind me an hour before",
         "an hour before",
