@@ -8,7 +8,15 @@ from orchestrator.core.read_once import read_once
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.deeds import is_any_change, is_vague, same_deed
 from orchestrator.language.intent import Action
-from orchestrator.language.words import action_of, name_stems, stem, tokens, verb_named
+from orchestrator.language.words import (
+    QUESTION_WORDS,
+    STOP_WORDS,
+    action_of,
+    name_stems,
+    stem,
+    tokens,
+    verb_named,
+)
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 
 _CHANGES_ALL: Final = frozenset({"PUT", "PATCH"})
@@ -62,9 +70,12 @@ def is_what_is_done(tool: Tool, verb: str, objects: Sequence[str]) -> bool:
 
 
 def is_asked_for_by(tool: Tool, verb: str) -> bool:
-    """Whether its document asks for what the tool changes by that verb: "print 20 flyers"."""
+    """Whether its document asks for what the tool changes by that verb: "print 20 flyers".
+
+    "Have" of "have dinner sent" opens a question as well: "have we paid?".
+    """
     asked = (tokens(example)[:1] for example in tool.examples)
-    return bool(verb) and tool.is_side_effect and [verb] in asked
+    return verb not in STOP_WORDS | QUESTION_WORDS and tool.is_side_effect and [verb] in asked
 
 
 def tells(tool: Tool) -> bool:

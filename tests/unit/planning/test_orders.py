@@ -36,6 +36,7 @@ def reader(catalog: Catalog) -> OrderReader:
         ("Find a good time to book a hotel. Don't book yet", []),
         ("Could you tell me whether I should book a flight?", []),
         ("How do I cancel a booking?", []),
+        ("have we paid Office Plants", []),
         ("Find a flight to Rome and book it", ["book it"]),
         ("Can you book a table at Roma?", ["Can you book a table at Roma?"]),
         (
