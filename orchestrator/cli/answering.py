@@ -40,6 +40,27 @@ def given_texts(pairs: Sequence[str]) -> JsonObject:
     return texts
 
 
+def unnamed_text(values: Sequence[str]) -> str:
+    """What was typed without the name of a field, as one text: `["next", "Friday"]`; '' if none."""
+    return "" if any("=" in value for value in values) else " ".join(values)
+
+
+def answer_of_the_only_field(question: "Question", text: str) -> JsonObject:
+    """A text as the answer of a question that must be told one thing.
+
+    Raises:
+        UsageError: several may be told, and nobody knows for which of them the text is.
+    """
+    wanted = [field for field in question.asks if not field.is_optional] or question.asks
+    if len(wanted) != 1:
+        names = ", ".join(field.name for field in question.asks)
+        raise UsageError(
+            f"{question.question_id} asks for {names or 'nothing to be typed'}: say for which the "
+            f"text is; give: {commands_for(question)[-1]}"
+        )
+    return {wanted[0].name: text}
+
+
 async def find_question(client: "MissionClient", named: str) -> "Question | None":
     """The open question of an id, or the only one of a mission; None when none of that id is open.
 
@@ -115,8 +136,8 @@ def answer(
         list[str] | None,
         typer.Argument(
             metavar="[K=V]...",
-            help="What is asked for, as you would say it: tomorrow, 8 pm, two, 120 euros. None: "
-            "you are asked, field by field.",
+            help="What is asked for, as you would say it: tomorrow, 8 pm, two, 120 euros; one "
+            "thing alone needs no name. None: you are asked, field by field.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -126,14 +147,17 @@ def answer(
     Without values you are asked for each at the terminal. What cannot be read, or in two ways, is
     refused, and the question stays open.
 
-    Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=tomorrow
+    Example: orchestrator mission answer trip-1a2b3c.1-flights.2 next Friday
     """
-    given, is_asked = given_texts(values or []), False
+    text, is_asked = unnamed_text(values or []), False
+    given = {} if text else given_texts(values or [])
     if not given or "." not in question_id:
         question = ask(lambda client: find_question(client, question_id), tells_silence=True)
         if question is not None:
             question_id = question.question_id
-            if not given and question.fields:
+            if text:
+                given = answer_of_the_only_field(question, text)
+            elif not given and question.fields:
                 given, is_asked = ask_fields(question, as_json=as_json), True
     mission_id, who = question_id.partition(".")[0], account_name()
     understood = ask(
