@@ -9,6 +9,7 @@ from orchestrator.catalog.card_layout import read_card_layout
 from orchestrator.catalog.compensation_contract import read_compensation, reference_inputs
 from orchestrator.catalog.contract import (
     is_irreversible,
+    names_personal,
     read_card_type,
     read_credentials,
     read_effect,
@@ -125,7 +126,9 @@ def _compile_group(
             break
         plain = {place: tool for place, tool in plain.items() if place not in faults}
     left_out += [
-        skipped(op.label, faults[place_of(op)]) for op in exposed if place_of(op) in faults
+        skipped(op.label, faults[place_of(op)], names_personal(op))
+        for op in exposed
+        if place_of(op) in faults
     ]
     return list(whole.values())
 

@@ -8,6 +8,7 @@ from orchestrator.catalog.card_types import DEFAULT_CARD
 from orchestrator.catalog.conditions import parse_condition
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Effect, InputBinding
+from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 
 NEIGHBOURS = ("x-openai-isConsequential", "x-requireConfirmation")
@@ -18,6 +19,7 @@ _CARD_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 READ_ONLY = "x-orchet-read-only"
 IRREVERSIBLE = "x-orchet-irreversible"
 SUCCESS_WHEN = "x-orchet-success-when"
+_PII = "x-orchet-pii-required"
 
 
 def read_effect(operation: Operation) -> Effect:
@@ -84,8 +86,16 @@ def read_card_type(operation: Operation) -> str | None:
 def read_pii_fields(operation: Operation, bindings: Iterable[InputBinding]) -> tuple[str, ...]:
     """Names of the inputs whose values come from the PII vault."""
     known = tuple(bindings)
-    names = operation.node.texts_at("x-orchet-pii-required")
+    names = operation.node.texts_at(_PII)
     return tuple(input_name(name, known) for name in names)
+
+
+def names_personal(operation: Operation) -> tuple[str, ...]:
+    """The names that an operation gives as personal, where the rest of it cannot be compiled."""
+    try:
+        return tuple(operation.node.texts_at(_PII))
+    except DocumentInvalid:
+        return ()
 
 
 def input_name(name: str, bindings: Iterable[InputBinding]) -> str:

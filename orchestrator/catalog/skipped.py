@@ -18,6 +18,9 @@ class SkippedOperation(Record):
     remedy: str = _REMEDY
     file: str | None = Field(default=None, description="the file with what is wrong, if known")
     line: int | None = Field(default=None, description="from 1, in that file")
+    personal: tuple[str, ...] = Field(
+        default=(), description="inputs whose values it says are personal, whatever else is wrong"
+    )
 
     @property
     def place(self) -> str:
@@ -52,12 +55,15 @@ def unread(document: str, file: str, fault: DocumentUnreadable | DocumentInvalid
     return UnreadFile(**told, remedy=fault.remedy)
 
 
-def skipped(operation: str, fault: DocumentInvalid) -> SkippedOperation:
-    """The operation of that label, left out for this fault."""
+def skipped(
+    operation: str, fault: DocumentInvalid, personal: tuple[str, ...] = ()
+) -> SkippedOperation:
+    """The operation of that label, left out for this fault; with its personal inputs, if known."""
     return SkippedOperation(
         document=fault.document,
         operation=operation,
         pointer=fault.pointer,
         reason=fault.reason,
         remedy=fault.remedy or _REMEDY,
+        personal=personal,
     )

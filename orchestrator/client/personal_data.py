@@ -46,7 +46,9 @@ def separate_personal(
         raise UsageError(f"which inputs are personal cannot be told: {told}")
     personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
     undeclared = tuple(sorted(set(inputs) - personal - declared_inputs(catalog)))
-    for name in undeclared:
+    # What only a skipped operation takes is no less personal for that.
+    personal |= {name for operation in catalog.skipped for name in operation.personal}
+    for name in sorted({*undeclared} - personal):
         _check_undeclared(name, inputs, personal)
     handles = {name: handle for name, v in inputs.items() if (handle := handle_of(v)) is not None}
     for name, handle in handles.items():

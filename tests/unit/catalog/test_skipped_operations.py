@@ -45,6 +45,15 @@ def test_the_others_go_on(shop: dict[str, Any]) -> None:
     assert catalog.digest == Catalog(catalog.documents, catalog.tools).digest
 
 
+def test_what_it_says_is_personal_stays_known(shop: dict[str, Any]) -> None:
+    """A start may bring it all the same."""
+    operation(shop, PLACE)["x-orchet-pii-required"] = ["buyer_email"]
+
+    named = {one.operation: one.personal for one in broken(PLACE, shop).skipped}
+
+    assert named[PLACE] == ("buyer_email",)
+
+
 def test_what_would_be_undone_by_a_skipped_tool_is_skipped_with_it(shop: dict[str, Any]) -> None:
     """An obligation without its cancel tool would be one that nobody can take back."""
     catalog = broken(CANCEL, shop)

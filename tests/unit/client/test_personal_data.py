@@ -8,9 +8,16 @@ import pytest
 from orchestrator.adapters.storage.pii_vault import PiiVault
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.skipped import skipped
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
 from orchestrator.client.start import Starter
-from orchestrator.core.errors import MissionIdTaken, MissionRefused, NoWorker, UsageError
+from orchestrator.core.errors import (
+    DocumentInvalid,
+    MissionIdTaken,
+    MissionRefused,
+    NoWorker,
+    UsageError,
+)
 from orchestrator.core.pii import handle_of
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission import MissionRequest, request_digest
@@ -48,6 +55,19 @@ def test_a_personal_value_stays_behind_its_handle(vault: PiiVault) -> None:
     assert len({str(b.inputs["traveler_id"]) for b in (one, other, elsewhere)}) == 3
     assert "ALICE" not in str(one.inputs)
     assert vault.contents().values == []
+
+
+def test_what_only_a_skipped_operation_takes_is_personal_too(vault: PiiVault) -> None:
+    """Its document says so, whatever else of it cannot be read; that no tool takes it is told."""
+    fault = DocumentInvalid("trips", "/paths", "it refers to nothing")
+    left_out = skipped("trip_insure", fault, ("passport_number",))
+    catalog = Catalog({}, {BOOK.name: BOOK}, skipped=[left_out])
+
+    brought = separate_personal({"passport_number": "X1"}, catalog, vault, mission_id="m")
+
+    assert brought.values == {"passport_number": "X1"}
+    assert "X1" not in str(brought.inputs)
+    assert brought.undeclared == ("passport_number",)
 
 
 @pytest.mark.parametrize("name", ["mail", "guests", "traveler_id"])
