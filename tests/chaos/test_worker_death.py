@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 import time
+from datetime import timedelta
 from random import Random
 
 import pytest
@@ -17,6 +18,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.model_trouble import ModelPause
 from orchestrator.runtime.demo import DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.runtime.devserver import Stack
@@ -28,6 +30,8 @@ RENTAL = f"Rent a car in Lisbon from {LEAVING} to {RETURNING} and add it to my c
 
 SLOW = FaultRule(kind="latency", delay_s=0.3)
 """Calls stay on the wire long enough to be caught there."""
+QUICK = MissionPolicy(call_timeout=timedelta(seconds=3))
+"""A rollback waits until what a dead worker sent can no longer arrive: 40 seconds, not 174."""
 NO_EXPENSES = FaultRule(operation_id="expense_file_report", kind="status_before", status=409)
 """A trip is lost with its last leg, when flight and hotel are booked."""
 
@@ -45,7 +49,7 @@ async def hold_the_invariant(sandbox: SandboxClient, result: MissionResult) -> N
 
 async def start_all(client: MissionClient, *goals: str) -> list[asyncio.Task[MissionResult]]:
     """Missions that are decided on as they go."""
-    missions = [await client.start(MissionRequest(goal=goal)) for goal in goals]
+    missions = [await client.start(MissionRequest(goal=goal, policy=QUICK)) for goal in goals]
     return [asyncio.create_task(run_to_end(mission, timeout_s=120)) for mission in missions]
 
 

@@ -6,6 +6,7 @@ nothing with the code that writes.
 
 import functools
 import json
+import re
 import string
 from collections.abc import Callable
 from email.parser import BytesParser
@@ -237,11 +238,25 @@ def _parts(value: Any) -> list[str]:
     return texts if isinstance(texts, list) else [texts]
 
 
+def _plain(way: Way, value: Any) -> str:
+    """What is written in a path, as it reads where somebody decodes its slashes."""
+    texts = _as_text(value)
+    between = {"simple": ",", "label": "." if way.explode else ",", "matrix": ","}[way.style]
+    if way.style == "matrix" and way.explode:
+        between = ";" if way.shape == "object" else f";{NAME}="
+    if isinstance(texts, dict):
+        joint = "=" if way.explode else between
+        texts = [f"{key}{joint}{held}" for key, held in texts.items()]
+    named = "" if way.explode and way.shape == "object" else f"{NAME}="
+    start = {"simple": "", "label": ".", "matrix": f";{named}"}[way.style]
+    return start + between.join(texts if isinstance(texts, list) else [texts])
+
+
 def _must_be_refused(way: Way, value: Any) -> bool:
     """Whether no request could carry the value so that it is read as it was written."""
     parts = _parts(value)
     if way.location == "path":
-        if value in ([], {}):
+        if value in ([], {}) or not {".", ".."}.isdisjoint(re.split(r"[/\\]", _plain(way, value))):
             return True
         if way.style == "simple" and ",".join(parts) in ("", ".", ".."):
             return way.shape != "object"
