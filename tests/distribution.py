@@ -56,7 +56,7 @@ class FilesByKind(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no t
     """Every second process takes files that mostly wait, the others those that compute.
 
     So no core idles, and the servers and catalogs that a process keeps for a whole session are kept
-    by half of them. When there is no more of its kind, a process helps the others, from their end.
+    by some of them. When there is no more of its kind, a process helps the others, from their end.
     """
 
     def _assign_work_unit(self, node: WorkerController) -> None:

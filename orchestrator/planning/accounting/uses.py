@@ -147,7 +147,8 @@ class Taken:
         if self.path.writes is not None and (spelt := _SPELT_OUT.search(before)):
             if said.kind in _WORDS and _ANOTHER_NAMED.search(before, spelt.end()):
                 return ""
-            return self.values.get(said.position) or self._as_written(said, self.path.writes)
+            written = self._as_written(said, self.path.writes)
+            return self.values.get(said.position) or written or self._as_end(said)
         match said.kind:
             case "verb":
                 return self._as_deed(said)
@@ -235,10 +236,16 @@ class Taken:
             return f"the tool {self.path.targets[0].name}"
         return explained(said, self.path.grounds)
 
+    def _as_end(self, said: Said) -> str:
+        """When it ends, by how long it lasts: "from 14:00 to 15:30"."""
+        if said.kind != "time" or said.hint not in _UNTIL or self.time_at < 0:
+            return ""
+        inputs = self.path.grounds.inputs
+        return next((w for w, p in inputs if {*p.words} & {*MINUTES, "duration"}), "")
+
     def _as_value(self, said: Said) -> str:
         if said.kind == "time" and said.position not in self.values:
-            lasts = (w for w, p in self.path.grounds.inputs if {*p.words} & {*MINUTES, "duration"})
-            return next(lasts, "") if said.hint in _UNTIL and self.time_at >= 0 else ""
+            return self._as_end(said)
         if said.kind in ("date", "time", "place"):
             return self.values.get(said.position, "") or self._as_day_found(said)
         return explained(said, self.path.grounds)

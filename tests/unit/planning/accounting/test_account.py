@@ -29,6 +29,7 @@ PLAIN = (
     "Write in the team channel that the bus leaves at six",
     "drop a line to bo@example.com that I am late",
     "Set a reminder for 2026-12-04, 6 in the evening, to water the plants",
+    "Create a meeting called Retro on 2026-12-03 from 14:00 to 15:30",
     TRIP,
     DINNER,
     "Reserve a table for four in Lisbon on 2026-12-04 at 20:00 and message my team about it",
