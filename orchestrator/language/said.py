@@ -16,7 +16,7 @@ _OPENED: Final = re.compile(r"[\s:,]*(?:(?:that|saying|of|about)\s+)*", re.IGNOR
 _TO_ONESELF: Final = re.compile(r"\w+\s+(?:me|us)\b", re.IGNORECASE)
 _WHEN: Final = re.compile(
     rf"\s+(?:{STRETCH}|the\s+(?:day|evening|night|morning|week))\s+"
-    r"(?:before(?:hand)?|earlier|ahead|in\s+advance)\s*[.!]?\s*$",
+    r"(?:before(?:hand)?|earlier|ahead|in\s+advance)(?:\s+(?:it|that|this|then))?\s*[.!]?\s*$",
     re.IGNORECASE,
 )
 """When one is told, behind what one is told: "remind me of it a day before"."""

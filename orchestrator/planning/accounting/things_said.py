@@ -48,7 +48,8 @@ _HABITS: Final = "|".join(line.replace(" ", r"\s+") for line in _LISTS.lines("ha
 _HABIT: Final = re.compile(rf"\b(?:{_HABITS})\b", re.IGNORECASE)
 _RELATION: Final = re.compile(
     r"(?:\bones?\s+(?:right\s+)?(?:after|before)\s+(?:it|that|this)\b"
-    r"|(?<=\w\s)(?:(?:right|just|shortly|straight|directly|immediately|soon)\s+)?(?:after|before)"
+    rf"|(?<=\w\s)(?:(?:{STRETCH}|right|just|shortly|straight|directly|immediately|soon)\s+)?"
+    r"(?:after|before)"
     r"\s+(?:it|that|this|them|those|these)\b(?!\s+[\w']))",
     re.IGNORECASE,
 )
@@ -170,7 +171,7 @@ class _Clause:
         begin = spoken_from(reading)
         told = reading.text[begin : told_end(reading.text)].rstrip() if begin is not None else ""
         when = _UNTIL_THEN.search(reading.text[:begin]) if begin is not None else None
-        if when is not None and tokens(told):
+        if when is not None and tokens(told)[:1] not in ([], ["to"]):
             end = self.start + (begin or 0) + len(told)
             yield self._of("condition", self.start + when.start(), end)
         elif begin is not None and tokens(told):

@@ -123,6 +123,7 @@ DOUBTFUL = (
     ("Remind me tomorrow at 9 am, and an hour later, to drink water", "and an hour later"),
     ("Book a flight from Berlin to Rome on 2026-12-03 and back", "and back"),
     ("Email ana@example.com when the car is here", "when the car is here"),
+    ("Remind me of the flight on 2026-12-03 three hours before it", "three hours before it"),
     (
         "Book a table in Ulm on 2026-12-04 at 20:00 for 2, and remind me an hour before",
         "an hour before",
