@@ -63,7 +63,10 @@ async def opened(mission: MissionHandle, card_type: str) -> ConfirmationCard:
     return card
 
 
-@pytest.mark.parametrize("keeps", [True, False], ids=["kept", "undone"])
+@pytest.mark.parametrize(
+    "keeps",
+    [pytest.param(True, id="kept", marks=pytest.mark.long), pytest.param(False, id="undone")],
+)
 async def test_a_worker_that_dies_at_the_card_changes_nothing(
     place: Stack, missions: MissionClient, provider: SandboxClient, keeps: bool
 ) -> None:

@@ -190,6 +190,7 @@ async def waiting_on(idle: Stack, queue: str, mission_id: str) -> ConfirmationCa
     return card
 
 
+@pytest.mark.long
 async def test_one_silent_leg_hides_no_other(idle: Stack) -> None:
     """It is named with its queue; the other's card and a question are there, with commands."""
     silent = await waiting_on(idle, "silent", "list-silent")

@@ -309,6 +309,7 @@ async def test_a_mission_that_was_stopped_from_outside_says_so_and_withdraws_its
     assert any(isinstance(one, MissionEvent) and one.over for one in events)
 
 
+@pytest.mark.long
 async def test_what_the_server_no_longer_keeps_is_left_out_with_a_warning(
     stage: Stage, booked: Mission, caplog: pytest.LogCaptureFixture
 ) -> None:

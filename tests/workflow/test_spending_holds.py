@@ -187,7 +187,10 @@ async def at_step(mission: Mission, leg_id: str, step: int) -> bool | None:
 # -- workers that die ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kept", [True, False], ids=["kept", "undone"])
+@pytest.mark.parametrize(
+    "kept",
+    [pytest.param(True, id="kept"), pytest.param(False, id="undone", marks=pytest.mark.long)],
+)
 async def test_workers_that_remember_nothing_come_to_the_same(
     forgetful: Stage, world: FakeWorld, kept: bool
 ) -> None:
