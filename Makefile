@@ -45,8 +45,8 @@ dev: $(STAMP) ## Temporal with its UI, the sandbox and a worker, left running
 
 # Files stay whole: the tests of one share servers that start with its first. They run in the order
 # of tests/distribution.py, in more processes than CI has cores, for many tests mostly wait.
-test: $(STAMP) ## all tests but the long ones, side by side in five processes; PYTEST_ARGS adds options
-	$(PY) -m pytest -n 5 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+test: $(STAMP) ## all tests but the long ones, side by side in four processes; PYTEST_ARGS adds options
+	$(PY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # More of one run: make chaos CHAOS_MISSIONS=50 CHAOS_SEEDS=7
 CHAOS_MISSIONS ?= 120

@@ -58,6 +58,7 @@ from orchestrator.messages.rollback import (
 )
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.runtime.registration import INDEXED
+from orchestrator.runtime.worker import let_tasks_last
 from orchestrator.saga.ledger import Obligation, Resolution
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
@@ -337,7 +338,7 @@ class Stage:
         self._started = 0
 
     def worker(self, *, max_cached_workflows: int = 1_000) -> Worker:
-        return Worker(
+        worker = Worker(
             self.env.client,
             task_queue=self.task_queue,
             workflows=ALL_WORKFLOWS,
@@ -346,6 +347,8 @@ class Stage:
             interceptors=[ThinkingTime()],
             max_cached_workflows=max_cached_workflows,
         )
+        let_tasks_last(worker)  # as those do that users run: a machine of tests is a busy one
+        return worker
 
     def lose_after(self, *tools: str) -> None:
         """Script one leg that calls these tools, and a later one that is lost."""
