@@ -113,7 +113,9 @@ class Demo:
         self, client: MissionClient, sandbox: SandboxClient, success: DemoMission
     ) -> DemoMission:
         """The same trip, with the provider of its second booking refusing for good."""
-        doomed = success.ledger[1].tool if len(success.ledger) > 1 else "*"
+        # By their place in the plan: legs that run side by side book in any order.
+        planned = sorted(success.ledger, key=lambda obligation: obligation.leg_id)
+        doomed = planned[1].tool if len(planned) > 1 else "*"
         self._tell(f"[b]2. rollback[/b]: the same trip, and {doomed} is refused for good")
         began = asyncio.get_running_loop().time()
         await sandbox.set_faults([FaultRule(operation_id=doomed, kind="status_before", status=409)])
