@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from orchestrator.language.clauses import MATTER, SUBJECT, begins_request, without_lead
+from orchestrator.language.clauses import (
+    MATTER,
+    SUBJECT,
+    begins_request,
+    leaves_alone,
+    without_lead,
+)
 from orchestrator.language.guests import guests_span
 from orchestrator.language.inflection import participle, singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
@@ -181,7 +187,8 @@ def read_clause(clause: str, *, verbs: CatalogVerbs = NO_VERBS) -> ClauseReading
         action=action,
         objects=_objects(rest),
         is_own=bool(_OWN.search(lowered(clause))),
-        is_negated=any(m.start() < len(before) for m in _NEGATED.finditer(clause)),
+        is_negated=any(m.start() < len(before) for m in _NEGATED.finditer(clause))
+        or leaves_alone(bare, verbs=verbs),
     )
 
 

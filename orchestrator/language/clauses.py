@@ -59,6 +59,13 @@ _ASKING: Final = re.compile(
 _QUESTION: Final = re.compile(r"\s*(?:what|when|where|who|which|why|how)\b", re.IGNORECASE)
 """After one question another word that asks begins the next: "... and who wrote to me?"."""
 _FORBIDDING: Final = re.compile(r"(?:without|instead\s+of|rather\s+than)\s+\w+ing\b", re.I)
+_LEAVING_ALONE: Final = re.compile(
+    r"(?P<verb>keep|leave)\s+(?:"
+    r"(?:(?:the|my|our|his|her|their|that|this|those|these|all|any)\s+\w|everything\b)"
+    r"(?!.*\b(?:at|to|by|under|below|within|until|for)\b)[^,;:\d]*$"
+    r"|(?!(?:it|that|this|them)\b)[^,;.:!?]{1,60}?\s(?:alone|untouched|unchanged|as\s+(?:it\s+|they\s+)?(?:is|are))[\s.!]*$)",
+    re.IGNORECASE,
+)
 _BE: Final = (
     r"(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need"
     r"|(?:ai|are|is|was|were|wo|have|has|had|ca|could|would|should|must|need|do|does|did)n['\u2019]t)\b"
@@ -170,6 +177,15 @@ def begins_request(rest: str, *, verbs: Collection[str] = (), firm: bool = False
     return _begins_request(rest, verbs, firm=firm)
 
 
+def leaves_alone(text: str, *, verbs: Collection[str] = ()) -> bool:
+    """Whether a text says that a thing is to stay as it is: "keep my flight", "leave it alone".
+
+    Not where a tool's verb, of those in `verbs`, is meant.
+    """
+    match = _LEAVING_ALONE.match(text)
+    return match is not None and match["verb"].lower() not in verbs
+
+
 def without_lead(clause: str) -> str:
     """The clause from its verb on: without "please", "then", "could you", "I want to"."""
     rest = clause.lstrip()
@@ -204,6 +220,8 @@ def _begins_request(rest: str, verbs: Collection[str], *, firm: bool) -> bool:
     rest = rest.lstrip()
     led = rest[_lead_length(rest) :]
     if _ASKING.match(led) or _POLITE.match(led) or _FORBIDDING.match(led):
+        return True
+    if leaves_alone(led, verbs=verbs):
         return True
     word = _WORD.match(led)
     if word is None:

@@ -1,10 +1,13 @@
-"""What a clause rules out: "anything but sushi", "not with Alba Air", "without breakfast"."""
+"""What is ruled out: "anything but sushi", "not with Alba Air", "without breakfast"."""
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.clauses import leaves_alone, split_clauses
+from orchestrator.language.inflection import singular
 from orchestrator.language.said import is_within, quoted_spans, told_spans
 from orchestrator.language.word_lists import WordLists
 
@@ -39,6 +42,15 @@ _NOT_SO: Final = re.compile(
 )
 """What is said not to be so, whatever verb says it: "are not paid", "haven't been paid"."""
 
+_LEAVING_OUT: Final = re.compile(
+    r"[\s,.;:!]+(?:(?:but|and|just|only|please|though)\s+)*(?P<said>"
+    r"(?:(?:don['\u2019]?t|do\s+not|never)\s+(?P<verb>[a-z]+)|leave|keep)\s+"
+    r"(?!it\b|them\b|that\b(?!\s+one))(?P<thing>(?P<ones>(?:the|that|those)\s+ones?\b)?[^,.;!?]+))",
+    re.IGNORECASE,
+)
+"""What is not to be done to some of many: "pay all bills. Don't pay the one from Acme"."""
+_ALONE: Final = re.compile(r"\s+(?:alone|untouched|unchanged|as\s+.*)$", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
@@ -47,6 +59,25 @@ class Exclusion:
     start: int
     end: int
     thing: str
+
+
+def with_exceptions(goal: str) -> str:
+    """The goal with what is not to be done to some of many behind what is done to them.
+
+    "Pay all bills. Don't pay the one from Acme" is "Pay all bills but not the one from Acme".
+    """
+    for match in _LEAVING_OUT.finditer(goal):
+        asked = read_clause((split_clauses(goal[: match.start()]) or ("",))[-1])
+        several = any(singular(thing.lower()) != thing.lower() for thing in asked.objects)
+        if match["verb"]:
+            same = match["verb"].lower() == asked.verb
+            several = several or match["ones"] is not None
+        else:
+            same = leaves_alone(match["said"])
+        if same and several and asked.asks_side_effect:
+            rest = f"{_ALONE.sub('', match['thing'])}{goal[match.end() :]}"
+            return with_exceptions(f"{goal[: match.start()]} but not {rest}")
+    return goal
 
 
 @lru_cache(maxsize=_KEPT)

@@ -9,6 +9,7 @@ from typing import Final
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import (
     begins_request,
+    joints,
     quoted_spans,
     sentence_spans,
     split_clauses,
@@ -22,7 +23,9 @@ from orchestrator.language.goal_text import (
     moved,
     without,
 )
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
+from orchestrator.language.negation import with_exceptions
 from orchestrator.language.provisos import (
     CONDITION_WORDS,
     in_full,
@@ -32,6 +35,7 @@ from orchestrator.language.provisos import (
     reverses_what,
 )
 from orchestrator.language.remarks import announcement_end, is_courtesy, remark_end
+from orchestrator.language.statements import orders_of_a_thing, states_of_another, wish_in
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, stem, tokens
 
@@ -94,7 +98,7 @@ _NOT: Final = re.compile(r"\b(?:not|no|none|cannot|nothing)\b|n['\u2019]t\b", re
 @lru_cache(maxsize=_GOALS_KEPT)
 def read_goal(goal: str) -> GoalText:
     """Read a goal; one that would ask for nothing then is kept as it stands."""
-    reader = _Reader(goal)
+    reader = _Reader(with_exceptions(goal))
     for start, end in sentence_spans(goal):
         reader.read_sentence(start, end)
     found = reader.text()
@@ -144,9 +148,12 @@ class _Reader:
             start += announced
         sentence = self._goal[start:end]
         marked = _MARK.match(self._goal, start + len(sentence) - len(sentence.lstrip()), end)
-        said = start if marked else start + remark_end(sentence)
+        wished = self._wish(start, start, end)
+        said = start if marked or wished else start + self._remark_end(sentence)
         if said > start:
             self._remark(start, said, end)
+        elif not wished:
+            self._statement(said, end)
         at = said
         while (mark := _MARK.search(self._goal, at, end)) is not None:
             at = mark.end()
@@ -171,6 +178,54 @@ class _Reader:
         pattern = _STOP if said == end else _SPACE
         gap = pattern.match(self._goal, said)
         self._cuts.append(Cut(start, gap.end() if gap else said))
+
+    def _remark_end(self, sentence: str) -> int:
+        """How much of a sentence states something; how a thing is to be, it states to its end."""
+        orders = self._asked_until and orders_of_a_thing(sentence)
+        return len(sentence) if orders else remark_end(sentence)
+
+    def _statement(self, start: int, end: int) -> None:
+        """Take out of a sentence what it states behind its request: ", the flight can stay".
+
+        What somebody is told states anything, and so does what depends on something.
+        """
+        for begun, resume in joints(self._goal[start:end]):
+            if self._wish(start + begun, start + resume, end):
+                return
+            if not states_of_another(self._goal[start + resume : end]):
+                continue
+            before, at = self._goal[start : start + begun], start + resume
+            asked = read_clause((split_clauses(before) or ("",))[-1])
+            if _MARK.search(before) or not asked.asks_side_effect or asked.action is Action.SEND:
+                return
+            stop = self._stated_until(at, end)
+            self._remarks.append((self._goal[at:stop].strip(" \t\n,;.:"), at))
+            self._cuts.append(Cut(start + begun, stop))
+            return
+
+    def _stated_until(self, at: int, end: int) -> int:
+        """Where a statement ends: at a pause, where a request begins, or with its sentence."""
+        rest = self._goal[at:end]
+        ends = (
+            a for a, b in joints(rest) if rest[a] in ",;" or begins_request(rest[b:], firm=True)
+        )
+        return at + next(ends, len(rest))
+
+    def _wish(self, before: int, at: int, end: int) -> bool:
+        """Read what the thing asked for before is to be as if it followed it; whether it does so.
+
+        "Book a hotel in Rome. It must have a pool" books one "with a pool".
+        """
+        wish = wish_in(self._goal[at:end])
+        ended = len(self._goal[:before].rstrip(" \t\n,;.!"))
+        if wish is None or not ended:
+            return False
+        asked = read_clause((split_clauses(self._goal[:ended]) or ("",))[-1])
+        things = {singular(thing.lower()) for thing in asked.objects}
+        if asked.action is Action.SEND or (wish.thing and singular(wish.thing) not in things):
+            return False
+        self._cuts.append(Cut(ended, at + wish.length, wish.put))
+        return True
 
     def _take(self, at: int, start: int, end: int) -> int:
         """Read what a word begins; where to go on reading."""

@@ -13,6 +13,7 @@ from orchestrator.language.coordination import coordinated
 from orchestrator.language.corrections import Replaced, corrected
 from orchestrator.language.intent import Action, Slot, tells_apart
 from orchestrator.language.slots import find_slots
+from orchestrator.language.statements import orders_of_a_thing
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
@@ -213,6 +214,8 @@ class _Account:
         """A remark; what of it the tools of the plan could use, and are not told, is in doubt."""
         if any(read_clause(c).asks_side_effect for c in split_clauses(text.replace(": ", ". "))):
             return Aside(text, "remark", is_order=True)
+        if orders_of_a_thing(text):
+            return Aside(text, "remark")
         if explains_an_end(text, self._plan.orders):
             return Aside(text, "remark", "why it is ended")
         clause = read_clause(text)

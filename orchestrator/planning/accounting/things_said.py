@@ -65,6 +65,7 @@ _UNTIL_THEN: Final = re.compile(
     r"\b(?:when|whenever|once|as\s+soon\s+as|after|before|until|till|while)\s*$", re.IGNORECASE
 )
 """What makes what is said behind it no text, but when something is done."""
+_COMPARED: Final = re.compile(r"\b(?:[a-z]{2,}er|more|less|fewer)\s+(?:[a-z]+\s+)?than\b")
 _AND_BACK: Final = re.compile(r"\b(?:there\s+)?and\s+back\b(?!\s+up\b)", re.IGNORECASE)
 """That somebody returns, which no day tells."""
 _ANYBODY: Final = rf"(?:{'|'.join(_LISTS.words('anybody'))})"
@@ -157,6 +158,7 @@ class _Clause:
             self._others(reading),
             self._negations(reading, taken),
             self._relations(),
+            self._comparisons(taken),
             self._values(reading),
             self._words(reading, taken),
         )
@@ -215,6 +217,13 @@ class _Clause:
             read = (slot for slot in self._own() if slot.kind in _MOMENTS)
             if not any(match.start() <= slot.position < match.end() for slot in read):
                 yield self._of("time", match.start(), match.end(), hint=RELATIVE)
+
+    def _comparisons(self, taken: Sequence[int]) -> Iterator[Said]:
+        """What something is more or less than, where no value says it: "older than a year"."""
+        for match in _COMPARED.finditer(self.text, self.start, self.end):
+            end = self._denied(match.end(), taken)
+            if not any(match.start() < slot.position < end for slot in self._own()):
+                yield self._of("quality", match.start(), end, hint=RELATIVE)
 
     def _values(self, reading: ClauseReading) -> Iterator[Said]:
         sends = reading.action is Action.SEND

@@ -85,10 +85,10 @@ def _ordered_thing(utterance: Utterance, tool: Tool) -> str:
 def search_phrase(parameter: Parameter, tool: Tool, situation: Situation) -> str:
     """What to search for: the thing the clause, or else an earlier one, acts on or is about."""
     described = set(tokens(str(parameter.schema.get("description", ""))))
-    generic = generic_words(tool)
+    generic = generic_words(tool) | _qualities(situation.utterance)
     if not situation.utterance.reading.asks_side_effect:
         named = " ".join((*tool.properties, *answer_fields(tool)))
-        generic |= DULL | {*tokens(named)} | _qualities(situation.utterance)
+        generic |= DULL | {*tokens(named)}
     for utterance in (situation.utterance, *situation.other_utterances):
         places = utterance.of("place", "origin")
         if places and described & lexicon.PLACE_DESCRIBED:

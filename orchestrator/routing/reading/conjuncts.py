@@ -21,6 +21,7 @@ from orchestrator.language.coordination import joined_spans
 from orchestrator.language.guests import adds_guests
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.said import is_within
+from orchestrator.language.statements import states
 from orchestrator.language.wishes import is_indefinite, wishing
 from orchestrator.language.words import QUESTION_WORDS, name_stems, stem, tokens
 from orchestrator.routing.indexes.terms import Floats, Positions
@@ -182,6 +183,7 @@ class Conjuncts:
             joint
             for joint in joints(clause)
             if not (_GOES_ON.match(clause, joint[1]) or adds_guests(clause, joint[1]))
+            and not states(clause[joint[1] :])
         ]
         if found and (reading := read_clause(clause, verbs=self._verbs)).action is Action.SEND:
             told = clause.lower().find(reading.verb)

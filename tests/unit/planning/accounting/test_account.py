@@ -26,6 +26,9 @@ NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
 PLAIN = (
     "Write to bo@example.com: please pay the Acme invoice",
+    "Cancel the hotel and keep the flight",
+    "Pay all open invoices. Don't pay the one from Papier & Co.",
+    "Book a hotel in Rome from 4 to 6 December. It must have a pool.",
     "Write in the team channel that the bus leaves at six",
     "drop a line to bo@example.com that I am late",
     "Set a reminder for 2026-12-04, 6 in the evening, to water the plants",
@@ -83,6 +86,11 @@ PLAIN = (
 """Plainly understood: nothing of them is worth a question before anything is done."""
 
 DOUBTFUL = (
+    ("Cancel my hotel, the flight can stay.", "the flight can stay"),
+    ("Pay the Papier & Co invoice, the other one is wrong", "the other one is wrong"),
+    ("Book a hotel in Rome from 4 to 6 December. The tea must be hot.", "The tea must be hot"),
+    ("Delete all files older than a year in Archive", "older than a year"),
+    ("Book a flight from Rome to Oslo on 4 December better than the last", "better than the last"),
     ("Create a podcast called Winter trip tomorrow at 10", "a podcast called"),
     ("Cancel somebody else's hotel in Rome", "somebody else's"),
     ("Pay the invoice that belongs to someone else", "to someone else"),
