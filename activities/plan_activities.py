@@ -151,6 +151,8 @@ class PlanActivities:
                 catalog,
                 feeders=lambda name: self._plans.feeders(name, catalog),
                 called_before=before,
+                goal=begin.goal,
+                now=begin.now,
             )
         shown = PlanPreview(
             goal=begin.goal,

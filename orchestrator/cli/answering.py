@@ -45,22 +45,6 @@ def unnamed_text(values: Sequence[str]) -> str:
     return "" if any("=" in value for value in values) else " ".join(values)
 
 
-def answer_of_the_only_field(question: "Question", text: str) -> JsonObject:
-    """A text as the answer of a question that must be told one thing.
-
-    Raises:
-        UsageError: several may be told, and nobody knows for which of them the text is.
-    """
-    wanted = [field for field in question.asks if not field.is_optional] or question.asks
-    if len(wanted) != 1:
-        names = ", ".join(field.name for field in question.asks)
-        raise UsageError(
-            f"{question.question_id} asks for {names or 'nothing to be typed'}: say for which the "
-            f"text is; give: {commands_for(question)[-1]}"
-        )
-    return {wanted[0].name: text}
-
-
 async def find_question(client: "MissionClient", named: str) -> "Question | None":
     """The open question of an id, or the only one of a mission; None when none of that id is open.
 
@@ -149,15 +133,13 @@ def answer(
 
     Example: orchestrator mission answer trip-1a2b3c.1-flights.2 next Friday
     """
-    text, is_asked = unnamed_text(values or []), False
-    given = {} if text else given_texts(values or [])
+    is_asked = False
+    given: JsonObject | str = unnamed_text(values or []) or given_texts(values or [])
     if not given or "." not in question_id:
         question = ask(lambda client: find_question(client, question_id), tells_silence=True)
         if question is not None:
             question_id = question.question_id
-            if text:
-                given = answer_of_the_only_field(question, text)
-            elif not given and question.fields:
+            if not given and question.fields:
                 given, is_asked = ask_fields(question, as_json=as_json), True
     mission_id, who = question_id.partition(".")[0], account_name()
     understood = ask(

@@ -75,7 +75,7 @@ def _tool(tool: PlannedTool) -> Text:
         role = "reads" if tool.is_target else "finds what is needed"
         return line((tool.name, "cyan"), f"  {tool.title}; {role}")
     asked = (
-        (f"asks first ({tool.card_type}; its price is known then)", "green")
+        (f"asks first ({tool.card_type})", "green")
         if tool.card_type is not None
         else ("asks nobody", "red")
     )

@@ -11,6 +11,7 @@ from orchestrator.client.waiting_legs import leg_of, waiting_of
 from orchestrator.core import errors
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, Question
+from orchestrator.messages.open_waits import commands_for
 
 
 async def open_question(connection: Connection, question_id: str) -> Question | None:
@@ -36,7 +37,7 @@ def read_for(
 async def send_answer(
     connection: Connection,
     question_id: str,
-    typed: Mapping[str, JsonValue],
+    typed: Mapping[str, JsonValue] | str,
     *,
     answered_by: str = "",
 ) -> Understood:
@@ -46,10 +47,11 @@ async def send_answer(
         QuestionUnknown: no such question is open.
         AnswerInvalid: it is not what was asked for, or can be read in two ways; it stays open.
     """
-    understood = Understood(values=dict(typed))
     question = await open_question(connection, question_id) if typed else None
+    by_name = _of_the_only_field(question, typed) if isinstance(typed, str) else typed
+    understood = Understood(values=dict(by_name))
     if question is not None:
-        understood = read_for(question, typed)
+        understood = read_for(question, by_name)
         if understood.problems:
             raise errors.AnswerInvalid(question_id, "; ".join(understood.problems))
     await connection.update(
@@ -60,3 +62,22 @@ async def send_answer(
         about=question_id,
     )
     return understood
+
+
+def _of_the_only_field(question: Question | None, text: str) -> Mapping[str, JsonValue]:
+    """A text by the name of the one thing that must be told.
+
+    Raises:
+        AnswerInvalid: several may be told, and nobody knows which of them the text is.
+    """
+    if question is None or not text.strip():
+        return {}
+    wanted = [field for field in question.asks if not field.is_optional] or question.asks
+    if len(wanted) != 1:
+        names = ", ".join(field.name for field in question.asks)
+        reason = (
+            f"it asks for {names or 'nothing to be typed'}: say for which the text is; "
+            f"give: {commands_for(question)[-1]}"
+        )
+        raise errors.AnswerInvalid(question.question_id, reason)
+    return {wanted[0].name: text}

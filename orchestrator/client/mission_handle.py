@@ -170,11 +170,12 @@ class MissionHandle:
         )
 
     async def answer(
-        self, question_id: str, values: JsonObject | None = None, *, answered_by: str = ""
+        self, question_id: str, values: JsonObject | str | None = None, *, answered_by: str = ""
     ) -> Understood:
         """Answer a leg's question; without values one that asks to store personal fields.
 
         Texts are read by the fields that were asked for: "tomorrow", "8 pm", "120 euros", "two".
+        Where one thing is asked for, its text needs no name: `answer(question_id, "go on")`.
         What they were understood as is returned; it is what the mission goes on with.
 
         Raises:

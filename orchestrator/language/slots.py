@@ -97,6 +97,9 @@ _LOWER_PLACE = re.compile(
 _PERSON = re.compile(rf"\b(?:my|our|the)\s+(?P<who>(?:[a-z]+\s+)?(?:{_PEOPLE}))\b")
 _HANDLE = re.compile(r"(?<![\w&])[#@][A-Za-z][\w-]*")
 _FOR: Final = "for"
+_IN: Final = "in"
+_CLOSE_TO: Final = frozenset({"at", "near"})
+"""Before what is smaller than a place that "in" stands before."""
 _PAUSE: Final = re.compile(r"[,.;:!?\n]|\b(?:and|or|then)\b", re.IGNORECASE)
 _LAST_WORD = re.compile(r"([^\W\d_]+(?:['\u2019][^\W\d_]+)*)$")
 
@@ -138,22 +141,26 @@ def read_slots(text: str, *, now: datetime | None, before: str = "") -> tuple[Sl
             taken[slot.start : slot.end] = b"\x01" * (slot.end - slot.start)
             found.append(slot)
     found.sort(key=lambda slot: slot.start)
-    found = _with_receivers(found, text)
+    found = _with_names(found, text)
     ends = {slot.end for slot in found}
     return tuple(_as_slot(slot, text, ends) for slot in found)
 
 
-def _with_receivers(found: list[_Found], text: str) -> list[_Found]:
-    """Whom something is for, where another word says where: "for Ana from Berlin to Rome"."""
+def _with_names(found: list[_Found], text: str) -> list[_Found]:
+    """What another word says the place of: "for Ana from Berlin to Rome", "at Luna in Rome"."""
     where = [slot for slot in found if slot.kind in ("origin", "place") and slot.hint != _FOR]
     return [
         slot._replace(kind="name")
         if slot.kind == "place"
-        and slot.hint == _FOR
-        and any(_is_one_phrase(text, slot, other) for other in where)
+        and any(_says_where(other, slot) and _is_one_phrase(text, slot, other) for other in where)
         else slot
         for slot in found
     ]
+
+
+def _says_where(other: _Found, slot: _Found) -> bool:
+    """Whether a place is the one in which a thing called so is, or for whom something is."""
+    return slot.hint == _FOR or (slot.hint in _CLOSE_TO and other.hint == _IN)
 
 
 def _is_one_phrase(text: str, one: _Found, other: _Found) -> bool:

@@ -106,6 +106,11 @@ def doubt_told(doubt: Doubt) -> str:
     return f"{doubt.about!r}: {doubt.why.rstrip('.')}{found}"
 
 
+def in_note(condition: str) -> str:
+    """What a leg depends on, within a sentence: "Unless it rains" may have begun one."""
+    return f"{condition[:1].lower()}{condition[1:]}"
+
+
 def gone_past(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[tuple[str, str], ...]:
     """What of the goal was left when a plan began, in its words, with why it stands so.
 
@@ -139,7 +144,7 @@ def _deeds(legs: Iterable[LegPlan]) -> Iterable[str]:
         after = " and ".join(str(numbers[i]) for i in leg.depends_on if i in numbers)
         told = [
             f"after {after}" if after else "",
-            *(f"only {one}" for one in leg.only_if),
+            *(in_note(str(one)) for one in leg.only_if),
             "changes something" if leg.orders else "",
         ]
         note = ", ".join(part for part in told if part)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from orchestrator.catalog.card_types import PLAN
 from orchestrator.confirmation.card_content import CONTENT_TYPES, CardLine
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.messages.plan_answers import doubt_told
+from orchestrator.messages.plan_answers import doubt_told, in_note
 from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview, PlanReviewInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 
@@ -112,10 +112,9 @@ def leg_lines(leg: PlannedLeg) -> Iterator[CardLine]:
 def leg_note(leg: PlannedLeg) -> str:
     """Who handles a leg, when, and whether at all."""
     after = [f"after {' and '.join(leg.depends_on)}"] if leg.depends_on else []
-    only = [f"only {one}" for one in leg.only_if]
     finds = [f"finds out about {one!r}" for one in leg.decides]
     planned = [f"planned by {leg.planned_by}"] if leg.planned_by else []
-    return ", ".join([f"agent {leg.agent}", *planned, *after, *only, *finds])
+    return ", ".join([f"agent {leg.agent}", *planned, *after, *map(in_note, leg.only_if), *finds])
 
 
 def tool_told(tool: PlannedTool) -> str:
@@ -123,7 +122,7 @@ def tool_told(tool: PlannedTool) -> str:
     if not tool.is_side_effect:
         return f"{tool.name}: {tool.title}; {'reads' if tool.is_target else 'finds what it needs'}"
     asked = (
-        f"asks on a card of type {tool.card_type}, with its price, before it is sent"
+        f"asks on a card of type {tool.card_type} before it is sent"
         if tool.card_type is not None
         else "sent without asking, as its document says"
     )

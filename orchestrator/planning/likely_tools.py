@@ -4,6 +4,7 @@ A guess for a person to read: what a leg does call, its planner decides step by 
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import datetime
 from typing import NamedTuple
 
 from orchestrator.catalog.catalog import Catalog
@@ -28,6 +29,8 @@ def likely_tools(
     *,
     feeders: Callable[[str], Iterable[str]],
     called_before: Collection[str] = (),
+    goal: str = "",
+    now: datetime | None = None,
 ) -> LikelyTools:
     """The tools that reach a leg's goal, and those that would first have to find something out.
 
@@ -37,8 +40,12 @@ def likely_tools(
         catalog: the tools by name.
         feeders: the tools whose answers supply what one needs, the nearest first.
         called_before: what the legs that it depends on are likely to call: it gets their facts.
+        goal: the mission's.
+        now: the requester's time.
     """
-    targets = {tool.name: tool for tool in _targets(leg, selection, catalog)}
+    fail_open = selection.band == "fail_open"
+    first = None if fail_open else find_target(selection, catalog, goal=goal, now=now)
+    targets = {tool.name: tool for tool in _targets(leg, first, selection, catalog)}
     fed = dict.fromkeys(name for target in targets for name in feeders(target))
     finding = [
         catalog.tool(name)
@@ -49,14 +56,16 @@ def likely_tools(
     return LikelyTools(inside, tuple(targets.values()))
 
 
-def _targets(leg: LegPlan, selection: Selection, catalog: Catalog) -> Iterator[Tool]:
+def _targets(
+    leg: LegPlan, first: Tool | None, selection: Selection, catalog: Catalog
+) -> Iterator[Tool]:
     """The tool that the words are for, and one for each order that it does not serve."""
-    first = None if selection.band == "fail_open" else find_target(selection, catalog)
-    if first is not None and (first.is_side_effect or not leg.orders) and selection.fits:
+    if first is not None and not ((first.is_side_effect or not leg.orders) and selection.fits):
+        first = None
+    if first is not None:
         yield first
-    served = {first.name} if first is not None else set()
     for order in leg.orders:
-        if not served & set(order.tools):
+        if first is None or first.name not in order.tools:
             able = [catalog.tools[name] for name in order.tools if name in catalog.tools]
             inside = [tool for tool in able if is_inside(tool, (leg.agent.wall,))]
             shown = [tool for tool in inside if tool.name in selection.tools]

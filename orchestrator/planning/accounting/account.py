@@ -18,7 +18,7 @@ from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
 from orchestrator.planning.accounting.asides import Aside, decided_by, waits
-from orchestrator.planning.accounting.clause_account import ClauseAccount
+from orchestrator.planning.accounting.clause_account import ClauseAccount, ReadApart
 from orchestrator.planning.accounting.deeds_elsewhere import (
     doubt_about_command,
     doubts_about_deeds_elsewhere,
@@ -42,6 +42,7 @@ from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
 from orchestrator.planning.order_words import is_question, takes_up
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
+from orchestrator.saga.served import Order
 
 
 def with_account(
@@ -72,9 +73,8 @@ def with_account(
     told_apart: list[ClauseAccount | Aside] = [*account.parts(), *account.asides()]
     doubts += [*account.doubts_about_kinds(), *account.doubts_about_orders_said()]
     for part in told_apart:
-        taken = [*part.mentions()]
-        mentions += taken
-        doubts += part.doubts(taken)
+        mentions += part.mentions()
+        doubts += part.doubts()
     told = {doubt.about: doubt for doubt in reversed(doubts if plan.orders else [])}
     whole = [doubt.about.casefold() for doubt in plan.doubts]
     told = {k: v for k, v in told.items() if not any(k.casefold() in about for about in whole)}
@@ -132,7 +132,20 @@ class _Account:
                 said=said,
                 plan=self._plan,
                 is_left_alone=clause.is_negated and self._is_left_alone(clause),
+                apart=tuple(self._apart(clause, order, legs)),
             )
+
+    def _apart(
+        self, clause: ClauseReading, order: Order | None, legs: Sequence[LegPlan]
+    ) -> Iterator[ReadApart]:
+        """The legs of a clause that joins several things, each with one of them."""
+        joined = coordinated(clause.text) if len(legs) > 1 else None
+        if joined is None or any(leg.goal not in joined.clauses for leg in legs):
+            return
+        for leg in legs:
+            said = things_said(leg.goal, now=self._now, before=self._said_before(clause.text))
+            path, own = self._paths[leg.leg_id], read_clause(leg.goal)
+            yield ReadApart(leg.leg_id, Taken.of(own, path, order, said, is_one_leg=True), said)
 
     def doubts_about_kinds(self) -> Iterator[Doubt]:
         """What orders leave open of which kind of things they are."""

@@ -25,7 +25,7 @@ class Aside:
         """It, as one thing that is said."""
         yield Mention(text=self.text, kind=self.kind, used_as=self.used_as)
 
-    def doubts(self, _: object = None) -> Iterator[Doubt]:
+    def doubts(self) -> Iterator[Doubt]:
         """It, where nothing takes it up."""
         if not self.used_as:
             why = _UNTOLD if self.kind == "condition" else _NO_LEG if self.is_order else _UNSAID

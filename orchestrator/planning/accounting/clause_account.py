@@ -1,7 +1,8 @@
 """The account of one clause: what it says, as what its legs take it up, and what is left over."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
@@ -22,6 +23,21 @@ _UNTIL: Final = lexicon.END_HINTS | {"to"}
 
 
 @dataclass(frozen=True)
+class ReadApart:
+    """One leg of a clause that joins several things: "in Oslo and Rome", read as that for Rome."""
+
+    leg_id: str
+    taken: Taken
+    said: tuple[Said, ...]
+    """What its own words say."""
+
+    def use(self, said: Said) -> str:
+        """As what it takes up a thing that the whole clause says; empty where it does not."""
+        own = next((one for one in self.said if one.text == said.text), None)
+        return self.taken.use(own) if own is not None else ""
+
+
+@dataclass(frozen=True)
 class ClauseAccount:
     """One clause of the goal, with what it orders and the legs that take it up."""
 
@@ -35,16 +51,16 @@ class ClauseAccount:
     plan: MissionPlan
     is_left_alone: bool = False
     """Whether it forbids what no order of the plan does."""
+    apart: tuple[ReadApart, ...] = ()
+    """Its legs, where each has one of the several things that it joins."""
 
     def mentions(self) -> Iterator[Mention]:
-        """What it says, each with its use; what nothing takes up has none."""
-        leg_id = self.legs[0].leg_id if self.legs else ""
+        """What it says, with its use by each leg; what nothing takes up has none."""
         for said in self.said:
-            used = self._use(said)
-            own = leg_id if used else ""
-            yield Mention(text=said.text, kind=said.kind, leg_id=own, used_as=used)
+            for leg_id, used in self._uses[said.position]:
+                yield Mention(text=said.text, kind=said.kind, leg_id=leg_id, used_as=used)
 
-    def doubts(self, mentions: Sequence[Mention]) -> Iterator[Doubt]:
+    def doubts(self) -> Iterator[Doubt]:
         """What of it nothing takes up, where that could change a consequence."""
         is_asked = any(self.clause.text in doubt.about for doubt in self.plan.doubts)
         if (whole := self._whole_doubt()) is not None:
@@ -58,8 +74,8 @@ class ClauseAccount:
         if self.order and not is_asked and (half := doubt_about_half_order(self.clause)):
             yield half
         yield from self._ends_before()
-        for said, mention in zip(self.said, mentions, strict=True):
-            if not mention.used_as:
+        for said in self.said:
+            if not any(used for _, used in self._uses[said.position]):
                 yield doubt_about(said, self.clause, self.taken.path)
 
     def _ends_before(self) -> Iterator[Doubt]:
@@ -98,6 +114,18 @@ class ClauseAccount:
         # "Lunch with Sam at noon" neither orders nor asks: what is left of it tells how it is read.
         says_neither = self.clause.action is Action.UNKNOWN and not is_question(self.clause)
         return self.order is not None or feeds or says_neither or states(self.clause.text)
+
+    @cached_property
+    def _uses(self) -> Mapping[int, Sequence[tuple[str, str]]]:
+        """Which legs take up what stands where, and as what."""
+        return {said.position: self._used_by(said) for said in self.said}
+
+    def _used_by(self, said: Said) -> Sequence[tuple[str, str]]:
+        own = [(one.leg_id, one.use(said)) for one in self.apart]
+        if found := [(leg_id, used) for leg_id, used in own if used]:
+            return found
+        used = self._use(said)
+        return [(self.legs[0].leg_id if self.legs and used else "", used)]
 
     def _use(self, said: Said) -> str:
         if self.is_left_alone:

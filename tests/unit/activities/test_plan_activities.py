@@ -80,6 +80,42 @@ async def test_a_condition_is_shown_with_what_depends_on_it(
     assert [tool.name for tool in looks.tools] == ["weather_get_forecast"]
 
 
+async def test_who_is_told_about_it_is_shown_with_the_tool_that_tells(
+    shipped: Catalog, tmp_path: Path
+) -> None:
+    """Though its words alone fit none."""
+    goal = "Book a table for 3 in Porto on 2026-12-04 at 19:30 and tell Rui about it"
+    _, tells = (await shown(shipped, tmp_path, goal)).legs
+
+    assert tells.consequences == ("tell Rui about it",)
+    assert tells.tools[-1].name == "message_send"
+    assert tells.cards == ("structured-message",)
+
+
+@pytest.mark.parametrize(
+    ("goal", "served"),
+    [
+        ("Weather in Oslo, Rome and Bergen tomorrow", ["Oslo", "Rome", "Bergen"]),
+        (
+            "Book a table in Porto and in Lisbon on 2026-12-04 at 20:00 for 2",
+            ["Porto", "Lisbon"],
+        ),
+    ],
+)
+async def test_each_of_several_is_shown_at_the_leg_that_takes_it_up(
+    shipped: Catalog, tmp_path: Path, goal: str, served: list[str]
+) -> None:
+    """And at no other; what they share, at each."""
+    preview = await shown(shipped, tmp_path, goal)
+    where = [
+        [(m.text, m.used_as) for m in leg.serves if "city" in m.used_as] for leg in preview.legs
+    ]
+
+    assert [[text for text, _ in one] for one in where] == [[city] for city in served]
+    assert preview.left_over == ()
+    assert len({tuple(m.text for m in leg.serves if m.kind == "date") for leg in preview.legs}) == 1
+
+
 async def test_the_same_is_planned_the_same(shipped: Catalog, tmp_path: Path) -> None:
     """Another goal has another digest."""
     first = await shown(shipped, tmp_path, DINNER)

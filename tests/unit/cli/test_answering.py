@@ -7,12 +7,7 @@ from datetime import UTC, datetime
 import pytest
 import typer
 
-from orchestrator.cli.answering import (
-    answer_of_the_only_field,
-    ask_fields,
-    given_texts,
-    unnamed_text,
-)
+from orchestrator.cli.answering import ask_fields, given_texts, unnamed_text
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.leg import Question
 
@@ -121,19 +116,7 @@ def test_texts_stay_as_they_were_typed() -> None:
         given_texts(["a=1", "a=2"])
 
 
-def test_one_thing_is_told_without_its_name() -> None:
-    """As one text of several words; what may be left out need not be told."""
-    fields = {name: ASKED.fields[name] for name in ("departure_date", "bags")}
-    question = ASKED.model_copy(update={"fields": fields})
-
+def test_what_is_typed_without_a_name_is_one_text() -> None:
+    """Of several words, as a shell gives them."""
     assert unnamed_text(["next", "Friday"]) == "next Friday"
     assert unnamed_text(["cabin=economy", "Friday"]) == unnamed_text([]) == ""
-    assert answer_of_the_only_field(question, "next Friday") == {"departure_date": "next Friday"}
-
-
-def test_of_several_things_the_one_that_is_meant_is_named() -> None:
-    """With the command that names them."""
-    with pytest.raises(UsageError, match="departure_date, cabin, bags: say for which") as refused:
-        answer_of_the_only_field(ASKED, "next Friday")
-
-    assert "departure_date=<value>" in str(refused.value)

@@ -85,8 +85,7 @@ def test_a_plan_is_a_tree_with_what_is_left_below_it(client: Client, run: Run) -
     for words in (
         "1-dining Book a table (agent dining)",
         "find_tables Find tables; finds what is needed",
-        "book_table Book a table; asks first (structured-reservation; its price is known then); "
-        "undone by cancel_table",
+        "book_table Book a table; asks first (structured-reservation); undone by cancel_table",
         "takes up 'table' as its name",
         "2-note note it (agent notes, after 1-dining)",
         "no tool is likely yet",

@@ -105,6 +105,17 @@ def test_whom_it_is_for_is_no_place_where_another_word_says_where(text: str) -> 
     assert ("name", "Ana") in {(slot.kind, slot.value) for slot in find_slots(text, now=None)}
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["a table at Luna in Rome", "a table in Rome at Luna", "a hotel near Luna in Rome tomorrow"],
+)
+def test_what_is_somewhere_in_a_place_has_that_for_its_place(text: str) -> None:
+    """What it is called is matched with what is found, and is no city to search in."""
+    found = {(slot.kind, slot.value) for slot in find_slots(text, now=None)}
+
+    assert {("name", "Luna"), ("place", "Rome")} <= found
+
+
 def test_for_introduces_a_place_where_nothing_else_does() -> None:
     """Also before the place of another request."""
     slots = find_slots("the weather for Paris and a hotel in Rome", now=None)

@@ -1,0 +1,81 @@
+"""Answers on their way to the leg that asked, in whatever form they were given."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.client import answer_sending
+from orchestrator.client.answer_sending import send_answer
+from orchestrator.core.errors import AnswerInvalid
+from orchestrator.messages.leg import AnswerInput, Question
+
+ASKED = Question(
+    question_id="trip-1.1-flights.2",
+    mission_id="trip-1",
+    leg_id="1-flights",
+    question="In which cabin, with how many bags?",
+    fields={
+        "cabin": {"type": "string", "enum": ["economy", "premium_economy"]},
+        "bags": {"type": "integer", "default": 1},
+    },
+)
+
+
+class Connection:
+    """Keeps what is sent over it."""
+
+    def __init__(self) -> None:
+        self.sent: list[Mapping[str, Any]] = []
+
+    async def update(self, _: str, __: str, wanted: AnswerInput, *rest: object, about: str) -> str:
+        """Taken."""
+        self.sent.append(wanted.values)
+        return about
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Question | None]:
+    """The question that is open, which a test may change."""
+    found: list[Question | None] = [ASKED]
+
+    async def open_question(*_: object) -> Question | None:
+        return found[0]
+
+    monkeypatch.setattr(answer_sending, "open_question", open_question)
+    return found
+
+
+async def test_one_thing_is_told_without_its_name(opened: list[Question | None]) -> None:
+    """What may be left out need not be told."""
+    connection: Any = Connection()
+
+    understood = await send_answer(connection, ASKED.question_id, "premium economy")
+
+    assert connection.sent == [understood.values]
+    assert understood.values["cabin"] == "premium_economy"
+
+
+async def test_of_several_things_the_one_that_is_meant_is_named(
+    opened: list[Question | None],
+) -> None:
+    """With the command that names them; nothing is sent."""
+    fields = {"day": {"type": "string", "format": "date"}, **ASKED.fields}
+    opened[0] = ASKED.model_copy(update={"fields": fields})
+    connection: Any = Connection()
+
+    with pytest.raises(AnswerInvalid, match="day, cabin, bags: say for which") as refused:
+        await send_answer(connection, ASKED.question_id, "next Friday")
+
+    assert "cabin=<value>" in str(refused.value)
+    assert connection.sent == []
+
+
+async def test_a_question_that_is_over_takes_no_text(opened: list[Question | None]) -> None:
+    """Its leg says so, and is told no value that nobody read."""
+    opened[0] = None
+    connection: Any = Connection()
+
+    await send_answer(connection, ASKED.question_id, "economy")
+
+    assert connection.sent == [{}]
