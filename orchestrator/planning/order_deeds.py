@@ -53,7 +53,10 @@ def changes_so(tool: Tool, verb: str) -> bool:
     own, action = named(tool)
     if is_any_change(verb):
         return action is Action.UPDATE
-    return same_deed(verb, own) or is_any_change(own) or tool.method in _CHANGES_ALL
+    commanded = next(iter(tokens(tool.summary)), "")
+    says_so = tool.effect is not Effect.CANCEL and same_deed(verb, commanded)
+    says_so = says_so or same_deed(verb, own) or is_any_change(own)
+    return says_so or tool.method in _CHANGES_ALL
 
 
 def is_same_deed(tool: Tool, clause: ClauseReading) -> bool:

@@ -26,14 +26,14 @@ def filled(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> Map
     """
     found: dict[int, str] = {}
     where: dict[tuple[str, str], str] = {}
-    used: set[tuple[str, str]] = set()
+    used: set[tuple[str, tuple[str, ...]]] = set()
     known = tuple(inputs)
     for one in said:
         if one.kind not in _KINDS or one.hint == RELATIVE:
             continue
         value = (one.kind, str(one.value))
         if value not in where:
-            free = [(w, p) for w, p in known if _fits(one, p) and (one.kind, p.name) not in used]
+            free = [(w, p) for w, p in known if _fits(one, p) and (one.kind, p.words) not in used]
             if one.kind == "date" and any(kind == "date" for kind, _ in used):
                 # A second day ends nothing unless it is said to: "and the week after that too".
                 free = [(w, p) for w, p in free if p.side != "end" or _side(one) == "end"]
@@ -41,7 +41,7 @@ def filled(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> Map
             if best is None:
                 continue
             where[value] = best[0]
-            used.add((one.kind, best[1].name))
+            used.add((one.kind, best[1].words))
         found[one.position] = where[value]
     return found
 
@@ -69,6 +69,8 @@ def _fits(said: Said, parameter: Parameter) -> bool:
 
 def _counts(parameter: Parameter, said: Said) -> bool:
     """Whether a number of a request is the one that an input counts."""
+    if parameter.is_numbered_by(said.text, said.hint):
+        return True
     if isinstance(said.value, str) or parameter.kind not in (Kind.COUNT, Kind.NIGHTS):
         return False
     words = {*parameter.words}
@@ -80,7 +82,8 @@ def _counts(parameter: Parameter, said: Said) -> bool:
         return said.hint in MINUTES
     if parameter.kind is Kind.NIGHTS:
         return said.hint in lexicon.NIGHTS | lexicon.WEEKS
-    return bool(words & {"quantity", "qty", "copies"}) and said.hint not in lexicon.PEOPLE
+    people = lexicon.PEOPLE - lexicon.BOUGHT_SINGLY
+    return bool(words & {"quantity", "qty", "copies"}) and said.hint not in people
 
 
 def _unlike(said: Said, parameter: Parameter) -> int:

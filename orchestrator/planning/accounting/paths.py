@@ -43,7 +43,8 @@ class Path:
         """The input of a side effect that takes the words of the goal: a title, a text."""
         made = (tool for tool in self.targets if tool.is_side_effect)
         inputs = (p for _, p in of_tools(made).inputs)
-        return next((p for p in inputs if p.required and p.kind in (Kind.TEXT, Kind.TITLE)), None)
+        written = (p for p in inputs if p.kind in (Kind.TEXT, Kind.TITLE) and not p.is_persons_name)
+        return next((p for p in written if p.required), None)
 
     def __or__(self, other: "Path") -> "Path":
         targets = dict.fromkeys(tool.name for tool in (*self.targets, *other.targets))

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import chain
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.planning.rules.argument_draft import Lack
+from orchestrator.planning.rules.call_arguments import missing_inside
 from orchestrator.planning.rules.next_call import next_call
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter
 from orchestrator.planning.rules.situation import Situation
@@ -20,13 +22,15 @@ def to_ask(lack: Lack, target: Tool, situation: Situation) -> tuple[Parameter, .
     """
     starts = [p for p in lack.parameters if p.kind in DAYS and p.side != "end"]
     if not starts or len(starts) == len(lack.parameters):
-        return lack.parameters
+        parts = (missing_inside(p, target, situation) for p in lack.parameters)
+        return tuple(chain.from_iterable(parts))
     context = situation.context
     some_day = {start.name: _some_day(start, situation) for start in starts}
     told = context.model_copy(update={"inputs": {**context.inputs, **some_day}})
     step = next_call(target, replace(situation, context=told))
     left = {p.name for p in step.parameters} if isinstance(step, Lack) else set()
-    return tuple(p for p in lack.parameters if p in starts or p.name in left)
+    asked = (p for p in lack.parameters if p in starts or p.name in left)
+    return tuple(chain.from_iterable(missing_inside(p, target, situation) for p in asked))
 
 
 def _some_day(start: Parameter, situation: Situation) -> str:

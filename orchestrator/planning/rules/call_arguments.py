@@ -55,6 +55,28 @@ def gather_arguments(tool: Tool, situation: Situation) -> tuple[ArgumentDraft, L
     return draft, lack
 
 
+def missing_inside(parameter: Parameter, tool: Tool, situation: Situation) -> tuple[Parameter, ...]:
+    """What an object lacks, property by property; itself, where it is none or its names are shared.
+
+    A value is given by the name of its property, so that no other of the tool may have that name.
+    """
+    if parameter.kind is not Kind.OBJECT:
+        return (parameter,)
+    inputs = tool_parameters(tool)
+    call = _Call(tool, situation, ArgumentDraft(inputs))
+    missing = call.inside(parameter).missing
+    parts = [one for part in missing for one in missing_inside(part, tool, situation)]
+    names = [one.name for one in _every(inputs)]
+    is_told = bool(parts) and all(names.count(part.name) == 1 for part in parts)
+    return tuple(parts) if is_told else (parameter,)
+
+
+def _every(parameters: Sequence[Parameter]) -> Iterator[Parameter]:
+    for parameter in parameters:
+        yield parameter
+        yield from _every(parameter.fields if parameter.kind is Kind.OBJECT else ())
+
+
 def _needed(tool: Tool, situation: Situation) -> tuple[Parameter, ...]:
     """The tool's inputs, those of the first alternative that can be met required as well.
 
@@ -215,6 +237,11 @@ class _Call:
         """An object of which every required property can be filled; None for anything else."""
         if parameter.kind is not Kind.OBJECT:
             return None
+        draft = self.inside(parameter)
+        return draft.values if not draft.missing and parameter.accepts(draft.values) else None
+
+    def inside(self, parameter: Parameter) -> ArgumentDraft:
+        """The properties of an object, and the values that they have so far."""
         draft, clause = ArgumentDraft(parameter.fields), self.situation.utterance
         for part in draft.open_inputs():
             clauses = (clause, *(self.situation.other_utterances if part.required else ()))
@@ -227,7 +254,7 @@ class _Call:
             if value is None and part.required:
                 value = self._from_facts(part)
             draft.add(part, value)
-        return draft.values if not draft.missing and parameter.accepts(draft.values) else None
+        return draft
 
     def _assumed(self, parameter: Parameter) -> JsonValue:
         """The contract's default, or what goes without saying."""

@@ -131,6 +131,8 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     if (page := _next_page(target, situation)) is not None:
         return page
     step = next_call(target, situation)
+    if isinstance(step, CallTool) and not _is_shown(step, situation):
+        return _discovered(step, situation)
     if not isinstance(step, Lack):
         return step
     if step.listed_by:
@@ -141,6 +143,19 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     if step.reason:
         return _nothing_found(target, situation) or GiveUp(reason=step.reason)
     return _ask(step, target, situation)
+
+
+def _is_shown(step: CallTool, situation: Situation) -> bool:
+    context = situation.context
+    shown = {*situation.shown, *context.discovered, *context.forwarded}
+    return step.tool in shown or situation.catalog.tool(step.tool).load_policy == "core"
+
+
+def _discovered(step: CallTool, situation: Situation) -> DiscoverTools | GiveUp:
+    """The search that lets a tool be called of which all contracts told, and no ranking."""
+    if situation.searched_for(step.tool):
+        return GiveUp(reason=f"{step.tool} is not among the tools that this part may call")
+    return DiscoverTools(query=step.tool)
 
 
 def _unread(target: Tool, situation: Situation) -> AskUser | None:

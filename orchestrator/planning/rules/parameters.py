@@ -1,6 +1,6 @@
 """What an input of a tool means, read from its name, schema and description."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum, auto
@@ -23,7 +23,7 @@ from orchestrator.json_schema.violations import SCHEMA_FAULTS
 from orchestrator.json_schema.walker import properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
-from orchestrator.language.words import tokens
+from orchestrator.language.words import stem, tokens
 
 Side = Literal["start", "end"]
 Bound = Literal["max", "min"]
@@ -60,6 +60,7 @@ class Kind(StrEnum):
 
 
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
+_MOST_DIGITS_COUNTED: Final = 2
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,28 @@ class Parameter:
         return read_parameter(singular(self.name), items, self.root, required=True)
 
     @property
+    def is_id(self) -> bool:
+        """Whether it takes what tells one thing from others, as a text or as a whole number."""
+        if self.kind is Kind.OTHER:
+            return _type(self.schema) == "integer" and bool({*self.words} & lexicon.IDENTIFIER)
+        return self.kind is Kind.IDENTIFIER
+
+    def is_numbered_by(self, text: str, noun: str) -> bool:
+        """Whether bare digits right behind that noun are its id: "pet 12", not "12 pets".
+
+        Two digits are none that is written as a text.
+        """
+        nouns = {stem(word) for word in {*self.words} - lexicon.IDENTIFIER}
+        is_long = self.kind is Kind.OTHER or len(text) > _MOST_DIGITS_COUNTED
+        return self.is_id and is_long and text.isdecimal() and stem(noun) in nouns
+
+    @property
+    def is_persons_name(self) -> bool:
+        """Whether it takes what a person is called."""
+        *before, last = self.words or ("",)
+        return last == "name" and not lexicon.PERSONAL.isdisjoint(before)
+
+    @property
     def is_produced(self) -> bool:
         """Whether only answers supply it: people state no ids, nor lists of what was found."""
         return self.kind in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST, Kind.FILE)
@@ -158,7 +181,25 @@ def read_parameters(
         )
         for name, part in properties_of(resolved).items()
     ]
-    return tuple(sorted(map(_with_described_side(found), found), key=lambda p: not p.required))
+    sided = [*_with_sure_sides(found)]
+    return tuple(sorted(map(_with_described_side(sided), sided), key=lambda p: not p.required))
+
+
+def _with_sure_sides(siblings: Sequence[Parameter]) -> Iterator[Parameter]:
+    """Days without a side that only a handing over gives them: a dog is dropped off at first.
+
+    A car is picked up first, which a day that starts or ends otherwise tells, or the order of both.
+    """
+    days = [one for one in siblings if one.kind in DAYS and one.side is not None]
+    sides = [one.side for one in days if not _is_handed_over(one)]
+    is_told = bool(sides) or [one.side for one in days] == ["start", "end"]
+    for one in siblings:
+        yield one if is_told or one not in days else replace(one, side=None)
+
+
+def _is_handed_over(parameter: Parameter) -> bool:
+    named = {*parameter.words, *map(" ".join, pairwise(parameter.words))}
+    return not named.isdisjoint(lexicon.HANDED_OVER)
 
 
 def _with_described_side(siblings: Sequence[Parameter]) -> Callable[[Parameter], Parameter]:
@@ -229,7 +270,7 @@ def _type(schema: JsonObject) -> str:
 
 def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
     named = set(words)
-    if named & lexicon.NOT_COUNTED:
+    if named & lexicon.NOT_COUNTED or _is_number_of_one(words):
         return Kind.OTHER
     if whole and named & lexicon.NIGHTS:
         return Kind.NIGHTS
@@ -240,6 +281,12 @@ def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
     if named & (lexicon.MONEY | lexicon.MINOR_UNITS):
         return Kind.AMOUNT
     return Kind.COUNT if whole else Kind.OTHER
+
+
+def _is_number_of_one(words: tuple[str, ...]) -> bool:
+    """Whether a number tells one thing from others, and counts none: "hire_no", not "seat_no"."""
+    told = len(words) > 1 and words[-1] in lexicon.IDENTIFIER
+    return told and not lexicon.PEOPLE & {*words[:-1]}
 
 
 _FORMATS: Final[Mapping[str, Kind]] = {

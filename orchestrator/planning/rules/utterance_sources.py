@@ -23,7 +23,10 @@ from orchestrator.planning.rules.utterance import Utterance
 _BOUNDS: Final = WordLists("matching").word_set("earliest") | WordLists("matching").word_set(
     "latest"
 )
+_FOR_WHOM: Final = WordLists("matching").word_set("on_behalf")
+_LATEST: Final = WordLists("matching").word_set("latest")
 _BETWEEN: Final = "between"
+_BIRTHDAY: Final = "birthday"
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _ONLY_WHEN_REQUIRED: Final = frozenset(
@@ -64,26 +67,39 @@ def quoted_as(parameter: Parameter, utterance: Utterance) -> JsonValue:
 def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     if _is_any_of_several(parameter, draft):
         return []
-    slots = utterance.of("date")
+    slots = [s for s in utterance.of("date") if _is_of_its_birth(s, utterance, parameter)]
     ends_too = any(p.kind is parameter.kind and p.side == "end" for p in draft.parameters)
     if not parameter.required and (parameter.side is None or not ends_too):
         # "Before 1 December" is no day that things are on.
         slots = [slot for slot in slots if slot.hint not in _BOUNDS]
     values: list[JsonValue] = [slot.value for slot in slots]
     values = values or _of_several(parameter, utterance, draft)
+    ending = lexicon.END_HINTS | (_LATEST if not parameter.required else set())
     if parameter.side != "end":
-        starts = [s.value for s in slots if s.hint not in lexicon.END_HINTS]
+        starts = [s.value for s in slots if s.hint not in ending]
         # "A room until Friday" says when it ends, and not when it begins.
         return starts or ([] if slots and parameter.side and ends_too else values)
     if not draft.start_inputs:
         return values[::-1]
-    ends = [s.value for s in slots if s.hint in lexicon.END_HINTS]
+    ends = [s.value for s in slots if s.hint in ending]
     # Of the days between two any may be meant, where nothing has to end: no way back is.
     is_any = not parameter.required and slots and slots[0].hint == _BETWEEN
     is_any = is_any and any(p.required for p in draft.start_inputs)
     ends = ends or ([] if is_any else values[1:])
     start = draft.start if isinstance(draft.start, str) else next(iter(values), None)
     return ends or _after(start, utterance)
+
+
+def _is_of_its_birth(slot: Slot, utterance: Utterance, parameter: Parameter) -> bool:
+    """Whether a day of birth goes to an input for such, and any other day to any other.
+
+    On a birthday something may be done as well.
+    """
+    before = [w for w in tokens(utterance.text[: slot.position])[-3:] if w not in STOP_WORDS]
+    said = {*before[-1:]}
+    if lexicon.BIRTH.isdisjoint(parameter.words):
+        return said.isdisjoint(lexicon.BIRTH - {_BIRTHDAY})
+    return not said.isdisjoint(lexicon.BIRTH)
 
 
 def _is_any_of_several(parameter: Parameter, draft: ArgumentDraft) -> bool:
@@ -223,8 +239,14 @@ def _counts(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) ->
         return [s.value for s in slots if s.hint in lexicon.PEOPLE or s.hint in ("for", "")]
     if parameter.bound is not None or not set(parameter.words) & {"quantity", "qty", "copies"}:
         return []
-    taken = {stem(word) for p in draft.parameters if p is not parameter for word in p.words}
-    return [s.value for s in slots if s.hint not in lexicon.PEOPLE and stem(s.hint) not in taken]
+    others = (p for p in draft.parameters if p is not parameter)
+    # "Two tickets" is no two of a ticket's type; "event 4711" is no number of events.
+    taken = {stem(word) for p in others if not p.is_id for word in p.words}
+    slots = [
+        s for s in slots if not any(p.is_numbered_by(s.text, s.hint) for p in draft.parameters)
+    ]
+    people = lexicon.PEOPLE - lexicon.BOUGHT_SINGLY
+    return [s.value for s in slots if s.hint not in people and stem(s.hint) not in taken]
 
 
 def _length(parameter: Parameter, utterance: Utterance) -> JsonValue:
@@ -297,6 +319,7 @@ def _identifiers(
     slots = [s for s in utterance.of("identifier") if not _FILE_NAME.search(str(s.value))]
     stems = {stem(word) for word in parameter.words} - {"id"}
     named = [s.value for s in slots if stem(s.hint) in stems]
+    named += _numbered(parameter, utterance)
     if not parameter.required:
         return [*named]
     verb = tokens(without_lead(utterance.text))[:1]
@@ -308,6 +331,10 @@ def _identifiers(
 
 def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     stems = {stem(word) for word in parameter.words}
+    if parameter.is_persons_name:
+        said = utterance.of("name", "place")  # who stands behind "for" may be either
+        people = dict.fromkeys(s.value for s in said if s.hint in {*_FOR_WHOM, *stems})
+        return [*people] if len(people) == 1 else []
     quoted = utterance.of("quoted")
     # "a board called Launch": that is the name of what is made, and no part of something else.
     wanted = stems | _NAMED_SO if parameter.words in _NAMES else stems
@@ -318,7 +345,15 @@ def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     files = written if {"file", "name"} <= set(parameter.words) else []
     # "resort 12": the number of a thing, where its input takes numbers.
     numbers = [s.value for s in utterance.of("quantity") if stem(s.hint) in stems]
+    numbers = _numbered(parameter, utterance) if parameter.is_id else numbers
     return [*files, *named, *(slot.value for slot in quoted), *numbers]
+
+
+def _numbered(parameter: Parameter, utterance: Utterance) -> list[JsonValue]:
+    """Numbers behind the noun of an id, as the number and as it is written."""
+    slots = utterance.of("quantity", "identifier")
+    said = [s for s in slots if parameter.is_numbered_by(s.text, s.hint)]
+    return [form for slot in said for form in (int(slot.text), slot.text)]
 
 
 def _whole_name(slot: Slot, utterance: Utterance, draft: ArgumentDraft) -> JsonValue:

@@ -263,3 +263,39 @@ def test_the_number_of_a_thing_is_its_numeric_id() -> None:
     """Not the first of those that an earlier call was made for."""
     assert stated("a pass for resort 12", inputs(resortId=INTEGER)) == {"resortId": 12}
     assert stated("a pass for resort 12", inputs(resortId=STRING)) == {}
+
+
+def test_a_number_behind_the_noun_of_an_id_is_that_id_and_no_count() -> None:
+    """Whatever its name is: a whole number that is called so counts nothing."""
+    order = inputs(eventId=INTEGER, ticketTypeId=INTEGER, quantity=INTEGER)
+    assert stated("buy two tickets for event 4711", order) == {"eventId": 4711, "quantity": 2}
+    assert stated("buy tickets for event 4711", order) == {"eventId": 4711}
+    assert stated("return hire 220 because it broke", inputs(hire_no=INTEGER)) == {"hire_no": 220}
+    assert stated("return hire 220", inputs(hire_no=STRING)) == {"hire_no": "220"}
+    assert stated("book 2 rooms", inputs(roomId=INTEGER)) == {}
+
+
+def test_who_something_is_for_is_told_by_name() -> None:
+    """Of one person alone; the day of a birth is no day on which something is done."""
+    patient = inputs(full_name=STRING, birth_date=DAY)
+    said = "book a check-up on 2 December for Jan Kowalski, born on 4 May 1980"
+    assert stated(said, patient) == {"full_name": "Jan Kowalski", "birth_date": "1980-05-04"}
+    assert stated(said, inputs(day=DAY)) == {"day": "2026-12-02"}
+    assert stated("book a check-up for Jan and for Eva", inputs(full_name=STRING)) == {}
+
+
+def test_what_is_before_a_day_begins_at_none() -> None:
+    """Of two that only filter; "on" is that day."""
+    window = inputs(required=False, from_date=DAY, to_date=DAY)
+    assert stated("free slots before 5 December", window) == {"to_date": "2026-12-05"}
+    assert stated("free slots after 5 December", window) == {"from_date": "2026-12-05"}
+
+
+def test_what_is_dropped_off_may_begin_or_end() -> None:
+    """A car is picked up first and a dog is dropped off first: the order of both tells."""
+    said = "from 3 to 6 December"
+    first, last = "2026-12-03", "2026-12-06"
+    assert stated(said, inputs(pickUp=DAY, dropOff=DAY)) == {"pickUp": first, "dropOff": last}
+    assert stated(said, inputs(dropOff=DAY, pickUp=DAY)) == {}
+    assert stated(said, inputs(dropOff=DAY, collection=DAY)) == {}
+    assert stated(said, inputs(start=DAY, dropOff=DAY)) == {"start": first, "dropOff": last}
