@@ -7,13 +7,14 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Final
 
-from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
 from orchestrator.language.clauses import clause_spans
 from orchestrator.language.ellipsis import marks_of, of_one, with_tails
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot, SlotKind
 from orchestrator.language.plain_lists import plain_list
 from orchestrator.language.provisos import conditions_in
+from orchestrator.language.said import is_within, quoted_spans
 from orchestrator.language.slots import read_slots
 from orchestrator.language.word_lists import WordLists
 
@@ -52,6 +53,15 @@ _ALONE: Final = _PARTY | _THING | {"date", "time", "origin"}
 """What a list may be of; an amount is a member only together with who gets it."""
 _KEPT: Final = 1 << 10
 """Clauses whose members are remembered."""
+
+
+_TO: Final = re.compile(r"\bto\s+", re.IGNORECASE)
+_TOLD_NEXT: Final = re.compile(
+    r"\s*(?:[,;]\s*(?:and\s+|but\s+)?|\s(?:and|but)\s+)(?:to\s+)?"
+    r"(?P<who>(?<=\sto\s)(?:the|my|our)\s+[\w-]+(?:\s+[\w-]+)?|[A-Z][\w.'\u2019-]*(?:\s+[A-Z][\w.'\u2019-]*)?|[\w.+-]+@[\w.-]+\w|#[\w-]+)"
+    r"(?=\s+(?:that|to\s+[a-z]+)\s|:\s)"
+)
+"""Where another one is told something else: "tell Ana that I am late and Bo that I am not"."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,8 @@ def coordinated(text: str) -> Coordination | None:
 
 def _coordinated(text: str) -> Coordination | None:
     clause = read_clause(text)
+    if told := _told_to_each(clause):
+        return Coordination(told)
     slots = _outside_of_what_is_told(clause)
     if tails := with_tails(clause, slots, first_of=lambda one: _several(one)[0]):
         return Coordination(
@@ -127,6 +139,32 @@ def _coordinated(text: str) -> Coordination | None:
         kinds.union(*(more.kinds for more in further)),
         _may_be_a_stretch(clause, groups) or any(more.is_stretch for more in further),
         is_choice,
+    )
+
+
+def _told_to_each(clause: ClauseReading) -> tuple[str, ...]:
+    """One clause for each who is told something of their own; empty where nobody else is."""
+    begun = matter_start(clause.text)
+    found = list(_TOLD_NEXT.finditer(clause.text, begun)) if begun is not None else []
+    quoted = quoted_spans(clause.text)
+    found = [m for m in found if not is_within(m.start(), m.end(), quoted)]
+    first = next((s for s in read_slots(clause.text, now=None) if s.kind in _PARTY), None)
+    if begun is None or not found:
+        return ()
+    if (to := _TO.search(clause.text, 0, begun)) is not None:
+        before, behind = clause.text[: to.end()], ""
+    elif first is not None and first.position < begun:
+        before = clause.text[: first.position]
+        behind = clause.text[first.position + len(first.text) : begun]
+    else:
+        return ()
+    ends = [*(match.start() for match in found[1:]), len(clause.text)]
+    return (
+        clause.text[: found[0].start()],
+        *(
+            f"{before}{m['who']}{behind}{clause.text[m.end() : end]}"
+            for m, end in zip(found, ends, strict=True)
+        ),
     )
 
 

@@ -43,7 +43,12 @@ class WishedFor:
         if wish is None:
             return reading
         taker = self._takers.get(stem(wish.thing)) if wish.thing else self._doing(stem(wish.verb))
-        return replace(reading, action=Action.CREATE, verb=taker.verb) if taker else reading
+        if taker is None:
+            return reading
+        words = () if set(_nouns(taker)) & {*reading.stems} else tuple(_nouns(taker))
+        return replace(
+            reading, action=Action.CREATE, verb=taker.verb, stems=(*reading.stems, *words)
+        )
 
     def _doing(self, verb: str) -> CapabilityCard | None:
         """The only tool of its domain for what a verb is another word for: to fly is by a flight.

@@ -203,3 +203,49 @@ def test_plain_words_are_no_list_of_receivers(text: str) -> None:
 def test_a_number_behind_a_pause_is_no_number_of_further_ones(text: str) -> None:
     """A part of a day is none, nor is what stands beside something that was not counted."""
     assert coordinated(text) is None
+
+
+@pytest.mark.parametrize(
+    ("clause", "each"),
+    [
+        (
+            "Write to Ana that I am late and to Ben that I am not",
+            ("Write to Ana that I am late", "Write to Ben that I am not"),
+        ),
+        (
+            "Email ana@x.com that it is booked, and bo@x.com that it is not",
+            ("Email ana@x.com that it is booked", "Email bo@x.com that it is not"),
+        ),
+        (
+            "Let Ana know that I am late and Bo that I am ill",
+            ("Let Ana know that I am late", "Let Bo know that I am ill"),
+        ),
+        (
+            "Write to the team channel that I am in and to the travel channel that I am out",
+            ("Write to the team channel that I am in", "Write to the travel channel that I am out"),
+        ),
+        (
+            "Ask Ana to call the bank and Ben to pay the bill",
+            ("Ask Ana to call the bank", "Ask Ben to pay the bill"),
+        ),
+    ],
+)
+def test_each_is_told_what_is_meant_for_them(clause: str, each: tuple[str, ...]) -> None:
+    """And the first is not told what is for the second."""
+    found = coordinated(clause)
+
+    assert found is not None
+    assert found.clauses == each
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "Tell Ana that Bo is late and Carl is ill",
+        'Tell Ana "meet Carl and Bo that evening"',
+        "Tell Ana that the car is here and the box that she wanted",
+    ],
+)
+def test_who_is_spoken_of_is_told_nothing(clause: str) -> None:
+    """What somebody is told may be about several."""
+    assert coordinated(clause) is None
