@@ -33,17 +33,25 @@ _SIDES: Final = _LISTS.word_set("sides")
 _UNITS: Final = _LISTS.word_set("units")
 _STEPS: Final = _LISTS.word_set("steps")
 _STRETCHING: Final = _LISTS.word_set("stretching")
+_NEARNESS: Final = frozenset({"within", "of", "another"})
 _OF_STRETCH: Final = frozenset({"week", "weeks"}).union(*MONTHS)
 
 _DAY_OF_WEEK: Final = rf"(?:{WEEKDAY}|{SHORT_WEEKDAY})"
 _UNIT: Final = r"(?:day|night|week|fortnight|month|year)"
 _OFFSET: Final = re.compile(
-    rf"\b(?:on\s+)?(?:(?<!\bfor )(?P<n>{COUNT})\s+(?P<unit>{_UNIT})s?"
+    rf"\b(?:on\s+)?(?:(?P<n>{COUNT})\s+(?P<unit>{_UNIT})s?"
     rf"|the\s+(?:very\s+)?(?P<one>day|night|evening|morning|week|month)"
     rf"|the\s+(?P<weekday>{_DAY_OF_WEEK}))"
     r"(?:\s+(?:just|right))?\s+(?P<side>before|after|later|earlier|afterwards|beforehand|prior\s+to"
     r"|from|on)\b(?P<than>\s+than\b)?"
 )
+_SEVERAL: Final = re.compile(r"\b(?:the|these|those|for)\s+$")
+"""Before a number of days, it makes them the days themselves: "the two days after 4 December"."""
+_LASTING: Final = re.compile(
+    rf"\b(?:{'|'.join({*WordLists('durations').words('lasting')} - _NEARNESS)})\s+(?:the\s+)?$"
+)
+"""Before a number of days, it makes them a length: "lasting three days from 7 December"."""
+_MOST_DAYS: Final = 31
 _WEEKS_HENCE: Final = re.compile(
     rf"(?<!\bfor )\b(?P<n>{COUNT})\s+weeks?\s+(?P<day>today|tomorrow)\b"
 )
@@ -146,11 +154,14 @@ def _offset(
     around: str,
 ) -> Iterator[DatePhrase]:
     side = match["side"]
+    lasts = match["n"] is not None and _LASTING.search(text[: match.start()]) is not None
     ahead = _AHEAD.match(text, match.end())
     at = ahead.end() if ahead else match.end()
     inner = next((p for p in said if match.end() <= p.start <= at), None)
+    if lasts and (inner is None or side in ("from", "on")):
+        return
     if inner is not None and not (side == "from" and match["unit"] == "night"):
-        yield DatePhrase(match.start(), inner.end, _moved(match, inner.day))
+        yield _of_several(text, match, inner.end, inner.day)
         return
     if side in ("from", "on"):
         return
@@ -163,7 +174,20 @@ def _offset(
         anchor, end = _anchor(text, match.start(), said, around), match.end()
     else:
         anchor, end = _day_of(word, text, match.span(), said, around), noun.end()
-    yield DatePhrase(match.start(), end, _moved(match, anchor))
+    yield _of_several(text, match, end, anchor)
+
+
+def _of_several(text: str, match: re.Match[str], end: int, anchor: date | None) -> DatePhrase:
+    """The day that is meant; of several, "the two days after 4 December", each that may be."""
+    last = _moved(match, anchor)
+    is_one = match["n"] is None or (_number(match["n"]) == 1 and match["unit"] == "day")
+    if is_one or not _SEVERAL.search(text[: match.start()]):
+        return DatePhrase(match.start(), end, last)
+    if anchor is None or last is None or abs((last - anchor).days) > _MOST_DAYS:
+        return DatePhrase(match.start(), end, None)
+    step = 1 if last > anchor else -1
+    days = (anchor + timedelta(days=n * step) for n in range(1, abs((last - anchor).days) + 1))
+    return DatePhrase(match.start(), end, None, tuple(sorted(days)))
 
 
 def _moved(match: re.Match[str], anchor: date | None) -> date | None:

@@ -11,6 +11,7 @@ from orchestrator.language.clause_reading import CatalogVerbs, ClauseReading, re
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.coordination import coordinated
 from orchestrator.language.corrections import Replaced, corrected
+from orchestrator.language.ellipsis import written_in
 from orchestrator.language.intent import Action, Slot, tells_apart
 from orchestrator.language.slots import find_slots
 from orchestrator.language.statements import orders_of_a_thing
@@ -25,6 +26,7 @@ from orchestrator.planning.accounting.deeds_elsewhere import (
 )
 from orchestrator.planning.accounting.deeds_unsaid import (
     doubt_about_deed,
+    doubt_about_no_verb,
     doubt_about_nothing_named,
     doubt_about_wish,
 )
@@ -177,12 +179,19 @@ class _Account:
                 continue  # "a table in Rome at eight, book the cheapest" is done
             said = things_said(clause.text, now=self._now)
             yield from filter(None, [doubt_about_wish(clause, looking)])
+            if ordered and looking and not self._feeds(legs):
+                yield from filter(None, [doubt_about_no_verb(clause)])
             doubt = self._router and doubt_about_deed(
                 clause, said, looking, self._catalog, self._router.without_deadline()
             )
             doubt = doubt or doubt_about_nothing_named(clause, said, looking)
             if doubt:
                 yield doubt
+
+    def _feeds(self, legs: Sequence[LegPlan]) -> bool:
+        """Whether what is looked up is for something that is ordered."""
+        own = {leg.leg_id for leg in legs}
+        return any(own & {*leg.depends_on} and leg.orders for leg in self._plan.legs)
 
     def doubts_about_subjects(self) -> Iterator[Doubt]:
         """What is asked, and no tool of the leg for it tells; a model may know it itself."""
@@ -243,7 +252,7 @@ class _Account:
 
     def _said_before(self, text: str) -> str:
         """What the goal says before a part of it."""
-        return self._whole_goal.partition(text)[0] if text in self._whole_goal else ""
+        return self._whole_goal[: written_in(text, self._whole_goal)[0]]
 
     def _counts_from(self, remark: str) -> bool:
         """Whether some day that a clause says is counted from what a remark says."""

@@ -29,6 +29,8 @@ _DO: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|\u201c[^\u201d]*\u201d")
 _THINKING: Final = WordLists("accounting").word_set("thinking")
+_HANDING: Final = WordLists("accounting").word_set("handing")
+_TOLD: Final = WordLists("wishes").word_set("told")
 _DETERMINERS: Final = WordLists("clauses").word_set("determiners")
 _LIGHT: Final = WordLists("accounting").word_set("light")
 """Verbs that say nothing without their noun."""
@@ -49,7 +51,7 @@ def doubt_about_command(clause: ClauseReading, looking: Sequence[Tool]) -> Doubt
 
     What stands before "the" or "my" at the beginning is no thing: "follow the instructions"; nor
     is "act" of "act on it", "care" of "take care of the invoice", or what is done to somebody:
-    "apologise to the team".
+    "apologise to the team". Of a few verbs that read nobody knows it either: "return the car".
     """
     bare = without_lead(clause.text)
     first, following = (*tokens(bare[:60]), "", "")[:2]
@@ -59,11 +61,17 @@ def doubt_about_command(clause: ClauseReading, looking: Sequence[Tool]) -> Doubt
     commands = has_object or is_to_whom or _lightly(bare, first)
     if clause.is_negated or is_question(clause) or not commands:
         return None
-    if action_of(first, following) is not Action.UNKNOWN or first in STOP_WORDS | _THINKING:
+    is_known = action_of(first, following) is not Action.UNKNOWN and first not in _HANDING
+    if is_known or first in STOP_WORDS | _THINKING or _is_told(bare):
         return None
     told = {s for t in looking for s in content_stems(f"{t.name} {t.summary}")}
     meant = {stem(first), *synonyms_of(stem(first))}
     return None if meant & told else Doubt(kind="deed", about=clause.text, why=_WHY)
+
+
+def _is_told(bare: str) -> bool:
+    """Whether what follows a verb is something to be told: "return the list of ..."."""
+    return any(word in _TOLD for word in tokens(bare[:60])[1:4])
 
 
 def _lightly(bare: str, first: str) -> bool:

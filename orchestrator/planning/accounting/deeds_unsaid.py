@@ -1,5 +1,6 @@
 """Requests that do not say whether something is to be done: "Table for two in Rome at 8 pm"."""
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -24,6 +25,7 @@ _MADE: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
 _WHEN_AND_WHERE: Final = frozenset({"date", "time", "place"})
 _AVAILABLE: Final = frozenset({"free", "available"})
 _WHEN: Final = frozenset({"date", "time"})
+_COUNT: Final = re.compile(r"\d+x?")
 
 
 def doubt_about_deed(
@@ -39,8 +41,12 @@ def doubt_about_deed(
     that finds, or taking a time that nothing which only looks takes.
     """
     words = tokens(clause.text)
+    is_counted = bool(words) and _COUNT.fullmatch(words[0]) is not None
+    words = words[is_counted:]
     is_plain = clause.action is Action.UNKNOWN and not is_question(clause) and not clause.is_negated
-    if not is_plain or not words or _is_known(words) or not any(s.kind in _WHEN for s in said):
+    if not is_plain or not words or not any(s.kind in _WHEN for s in said):
+        return None
+    if _is_known(words) and not is_counted:
         return None
     domains = {tool.domain for tool in looking}
     making = [t for t in catalog.tools.values() if t.domain in domains and t.effect in _MADE]
@@ -55,6 +61,16 @@ def doubt_about_deed(
     if timed or any(_is_called(tool, words) for tool in offers):
         return Doubt(kind="deed", about=clause.text, why=_WHY)
     return None
+
+
+def doubt_about_no_verb(clause: ClauseReading) -> Doubt | None:
+    """The doubt about what stands beside orders and has no verb: "..., and the plan to Reports".
+
+    It may go on with one of them.
+    """
+    if clause.action is not Action.UNKNOWN or is_question(clause) or clause.is_negated:
+        return None
+    return Doubt(kind="deed", about=clause.text, why=_WHY)
 
 
 def doubt_about_wish(clause: ClauseReading, looking: Sequence[Tool]) -> Doubt | None:

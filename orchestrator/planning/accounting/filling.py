@@ -82,8 +82,8 @@ def _counts(parameter: Parameter, said: Said) -> bool:
         return said.hint in MINUTES
     if parameter.kind is Kind.NIGHTS:
         return said.hint in lexicon.NIGHTS | lexicon.WEEKS
-    people = lexicon.PEOPLE - lexicon.BOUGHT_SINGLY
-    return bool(words & {"quantity", "qty", "copies"}) and said.hint not in people
+    no_things = lexicon.PEOPLE - lexicon.BOUGHT_SINGLY | lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
+    return bool(words & {"quantity", "qty", "copies"}) and said.hint not in no_things
 
 
 def _unlike(said: Said, parameter: Parameter) -> int:

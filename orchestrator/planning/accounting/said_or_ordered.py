@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
 from orchestrator.language.clauses import begins_request, without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.said import is_within, quoted_spans, told_in
@@ -29,10 +29,38 @@ _SPELLED_OUT: Final = re.compile(
 _OPENING: Final = 2
 """Words that say what is done and to whom: "remind me"."""
 _TO: Final = re.compile(r"\s*to\s+", re.IGNORECASE)
+_MOMENTS: Final = frozenset({"date", "time"})
 _WHY: Final = (
     "it may be a part of what is said before it, or an order of its own; it would be done as an"
     " order, and not be said"
 )
+
+
+_AGAIN: Final = re.compile(
+    r"(?:,|\b(?:and|then|plus)|&)\s+(?:(?:then|again|also)\s+)?(?:(?:on|at|by|from)\s+)?(?:the\s+)?$",
+    re.IGNORECASE,
+)
+"""What stands before another day on which somebody is to be told something else."""
+_TO_DO: Final = re.compile(r"\s+(?:that\s+|then\s+)?to\s+(?=[a-z])")
+_WHY_MORE: Final = (
+    "it may be a part of what is said before it, or one more to be said then; it would be said as"
+    " a part, and at no time of its own"
+)
+
+
+def _doubt_about_more_said(clause: ClauseReading) -> Doubt | None:
+    """The doubt about a second time and deed in one: "on Monday to pack and on Friday to call"."""
+    if matter_start(clause.text) is None:
+        return None
+    quoted = quoted_spans(clause.text)
+    for slot in (s for s in read_slots(clause.text, now=None) if s.kind in _MOMENTS):
+        joint = _AGAIN.search(clause.text[: slot.position])
+        first = _TO_DO.search(clause.text, 0, joint.start()) if joint else None
+        deed = _TO_DO.match(clause.text, slot.position + len(slot.text)) if first else None
+        if joint and deed and not is_within(slot.position, slot.position + 1, quoted):
+            about = clause.text[joint.start() :].lstrip(", ")
+            return Doubt(kind="not_understood", about=about, why=_WHY_MORE)
+    return None
 
 
 def doubts_about_orders_said(goal: str, clauses: Sequence[ClauseReading]) -> Iterator[Doubt]:
@@ -47,6 +75,7 @@ def doubts_about_orders_said(goal: str, clauses: Sequence[ClauseReading]) -> Ite
         goal: in which the clauses stand.
         clauses: in their order.
     """
+    yield from filter(None, map(_doubt_about_more_said, clauses))
     for clause in clauses:
         spelled = _SPELLED_OUT.search(clause.text)
         orders = clause.asks_side_effect and clause.action is not Action.SEND

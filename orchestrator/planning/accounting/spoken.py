@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading, matter_start
+from orchestrator.language.date_words import WEEKDAY
 from orchestrator.language.intent import Action
 from orchestrator.language.word_lists import WordLists
 
@@ -15,9 +16,12 @@ _SAID: Final = re.compile(
     r"|they)\b)",
     re.IGNORECASE,
 )
-# "Remind me on Friday to water the plants": whatever the verb, it is what somebody is to do.
+# "Remind me on Friday to water the plants": whatever the verb, it is what somebody is to do; "from
+# Monday to Friday" tells of nothing.
 _TO_DO: Final = re.compile(
-    r"\b(?:remind|ask|tell|urge|nudge)\s+(?:\S+\s+){1,12}?(?=to\s+[a-z]{2,}\s)", re.IGNORECASE
+    r"\b(?:remind|ask|tell|urge|nudge)\s+(?:\S+\s+){1,12}?"
+    rf"(?=to\s+(?!{WEEKDAY}\b)(?-i:[a-z]{{2,}})\s)",
+    re.IGNORECASE,
 )
 
 

@@ -57,15 +57,24 @@ _BESIDE: Final = re.compile(
     rf"\b{STRETCH}\s+(?:later|earlier|afterwards?|beforehand)\b(?!\s+than\b)"
     rf"|\b(?:{STRETCH}|right|just|shortly|straight|directly|immediately|soon)\s+(?:after|before)\s+"
     r"(?:the|my|our|your|his|her|their|this|that)\s+[\w'\u2019-]+"
-    rf"|\b{STRETCH}\s+(?:before|after)\b(?=\s*[.,;!?]|\s*$|\s+(?:to|and|that)\b)",
+    rf"|\b{STRETCH}\s+(?:before|after)\b(?=\s*[.,;!?]|\s*$|\s+(?:to|and|that)\b)"
+    r"|\bon\s+(?:the|my|our|your|its|his|her|their)\s+(?:[\w'\u2019-]+\s+){0,2}?(?:day|date)\b"
+    r"|\b(?:at|in|on|for)\s+(?:the|my|our|your|any|some|a)\s+(?:(?:first|next|earliest|last)\s+)?"
+    r"(?:free|available)\s+(?:slot|hour|time|moment|gap|day|evening|morning|afternoon)s?\b",
     re.IGNORECASE,
 )
-"""When something is, by another thing or hour: "half an hour after my standup", "an hour later"."""
+"""When something is, by another thing or hour: "half an hour after my standup", "an hour later",
+"on its due date".
+"""
 _UNTIL_THEN: Final = re.compile(
     r"\b(?:when|whenever|once|as\s+soon\s+as|after|before|until|till|while)\s*$", re.IGNORECASE
 )
 """What makes what is said behind it no text, but when something is done."""
 _COMPARED: Final = re.compile(r"\b(?:[a-z]{2,}er|more|less|fewer)\s+(?:[a-z]+\s+)?than\b")
+_THERE: Final = re.compile(
+    r"\bthere\b(?!['\u2019]|\s+(?:is|are|was|were|will|has|have|may|might|and\s+back)\b)", re.I
+)
+_PLACES: Final = frozenset({"place", "origin", "name", "identifier"})
 _AND_BACK: Final = re.compile(r"\b(?:there\s+)?and\s+back\b(?!\s+up\b)", re.IGNORECASE)
 """That somebody returns, which no day tells."""
 _ANYBODY: Final = rf"(?:{'|'.join(_LISTS.words('anybody'))})"
@@ -132,7 +141,7 @@ def things_said(text: str, *, now: datetime, before: str = "") -> tuple[Said, ..
     slots = read_slots(text, now=now, before=before)
     found: list[Said] = []
     for start, end in clause_spans(text):
-        found += _Clause(text, start, end, slots).said()
+        found += _Clause(text, start, end, slots, before).said()
     return tuple(sorted(found, key=lambda said: said.position))
 
 
@@ -144,6 +153,7 @@ class _Clause:
     start: int
     end: int
     slots: Sequence[Slot]
+    before: str = ""
 
     def said(self) -> list[Said]:
         """What it says; each part of its text is taken once, by the widest reading first."""
@@ -159,6 +169,7 @@ class _Clause:
             self._negations(reading, taken),
             self._relations(),
             self._comparisons(taken),
+            self._there(),
             self._values(reading),
             self._words(reading, taken),
         )
@@ -224,6 +235,13 @@ class _Clause:
             end = self._denied(match.end(), taken)
             if not any(match.start() < slot.position < end for slot in self._own()):
                 yield self._of("quality", match.start(), end, hint=RELATIVE)
+
+    def _there(self) -> Iterator[Said]:
+        """What points at a place that nobody has named: "find a free hour and put it there"."""
+        earlier = (*read_slots(self.before, now=None), *self.slots) if self.before else ()
+        if earlier and not any(slot.kind in _PLACES for slot in earlier):
+            for match in _THERE.finditer(self.text, self.start, self.end):
+                yield self._of("place", match.start(), match.end(), hint=RELATIVE)
 
     def _values(self, reading: ClauseReading) -> Iterator[Said]:
         sends = reading.action is Action.SEND

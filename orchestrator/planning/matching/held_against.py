@@ -46,7 +46,7 @@ from orchestrator.planning.matching.value_forms import (
     stands_in,
 )
 from orchestrator.planning.rules.answers import DATE
-from orchestrator.planning.rules.hours_wanted import is_of_arriving
+from orchestrator.planning.rules.hours_wanted import is_of_arriving, parts_wanted
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.several import thing_counted
 
@@ -91,8 +91,11 @@ class CallEvidence:
             case "count" | "duration":
                 return self._bears_number(said, text) and not self._counts_others(said, text)
             case "thing" | "quality":
+                if _is_of_a_time(said, text):
+                    return True
                 left = self._without_part_of_day(said)
-                return _is_of_a_time(said, text) or not tells_another(left, text, self.call)
+                is_then = not self._is_at_another_hour(said, text)
+                return is_then and not tells_another(left, text, self.call)
             case "negation":
                 return not self._is_what_is_denied(said)
             case "remark":
@@ -238,12 +241,25 @@ class CallEvidence:
 
     def _without_part_of_day(self, said: Said) -> Said:
         """What is said beside the part of the day in which it begins: "flight" of an evening's."""
+        hours = self._hours_of_beginning
+        parts = {stem(word) for word in tokens(said.text) if hours & {*HOURS_OF.get(word, ())}}
+        return replace(said, stems=tuple(word for word in said.stems if word not in parts))
+
+    def _is_at_another_hour(self, said: Said, text: str) -> bool:
+        """Whether it begins in no part of the day that is said: "for lunch", and it is at 19:00."""
+        if any(slot.kind == "time" for slot in read_slots(text, now=None)):
+            return False  # that tells when it begins
+        wanted = {w: p for w, p in parts_wanted(text).items() if w in tokens(said.text)}
+        begins = self._hours_of_beginning
+        return bool(begins) and any(begins.isdisjoint(hours) for hours in wanted.values())
+
+    @cached_property
+    def _hours_of_beginning(self) -> frozenset[int]:
+        """The hours in which it begins, those after midnight as of the night before as well."""
         clocks = [*self._clocks(self._telling(_HOURS))]
         begins = [c for c, words in clocks if words & _BEGINS and not words & _ARRIVES]
         meant = begins or [clock for clock, _ in clocks]
-        hours = {hour for clock in meant for hour in (int(clock[:2]), int(clock[:2]) + 24)}
-        parts = {stem(word) for word in tokens(said.text) if hours & {*HOURS_OF.get(word, ())}}
-        return replace(said, stems=tuple(word for word in said.stems if word not in parts))
+        return frozenset(hour for c in meant for hour in (int(c[:2]), int(c[:2]) + 24))
 
     def _clocks(self, held: Iterable[NamedValue]) -> Iterator[tuple[str, frozenset[str]]]:
         """The times of day, each with the words of what it is called."""

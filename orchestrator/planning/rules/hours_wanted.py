@@ -59,9 +59,14 @@ def hours_wanted(utterance: Utterance) -> Iterator[HoursWanted]:
         elif slot.hint in _LATEST:
             yield HoursWanted("00:00", clock, arrives)
     if not times and not any(s.kind == "time" and s.readings for s in utterance.unread):
-        for before, word in pairwise(("", *tokens(text))):
-            if (part := HOURS_OF.get(word)) and before not in _HAS:
-                yield HoursWanted(f"{part.start:02d}:00", f"{part.stop - 1:02d}:59")
+        for part in parts_wanted(text).values():
+            yield HoursWanted(f"{part.start:02d}:00", f"{part.stop - 1:02d}:59")
+
+
+def parts_wanted(text: str) -> dict[str, range]:
+    """The words of a text for a part of the day, each with its hours; none for what a thing has."""
+    words = pairwise(("", *tokens(text)))
+    return {w: HOURS_OF[w] for before, w in words if w in HOURS_OF and before not in _HAS}
 
 
 def is_of_arriving(before: str) -> bool:

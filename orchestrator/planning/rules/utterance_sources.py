@@ -28,6 +28,7 @@ _LATEST: Final = WordLists("matching").word_set("latest")
 _BETWEEN: Final = "between"
 _BIRTHDAY: Final = "birthday"
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
+_LENGTHS: Final = lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _ONLY_WHEN_REQUIRED: Final = frozenset(
     {Kind.TEXT, Kind.TITLE, Kind.OBJECT, Kind.OTHER, Kind.PAGING}
@@ -229,7 +230,7 @@ def _money(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
 
 
 def _counts(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
-    slots = [s for s in utterance.of("quantity") if s.hint not in lexicon.NIGHTS | lexicon.WEEKS]
+    slots = [s for s in utterance.of("quantity") if s.hint not in _LENGTHS]
     if (length := _length(parameter, utterance)) is not None:
         return [length]
     stems = {stem(word) for word in parameter.words}

@@ -34,6 +34,8 @@ _GOES_ON: Final = re.compile(
     r"|because|so|if|unless|not|nor|neither|except|excluding)\b",
     re.IGNORECASE,
 )
+_CONTINUING: Final = frozenset({"time", "amount"})
+"""Kinds of values that begin no request."""
 _SENTENCE: Final = frozenset(".;!?\n")
 _FEWEST_CARDS: Final = 12
 _MOST_ATOMS: Final = 24
@@ -100,10 +102,10 @@ class Conjuncts:
         """
         clauses = clause_spans(text, verbs=self._verbs)
         values = {word for slot in slots for word in name_stems(slot.text)}
-        names = [(s.position, s.position + len(s.text)) for s in slots if s.kind == "name"]
-        return tuple(
-            span for clause in clauses for span in self._apart(text, clause, values, names)
-        )
+        kept = [(s.position, s.position + len(s.text)) for s in slots if s.kind == "name"]
+        # "Tomorrow, 6 in the evening" and "30 EUR for lunch and 12 EUR for parking" go on.
+        kept += [(s.position - 1, s.position + 1) for s in slots if s.kind in _CONTINUING]
+        return tuple(span for clause in clauses for span in self._apart(text, clause, values, kept))
 
     def texts(self, text: str, spans: Sequence[Span]) -> list[str]:
         """The requests as they are written; what has no verb takes the order before it.
@@ -138,14 +140,14 @@ class Conjuncts:
         return bool(about.any() and orders[domains == domains[about.argmax()]].any())
 
     def _apart(
-        self, text: str, clause: Span, values: Collection[str], names: Sequence[Span]
+        self, text: str, clause: Span, values: Collection[str], kept: Sequence[Span]
     ) -> Sequence[Span]:
         start, end = clause
         # "Papier & Co" is one name: what it joins are no requests.
         found = [
             (a, b)
             for a, b in self._joints(text[start:end])
-            if not is_within(start + a, start + b, names)
+            if not is_within(start + a, start + b, kept)
         ]
         if not found or self._domains is None:
             return (clause,)

@@ -121,3 +121,27 @@ def test_a_day_that_has_just_gone_by_may_be_that_of_either_year(
     (phrase,) = find_date_phrases(text, now=NOW)
 
     assert [day.isoformat() for day in phrase.readings] == readings
+
+
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        ("a car for the two days after 4 December", ["2026-12-05", "2026-12-06"]),
+        ("the 2 days before 5 December", ["2026-12-03", "2026-12-04"]),
+        ("a room for two nights after 7 December", ["2026-12-08", "2026-12-09"]),
+    ],
+)
+def test_several_days_beside_another_are_no_single_one(text: str, readings: list[str]) -> None:
+    """Each of them may be the one that is meant, and none is guessed."""
+    (phrase,) = find_date_phrases(text, now=NOW)
+
+    assert phrase.day is None
+    assert [day.isoformat() for day in phrase.readings] == readings
+
+
+@pytest.mark.parametrize(
+    "text", ["an event lasting three days from 7 December", "a car for three days from 7 December"]
+)
+def test_how_long_something_lasts_moves_no_day(text: str) -> None:
+    """It begins on the day that is said."""
+    assert days(text) == [("7 December", "2026-12-07")]

@@ -50,6 +50,23 @@ def rooms(
     return take(TAKE_ROOM, wanted, clause, (FIND_ROOMS, asked or {}, body))
 
 
+@pytest.mark.parametrize(
+    ("clause", "time", "asked"),
+    [
+        ("take a room for lunch", "19:00", ["lunch"]),
+        ("take a room for lunch", "12:30", []),
+        ("take a room in the evening", "08:20", ["evening"]),
+        ("take a room for dinner at 19:00", "19:00", []),
+    ],
+)
+def test_what_begins_in_another_part_of_the_day_is_asked_about(
+    take: Take, clause: str, time: str, asked: list[str]
+) -> None:
+    """A filter by hours that nothing fits is not dropped."""
+    found: JsonObject = {"room_id": "r-1", "start_time": time}
+    assert asked_about(rooms(take, clause, found)) == asked
+
+
 # -- names ----------------------------------------------------------------------------------------
 
 
