@@ -7,7 +7,7 @@ from typing import Final, Literal
 from pydantic import Field, JsonValue
 
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validation import field_problems
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon, units
@@ -25,6 +25,7 @@ FieldKind = Literal[
     "number",
     "several",
     "email",
+    "priced",
     "object",
     "text",
 ]
@@ -44,6 +45,7 @@ _FORMATS: Final[Mapping[str, FieldKind]] = {
     "idn-email": "email",
 }
 _LONGEST: Final = 200
+_MONEY: Final = frozenset({"amount", "currency"})
 
 
 class FieldChoice(Record):
@@ -65,6 +67,7 @@ class QuestionField(Record):
     is_open: bool = Field(default=True, description="whether values beside its choices are taken")
     example: str = Field(default="", description="as its document gives it")
     unit: str = Field(default="", description="what a number is counted in, where it is known")
+    each: str = Field(default="", description="what one of several is, where that is no text")
     is_optional: bool = Field(
         default=False, description="whether it has a value when none is given"
     )
@@ -76,7 +79,7 @@ class QuestionField(Record):
         told = _TOLD[self.kind].format(day=day)
         if self.choices and self.is_open:
             return f"one of those listed, or {self.about or _TOLD['text']}"
-        counted = f", in {self.unit}" if self.unit else ""
+        counted = f", each {self.each}" if self.each else f", in {self.unit}" if self.unit else ""
         shown = (
             f", e.g. {self.example}" if self.example and self.kind in ("text", "several") else ""
         )
@@ -137,9 +140,30 @@ def question_field(name: str, schema: JsonObject) -> QuestionField:
         is_open=not choices or _takes_other_texts(resolved),
         example=example if isinstance(example, str) else "",
         unit=units.name_of(words) if kind in ("whole", "number") else "",
+        each=_each(name, resolved) if kind == "several" else "",
         is_optional="default" in resolved,
         default=resolved.get("default"),
     )
+
+
+def text_beside_money(schema: JsonObject) -> str:
+    """The one text that an object must have beside an amount and its currency; empty: it has not.
+
+    Example: `description`, of what an expense report lists.
+    """
+    listed = schema.get("required")
+    needed = {str(name) for name in listed} if isinstance(listed, list) else set()
+    if len(needed) != 3 or not needed > _MONEY:
+        return ""
+    (name,) = needed - _MONEY
+    other = question_field(name, properties_of(schema).get(name, {}))
+    return name if other.kind == "text" and other.is_open else ""
+
+
+def _each(name: str, schema: JsonObject) -> str:
+    items = schema.get("items")
+    one = question_field(name, with_definitions(items, schema)) if isinstance(items, dict) else None
+    return one.takes() if one is not None and one.kind in ("priced", "object") else ""
 
 
 def _label(words: list[str], schema: JsonObject) -> str:
@@ -215,7 +239,9 @@ def _kind(words: list[str], schema: JsonObject) -> FieldKind:
     if len(named) == 1 and (found := _TYPES.get(str(named[0]))) is not None:
         return found
     if named == ["object"] or (named == [None] and "properties" in schema):
-        return "money" if set(properties_of(schema)) == {"amount", "currency"} else "object"
+        if set(properties_of(schema)) == _MONEY:
+            return "money"
+        return "priced" if text_beside_money(schema) else "object"
     if named not in (["string"], [None]):
         return "text"
     if (found := _FORMATS.get(str(schema.get("format")))) is not None:

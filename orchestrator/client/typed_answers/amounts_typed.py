@@ -55,6 +55,24 @@ def read_money(text: str, *, now: datetime) -> JsonObject:
     return value
 
 
+def read_priced(text: str, *, now: datetime) -> tuple[str, JsonObject]:
+    """What something is, and its amount: "taxi 23.50 EUR", "12 euros for lunch".
+
+    Raises:
+        Unread: there is no amount with its currency, or more than one, or nothing beside it.
+    """
+    amounts = [slot for slot in find_slots(text, now=now) if slot.kind == "amount"]
+    if len(amounts) != 1:
+        raise Unread(f"{text!r} is not one thing with one amount and its currency")
+    slot = amounts[0]
+    before, after = text[: slot.position], text[slot.position + len(slot.text) :]
+    words = f"{before.strip(' ,:;')} {after.strip(' ,:;')}".split()
+    said = [place for place, word in enumerate(words) if word.lower() not in _FILLERS]
+    if not said:
+        raise Unread(f"{text!r} does not say what costs that")
+    return " ".join(words[said[0] : said[-1] + 1]), read_money(slot.text, now=now)
+
+
 def as_decimal(amount: JsonValue) -> str:
     """An amount as a decimal in a text, for schemas that take money so."""
     return str(Decimal(str(amount)))

@@ -16,6 +16,7 @@ _ORDINALS: Final = {word: int(place) for word, place in _LISTS.table("ordinals")
 _LAST: Final = _LISTS.word_set("last")
 _FILLERS: Final = _LISTS.word_set("fillers")
 _NTH: Final = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_DIGITS: Final = re.compile(r"\d")
 _YES: Final = _LISTS.word_set("yes")
 _NO: Final = _LISTS.word_set("no")
 _GOING_ON: Final = frozenset(_LISTS.lines("going_on"))
@@ -107,11 +108,11 @@ def _is_number(value: JsonValue) -> bool:
 
 
 def _near(text: str, choices: Sequence[FieldChoice]) -> FieldChoice:
-    """The one that a slip of the fingers away was meant."""
+    """The one that a slip of the fingers away was meant; another number is no slip."""
     said = _plain(text)
     alike = sorted(
         (
-            (max(fuzz.ratio(said, _plain(c.label)), fuzz.ratio(said, _plain(str(c.value)))), n)
+            (max(_alike(said, _plain(c.label)), _alike(said, _plain(str(c.value)))), n)
             for n, c in enumerate(choices)
         ),
         reverse=True,
@@ -121,6 +122,10 @@ def _near(text: str, choices: Sequence[FieldChoice]) -> FieldChoice:
     if len(said) > 2 and best >= _NEAR and best - next_best >= _CLEARLY:
         return choices[place]
     raise Unread(f"{text!r} is none of {_listed(choices)}")
+
+
+def _alike(one: str, other: str) -> float:
+    return fuzz.ratio(one, other) if _DIGITS.findall(one) == _DIGITS.findall(other) else 0.0
 
 
 def _plain(text: str) -> str:

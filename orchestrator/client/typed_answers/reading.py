@@ -14,7 +14,12 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.client.typed_answers.amounts_typed import as_decimal, read_money, read_number
+from orchestrator.client.typed_answers.amounts_typed import (
+    as_decimal,
+    read_money,
+    read_number,
+    read_priced,
+)
 from orchestrator.client.typed_answers.choosing import chosen
 from orchestrator.client.typed_answers.not_read import Unread
 from orchestrator.client.typed_answers.typed_moments import read_day, read_moment, read_time
@@ -25,7 +30,7 @@ from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validation import field_problems
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.word_lists import WordLists
-from orchestrator.messages.question_field import QuestionField, question_field
+from orchestrator.messages.question_field import QuestionField, question_field, text_beside_money
 from orchestrator.planning.rules.parameters import Kind, read_parameter
 
 _LISTS: Final = WordLists("asked")
@@ -156,6 +161,8 @@ def _read(field: QuestionField, schema: JsonObject, text: str, now: datetime) ->
             return _money(schema, text, now)
         case "several":
             return _several(field, schema, text, now)
+        case "priced":
+            return _priced(schema, text, now)
         case "object":
             return _object(text)
         case _:
@@ -231,6 +238,13 @@ def _several(field: QuestionField, schema: JsonObject, text: str, now: datetime)
     return [
         read_field(one, each, part, now=now) for part in _APART.split(text.strip()) if part.strip()
     ]
+
+
+def _priced(schema: JsonObject, text: str, now: datetime) -> JsonValue:
+    if isinstance(found := _json(text), dict):
+        return found
+    what, money = read_priced(text, now=now)
+    return {text_beside_money(resolve(schema, schema)): what, **money}
 
 
 def _object(text: str) -> JsonValue:

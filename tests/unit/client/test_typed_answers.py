@@ -24,6 +24,21 @@ CABIN: JsonObject = {"type": "string", "enum": ["economy", "premium_economy", "b
 STARS: JsonObject = {"type": "integer", "enum": [3, 4, 5]}
 MAILS: JsonObject = {"type": "array", "items": {"type": "string", "format": "email"}}
 ROOMS: JsonObject = {"type": "array", "items": {"type": "integer"}}
+ITEMS: JsonObject = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["description", "amount", "currency"],
+        "properties": {
+            "description": {"type": "string"},
+            "amount": {"type": "number"},
+            "currency": {"type": "string"},
+            "reference": {"type": "string"},
+        },
+    },
+}
+TIMES: JsonObject = {"type": "string", "enum": ["09:00", "21:00"]}
+BILLS = {"oneOf": [{"const": "a", "title": "INV-58855, Blue"}, {"const": "b", "title": "Other"}]}
 GO_ON = open_choice({"go on": "make this call", "stop": "leave it"}, other="what you want instead")
 WHICH = open_choice({"Nordic Hosting": "", "Blue Cleaning": ""}, other="who it is")
 NAMED: JsonObject = {"oneOf": [{"const": "w", "title": "Window seat"}, {"const": "a"}]}
@@ -50,6 +65,16 @@ PRICE: JsonObject = {**MONEY, "properties": {"amount": {"type": "string"}, "curr
         ("at", MOMENT, "2026-12-03T10:00:00Z", "2026-12-03T10:00:00Z"),
         ("price", MONEY, "120 euros", {"amount": 120, "currency": "EUR"}),
         ("price", MONEY, '{"amount": 5, "currency": "USD"}', {"amount": 5, "currency": "USD"}),
+        (
+            "items",
+            ITEMS,
+            "taxi 23.50 EUR, lunch for 12 euros and 1 USD for gum",
+            [
+                {"description": "taxi", "amount": 23.5, "currency": "EUR"},
+                {"description": "lunch", "amount": 12, "currency": "EUR"},
+                {"description": "gum", "amount": 1, "currency": "USD"},
+            ],
+        ),
         ("price", PRICE, "120 euros", {"amount": "120", "currency": "EUR"}),
         ("guests", GUESTS, "two", 2),
         ("guests", GUESTS, "for 4 people", 4),
@@ -122,6 +147,10 @@ def test_an_answer_is_read_by_its_field(
         (GUESTS, "two or three", "not one number"),
         (GUESTS, "2.5", "integer"),
         ({"type": "boolean"}, "maybe", "neither yes nor no"),
+        (ITEMS, "a taxi", "one thing with one amount and its currency; give several, with commas"),
+        (ITEMS, "23.50 EUR", "does not say what costs that"),
+        (TIMES, "25:00", "none of 09:00, 21:00"),
+        (BILLS, "INV-58856, Blue", "none of INV-58855"),
         (CABIN, "luxury", "none of economy, premium economy, business, first"),
         ({"enum": ["Berlin", "Bern"]}, "ber", "may be Berlin, Bern"),
         (STARS, "2", "none of 3, 4, 5"),
