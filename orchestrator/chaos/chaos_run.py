@@ -35,8 +35,12 @@ from orchestrator.sandbox import SandboxClient
 from orchestrator.sandbox.faults import FaultRule
 from orchestrator.testing.postgres import PostgresServer
 
-WORKER_VARIABLES: Mapping[str, str] = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT5S"}
-"""Of the workers of a chaos run: the sweep comes often, for the run waits for it."""
+WORKER_VARIABLES: Mapping[str, str] = {
+    "ORCHESTRATOR_SWEEP_INTERVAL": "PT5S",
+    "ORCHESTRATOR_DRAIN": "PT1S",
+}
+"""Of the workers of a chaos run: the sweep comes often, for the run waits for it; and what they
+still call when the run is given up is nobody's loss."""
 
 _LONGEST_S = 24 * 3600.0
 

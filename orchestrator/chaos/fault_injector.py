@@ -35,7 +35,7 @@ class FaultInjector:
         self._crew = crew
         self._vault = vault
         self._strikes = strikes
-        self._repairs: set[asyncio.Task[None]] = set()
+        self._repairs: dict[asyncio.Task[None], ChaosFault] = {}
         self._server = asyncio.Lock()
         self.fired: Counter[ChaosFault] = Counter()
         """Strikes that hit something."""
@@ -44,11 +44,15 @@ class FaultInjector:
         self._acting = asyncio.create_task(self._act())
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        """Strike no more, and leave everything running."""
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Strike no more, and leave everything running; where the run is given up, as it is."""
         try:
             await end_tasks([self._acting])
         finally:
+            if kind is not None:  # the store is started by a thread, which cannot be given up
+                await end_tasks(
+                    [t for t, fault in self._repairs.items() if fault is not ChaosFault.KILL_STORE]
+                )
             await asyncio.gather(*self._repairs)
 
     async def _act(self) -> None:
@@ -57,10 +61,10 @@ class FaultInjector:
             # Where a worker takes long to start, none would live to do anything between two kills.
             await asyncio.sleep((strike.at_s - before_s) * self._crew.slowness)
             before_s = strike.at_s
-            # A task of its own, which is never cancelled: what was struck is put up again.
+            # A task of its own, which goes on with the run: what was struck is put up again.
             task = asyncio.create_task(self._strike(strike))
-            self._repairs.add(task)
-            task.add_done_callback(self._repairs.discard)
+            self._repairs[task] = strike.fault
+            task.add_done_callback(self._repairs.pop)
 
     async def _strike(self, strike: Strike) -> None:
         if await self._hits(strike):

@@ -240,7 +240,7 @@ class MissionHandle:
         with self._connection.explaining(self.mission_id):
             await self._connection.temporal.get_workflow_handle(self.mission_id).cancel()
         for why in await stuck_in(self._connection, self.mission_id):
-            raise errors.CancelUnheard(why.workflow_id, why.attempts, why.reason)
+            raise errors.CancelUnheard(**why.details)
 
     async def rollback(
         self, *, reason: str = "asked for", approver: str | None = None

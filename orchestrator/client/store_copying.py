@@ -10,7 +10,7 @@ from sqlalchemy.engine import URL
 from orchestrator.adapters.storage.migrating import migrate
 from orchestrator.adapters.storage.store import FILE_NAME
 from orchestrator.adapters.storage.store_copy import CopiedPart, copy_store
-from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, url_of
+from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, is_url, url_of
 from orchestrator.client.stores import url_of_store, vault_key_of
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
@@ -71,7 +71,7 @@ def _place(text: str, *, must_exist: bool = False) -> URL:
     Raises:
         UsageError: there is nothing of the kind; nothing of what a file holds is told.
     """
-    if "://" in text:
+    if is_url(text):
         url = url_of(text)
         file = Path(url.database or "") if url.get_backend_name() == "sqlite" else None
         if must_exist and file is not None and not file.is_file():

@@ -38,6 +38,12 @@ def url_of_store(settings: Settings) -> str | None:
         return settings.store.get_secret_value()
     if settings.store_file is None:
         return None
+    from orchestrator.adapters.storage.store_database import is_url
+
+    if is_url(str(settings.store_file)):
+        raise UsageError(
+            "ORCHESTRATOR_STORE_FILE names a file that holds a URL; ORCHESTRATOR_STORE takes a URL"
+        )
     try:
         return settings.store_file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):

@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.exceptions import FailureError
 
 from orchestrator.core.errors import WorkflowStuck
-from orchestrator.core.payload_errors import PayloadLocked
+from orchestrator.core.payload_errors import PayloadLocked, PayloadLost
 
 _ATTEMPTS: Final = 2
 """A task that is at its third failed twice for more than a moment."""
@@ -21,6 +21,12 @@ _LOOKED_THROUGH: Final = 20
 """Events from the end: the failure is the last but for what came in since."""
 _LONGEST: Final = 300
 _CAUSE: Final = "WORKFLOW_TASK_FAILED_CAUSE_"
+_REMEDIES: Final = {
+    PayloadLocked.__name__: "Give its workers that key, and it goes on by itself",
+    PayloadLost.__name__: "Give its workers that store, and it goes on by itself",
+}
+"""By the type of a failure: what its workers lack, which no other code of theirs would bring."""
+_UNREAD: Final = "Ask again with that key to know why it cannot go on"
 
 
 async def stuck(client: Client, found: WorkflowExecutionDescription) -> WorkflowStuck | None:
@@ -28,12 +34,17 @@ async def stuck(client: Client, found: WorkflowExecutionDescription) -> Workflow
     attempts = found.raw_description.pending_workflow_task.attempt
     if attempts <= _ATTEMPTS:
         return None
-    reason = await _last_failure(client, found)
-    return None if reason is None else WorkflowStuck(found.id, attempts, reason)
+    failed = await _last_failure(client, found)
+    return None if failed is None else WorkflowStuck(found.id, attempts, *failed)
 
 
-async def _last_failure(client: Client, found: WorkflowExecutionDescription) -> str | None:
-    """The cause and the words of the failure; None when the task only was not answered in time."""
+async def _last_failure(
+    client: Client, found: WorkflowExecutionDescription
+) -> tuple[str, str] | None:
+    """The cause and the words of the failure, and what helps where that is known.
+
+    None when the task only was not answered in time.
+    """
     answer = await client.workflow_service.get_workflow_execution_history_reverse(
         GetWorkflowExecutionHistoryReverseRequest(
             namespace=client.namespace,
@@ -45,19 +56,21 @@ async def _last_failure(client: Client, found: WorkflowExecutionDescription) -> 
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
             failed = event.workflow_task_failed_event_attributes
             cause = WorkflowTaskFailedCause.Name(failed.cause).removeprefix(_CAUSE)
-            words = " ".join((await _words_of(client, failed.failure)).split())[:_LONGEST]
-            return ": ".join(filter(None, (cause.lower().replace("_", " "), words)))
+            said, remedy = await _words_of(client, failed.failure)
+            words = " ".join(said.split())[:_LONGEST]
+            return ": ".join(filter(None, (cause.lower().replace("_", " "), words))), remedy
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
             return None
     return None
 
 
-async def _words_of(client: Client, failure: Failure) -> str:
-    """What a failure says, where it can be read here."""
+async def _words_of(client: Client, failure: Failure) -> tuple[str, str]:
+    """What a failure says, where it can be read here, and what helps."""
     read = Failure()
     read.CopyFrom(failure)  # to decode it changes it
     try:
         error = await client.data_converter.decode_failure(read)
     except PayloadLocked as locked:
-        return f"its words cannot be read: {locked}"
-    return error.message if isinstance(error, FailureError) else str(error)
+        return f"its words cannot be read: {locked}", _UNREAD
+    said = error.message if isinstance(error, FailureError) else str(error)
+    return said, _REMEDIES.get(failure.application_failure_info.type, "")

@@ -703,11 +703,18 @@ class WorkflowStuck(ServiceUnavailable, Worded):
     workflow_id: str
     attempts: int
     reason: str
+    remedy: str = ""
+    """A sentence: what helps where its code is not at fault, or where that is not known."""
 
     def __str__(self) -> str:
-        return (
+        told = (
             f"{self.workflow_id} cannot go on: its workflow task failed {self.attempts - 1} times "
-            f"({self.reason}). Run its workers with code that can take it, and it goes on by "
+            f"({self.reason})"
+        )
+        if self.remedy:
+            return f"{told}. {self.remedy}"
+        return (
+            f"{told}. Run its workers with code that can take it, and it goes on by "
             f"itself; or stop it with: {command_lines.terminate(self.workflow_id)}; what was done "
             "is then undone, by its mission or by the next sweep"
         )

@@ -61,6 +61,8 @@ key are none of a sandbox's affairs. A stack has others than those in its folder
 _SERVICE_PORTS = range(10_000, 32_000)
 """Below those that systems give to outgoing connections: one of these could take a port before its
 server does, or while that is being restarted."""
+_SERVERS = ("temporal", "sandbox", "codec")
+"""The parts that workers speak to."""
 _START_S = 40.0
 _DRAIN_S = 5
 """Of workers here: Ctrl-C waits no minute for a call that hangs."""
@@ -342,8 +344,10 @@ class Stack:
 
     async def stop(self) -> None:
         """End every process: workers first, so that none loses its server before it has stopped."""
-        for name in reversed(list(self._processes)):
-            await end_process(self._processes.pop(name))
+        workers = [name for name in self._processes if name not in _SERVERS]
+        for part in (workers, _SERVERS):
+            ended = [self._processes.pop(name) for name in part if name in self._processes]
+            await asyncio.gather(*(end_process(process) for process in ended))
 
     def log(self, name: str) -> Path:
         """What a process printed."""

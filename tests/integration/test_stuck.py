@@ -6,9 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 from temporalio import workflow
+from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from orchestrator.adapters.temporal.mission_converter import mission_converter
+from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.stuck_workflows import stuck as why_stuck
 from orchestrator.core.errors import CancelUnheard, WorkflowStuck
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput, MissionRequest
@@ -64,3 +68,69 @@ async def test_a_stuck_mission_is_told_as_stuck(stuck: MissionClient) -> None:
 
     with pytest.raises(CancelUnheard, match="nothing has stopped"):
         await stuck.get(_ID).cancel()
+
+
+def _keyed(client: MissionClient, *keys: str) -> Client:
+    config = client.temporal.config()
+    config["data_converter"] = mission_converter(PayloadKeys.of_text(",".join(keys)))
+    return Client(**config)
+
+
+async def test_a_mission_whose_workers_lack_a_key_is_told_to_get_it(client: MissionClient) -> None:
+    """Nothing but the key helps: to stop it would be to give up what it has done."""
+    old, new = f"old:{new_payload_key()}", f"new:{new_payload_key()}"
+    mission = await _keyed(client, new, old).start_workflow(
+        names.MISSION_WORKFLOW,
+        MissionInput(request=MissionRequest(goal="book a flight", mission_id="locked")),
+        id="locked",
+        task_queue="locked",
+    )
+    worker = Worker(
+        _keyed(client, old),
+        task_queue="locked",
+        workflows=[BrokenMission],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    )
+
+    async def stands_still() -> WorkflowStuck | None:
+        return await why_stuck(client.temporal, await mission.describe())
+
+    async with worker:
+        why = await eventually(stands_still)
+        await mission.terminate()
+
+    assert why is not None
+    assert str(why).endswith("Give its workers that key, and it goes on by itself")
+    assert "key 'new'" in str(why)
+    assert "terminate" not in str(why)
+
+
+async def test_a_mission_whose_failure_is_locked_is_told_to_be_read(client: MissionClient) -> None:
+    """Nobody is told to stop it before it is known why it cannot go on."""
+    key = f"new:{new_payload_key()}"
+    keyed = _keyed(client, key)
+    mission = await keyed.start_workflow(
+        names.MISSION_WORKFLOW,
+        MissionInput(request=MissionRequest(goal="book a flight", mission_id="unread")),
+        id="unread",
+        task_queue="unread",
+    )
+    worker = Worker(
+        keyed,
+        task_queue="unread",
+        workflows=[BrokenMission],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    )
+
+    async def stands_still() -> WorkflowStuck | None:
+        return await why_stuck(client.temporal, await mission.describe())
+
+    async with worker:
+        unread = await eventually(stands_still)
+        read = await why_stuck(keyed, await mission.describe())
+        await mission.terminate()
+
+    assert "key 'new'" in str(unread)
+    assert "terminate" not in str(unread)
+    assert "payloads with size that exceeded" in str(read)
+    assert "temporal workflow terminate" in str(read)

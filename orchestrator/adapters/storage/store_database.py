@@ -34,6 +34,9 @@ _REST_S: Final = 1.0
 """How long a server that could not be reached is not asked again: callers must not queue for it."""
 _NOT_LET_IN: Final = ("28", "3D", "42501")
 """SQLSTATEs of a wrong password, a missing database and missing rights: waiting mends none."""
+_NEVER_IN: Final = {"username": ":/", "host": "@/", "database": ":/@="}
+"""What parts a URL, and so stands in no part that is shown: one with another URL in it was read
+amiss, and its password may be anywhere."""
 
 
 def url_of(text: str) -> URL:
@@ -47,9 +50,23 @@ def url_of(text: str) -> URL:
         driver = _SCHEMES[url.drivername]
     except (SQLAlchemyError, KeyError, ValueError):
         raise StoreRefused("the URL", "it names no PostgreSQL or SQLite database") from None
+    if _is_misread(url):
+        raise StoreRefused("the URL", "its parts cannot be told from each other")
     if driver == _POSTGRESQL and not url.database:
         raise StoreRefused(place_of(url), "it names no database")
     return url.set(drivername=driver)
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is meant as the URL of a store, well written or not, and not as a path."""
+    scheme, colon, _ = text.strip().partition(":")
+    return "://" in text or (bool(colon) and scheme in _SCHEMES)
+
+
+def _is_misread(url: URL) -> bool:
+    if url.drivername.startswith("sqlite"):
+        return bool(url.username or url.host or "://" in (url.database or ""))
+    return any(set(getattr(url, part) or "") & set(never) for part, never in _NEVER_IN.items())
 
 
 def file_url(path: Path) -> URL:

@@ -58,6 +58,8 @@ def test_a_store_moves_to_a_server(
         (("--to", "state"), "are one store"),
         (("--to", "secret"), "names no PostgreSQL or SQLite database"),
         (("--to", "https://me:pa55word@db/missions"), "names no PostgreSQL or SQLite database"),
+        (("--to", "postgresql:me:pa55word@db/missions"), "names no PostgreSQL or SQLite"),
+        (("--to", "postgresql://db/postgresql://me:pa55word@db/x"), "cannot be told from each"),
     ],
     ids=str,
 )
@@ -70,3 +72,14 @@ def test_what_cannot_be_copied_is_a_sentence(
     assert told in ran.stderr
     assert "pa55word" not in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
+
+
+def test_a_url_in_the_variable_of_its_file_is_refused_unquoted(
+    run: Run, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the variable that it belongs in."""
+    monkeypatch.setenv("ORCHESTRATOR_STORE_FILE", "postgresql://me:pa55word@db/missions")
+    ran = run("store", "copy")
+    assert ran.exit_code == 2
+    assert "ORCHESTRATOR_STORE takes a URL" in ran.stderr
+    assert "pa55word" not in ran.stderr

@@ -163,3 +163,37 @@ def test_a_token_of_the_operator_s_own_is_left_where_it_is(
     assert not any("AUTH" in one or "their own" in one for one in token.exports("http://x"))
     assert "ORCHESTRATOR_CODEC_TOKEN" in token.told
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_workers_are_stopped_side_by_side_and_before_their_servers(tmp_path: Path) -> None:
+    """Several that have calls to end take as long as the slowest of them."""
+    stack = Stack(tmp_path, ())
+    did: list[str] = []
+    asked = {"worker": asyncio.Event(), "worker-2": asyncio.Event()}
+
+    class Part:
+        pid, returncode = 0, None
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def terminate(self) -> None:
+            did.append(f"{self.name} asked")
+            if self.name in asked:
+                asked[self.name].set()
+
+        async def wait(self) -> int:
+            if self.name in asked:
+                await asyncio.gather(*(event.wait() for event in asked.values()))
+            did.append(f"{self.name} ended")
+            return 0
+
+        def kill(self) -> None:
+            raise AssertionError("it ends by itself")
+
+    stack._processes.update({name: Part(name) for name in ("temporal", "sandbox", *asked)})
+    await stack.stop()
+
+    assert did[:2] == ["worker asked", "worker-2 asked"]
+    assert sorted(did[2:4]) == ["worker ended", "worker-2 ended"]
+    assert {"temporal ended", "sandbox ended"} <= set(did[4:])

@@ -91,6 +91,13 @@ def test_tables_of_a_newer_release_are_used_where_that_allows_it(database: Store
     [
         "", "store.db", "https://me:planted-pa55word@db/missions", "postgresql://", "://",
         "postgresql://me:planted-pa55word@db:port/missions", "postgresql://me:planted-pa55word@db",
+        "postgresql://me:you@db/postgresql://me:planted-pa55word@db/missions",
+        "postgresql:///postgresql://me:planted-pa55word@db/missions",
+        "postgresql://me:you@planted-pa55word@db/missions",
+        "postgresql://me%3Aplanted-pa55word@db/missions", "postgresql:///me:planted-pa55word@db/x",
+        "postgresql:///dbname=missions password=planted-pa55word",
+        "sqlite:///postgresql://me:planted-pa55word@db/missions",
+        "sqlite://postgresql://me:planted-pa55word@db/missions",
     ],
 )  # fmt: skip
 def test_what_is_no_url_is_refused_without_its_password(tmp_path: Path, url: str) -> None:
@@ -203,6 +210,19 @@ def test_stores_are_told_apart(tmp_path: Path) -> None:
 
     assert one == Store(tmp_path / "a").identity
     assert one != Store(tmp_path / "b").identity
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me%40here:p%3A%2F%40@[::1]:5432/missions", "postgresql:///missions",
+        "postgresql://db.example/own%20missions", "sqlite:////var/lib/orchestrator/store.db",
+        "sqlite:///C:\\store.db",
+    ],
+)  # fmt: skip
+def test_what_is_well_written_is_a_store(url: str) -> None:
+    """Whatever its user, its machine and its password are called."""
+    assert url_of(url).database
 
 
 def test_no_password_is_part_of_a_place() -> None:
