@@ -91,6 +91,7 @@ _TERM = re.compile(r"\w+")
 _ARTICLE = re.compile(r"\s+(?:a|an|the|my|our|me|all)\b")
 # "and paint my house": what is done to something of one's own is done, even by an unknown verb.
 _POSSESSIVE = re.compile(r"\s+(?:my|our)\s+\w")
+_PARTICIPLE: Final = re.compile(r"[a-z]*[aeiouy][a-z]*ing")
 _TO_IT: Final = re.compile(
     r"\s+(?:(?:on|upon|with|about|to|after|for|up)\s+)?(?:it|them)\b", re.IGNORECASE
 )
@@ -232,6 +233,8 @@ def _begins_request(rest: str, verbs: Collection[str], *, firm: bool) -> bool:
         return sure or bool(_FOLLOWS_A_VERB.match(led, word.end()))
     if verb in STOP_WORDS or not word.group().islower():
         return firm and verb not in STOP_WORDS and bool(_ARTICLE.match(led, word.end()))
+    if _PARTICIPLE.fullmatch(verb):
+        return False  # ", bringing it back on Friday" says how, and orders nothing of its own
     done_to = (_ARTICLE if firm else _POSSESSIVE, _TO_IT)
     return any(pattern.match(led, word.end()) for pattern in done_to)
 

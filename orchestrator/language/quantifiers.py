@@ -52,6 +52,10 @@ _RANKED: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+_OF_DAY: Final = re.compile(
+    r"\b(?:on|until|till|from|by|since|before|after|through)\s+$", re.IGNORECASE
+)
+"""What stands before a day of the month: "until the 20th"."""
 _ABOUT_AS_MANY: Final = re.compile(
     rf"\b(?:all\s+but\s+(?:one|{_FEW})|(?:one|{_FEW})\s+or\s+(?:{_FEW})|(?:{_TIMES}))\b(?!\s+(?:o'?clock|[ap]m))",
     re.IGNORECASE,
@@ -104,7 +108,7 @@ def _is_value(match: re.Match[str], text: str) -> bool:
         and slot.position < match.end()
         and match.start() < slot.position + len(slot.text)
         for slot in find_slots(text, now=None)
-    ) or bool(match["nth2"] and re.search(r"\bon\s+$", text[: match.start()]))
+    ) or bool(match["nth2"] and _OF_DAY.search(text[: match.start()]))
 
 
 def _ordinal(word: str) -> int:

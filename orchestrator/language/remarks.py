@@ -33,7 +33,6 @@ _PAUSE: Final = re.compile(r":\s+|\s[-\u2013\u2014]\s+")
 """Where a request may follow what it is for: "I am in Oslo: book me a hotel"."""
 _ANNOUNCED: Final = _LISTS.word_set("announced")
 _ANNOUNCING: Final = _LISTS.word_set("announcing") | WordLists("quantifiers").word_set("vague")
-_ANNOUNCED_BY: Final = re.compile(r":\s+")
 _SO: Final = re.compile(r"\s*(?:and|so|therefore|thus|hence|please)\s+", re.IGNORECASE)
 
 
@@ -51,7 +50,9 @@ def remark_end(sentence: str) -> int:
 
 def announcement_end(sentence: str) -> int:
     """How much of a sentence only says that requests follow: "please do two things: ..."."""
-    colon = _ANNOUNCED_BY.search(sentence)
+    colon = _PAUSE.search(sentence)
+    if colon and colon.group()[0].isspace() and not begins_request(sentence[colon.end() :]):
+        return 0  # "Todo - milk" says what it is about
     words = tokens(sentence[: colon.start()]) if colon else []
     if colon is None or _ANNOUNCED.isdisjoint(words):
         return 0

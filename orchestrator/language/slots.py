@@ -94,6 +94,12 @@ _LOWER_PLACE = re.compile(
     r"\b(?P<prep>from|in|near|to)\s+"
     r"(?P<place>(?:(?:new|san|los|las|saint|santa|el|la|rio de|hong|tel|abu|cape)\s)?[a-z]{3,})\b"
 )
+_GOES: Final = re.compile(rf"\s+(?:to|-|\u2013|->|\u2192)\s+{_CAP}")
+"""What stands between where a trip starts and where it ends: "Paris to Rome"."""
+_ARRIVING: Final = re.compile(r"\b(?:arriv(?:e|es|ing)|check(?:ing)?[\s-]+in)\b")
+_LEAVING: Final = re.compile(
+    r"\b(?:leav(?:e|es|ing)|depart(?:s|ing)?|check(?:ing)?[\s-]+out)\s+(?:again\s+)?(?:(?:on|the)\s+)*$"
+)
 _PERSON = re.compile(rf"\b(?:my|our|the)\s+(?P<who>(?:[a-z]+\s+)?(?:{_PEOPLE}))\b")
 _HANDLE = re.compile(r"(?<![\w&])[#@][A-Za-z][\w-]*")
 _FOR: Final = "for"
@@ -141,7 +147,7 @@ def read_slots(text: str, *, now: datetime | None, before: str = "") -> tuple[Sl
             taken[slot.start : slot.end] = b"\x01" * (slot.end - slot.start)
             found.append(slot)
     found.sort(key=lambda slot: slot.start)
-    found = _with_names(found, text)
+    found = _with_last_days(_with_names(found, text), text)
     ends = {slot.end for slot in found}
     return tuple(_as_slot(slot, text, ends) for slot in found)
 
@@ -161,6 +167,23 @@ def _with_names(found: list[_Found], text: str) -> list[_Found]:
 def _says_where(other: _Found, slot: _Found) -> bool:
     """Whether a place is the one in which a thing called so is, or for whom something is."""
     return slot.hint == _FOR or (slot.hint in _CLOSE_TO and other.hint == _IN)
+
+
+def _with_last_days(found: list[_Found], text: str) -> list[_Found]:
+    """The day on which somebody leaves who arrives on one before it ends what begins then."""
+    low, arrives = lowered(text), False
+    days: list[_Found] = []
+    for slot in found:
+        is_day = slot.kind == "date"
+        ends = is_day and arrives and _LEAVING.search(low, 0, slot.start)
+        days.append(slot._replace(hint="until") if ends else slot)
+        arrives = arrives or (is_day and _ARRIVING.search(low, 0, slot.start) is not None)
+    return days
+
+
+def is_addressed(text: str) -> bool:
+    """Whether a text names an address or a channel, whatever its verb: "write to a@b.co"."""
+    return any(s.kind == "email" or s.text.startswith("#") for s in read_slots(text, now=None))
 
 
 def _is_one_phrase(text: str, one: _Found, other: _Found) -> bool:
@@ -308,7 +331,7 @@ def _proper(text: str) -> Iterator[_Found]:
             yield _Found("origin", words, start, start + len(words), hint)
         elif hint in _PLACE_HINTS and not (hint == "to" and _is_addressed(text, start)):
             yield _Found("place", words, start, start + len(words), hint)
-        elif hint or not _at_sentence_start(text, start):
+        elif hint or not _at_sentence_start(text, start) or _GOES.match(text, start + len(words)):
             yield _Found("name", words, start, start + len(words), hint)
 
 
@@ -372,6 +395,8 @@ def _as_slot(found: _Found, text: str, ends: Collection[int]) -> Slot:
     if hint is None:
         before = text[: found.start].rstrip(" :,")
         hint = "" if len(before) in ends else _word_before(text, found.start)
+        if found.kind == "quantity" and hint == "of":
+            hint = _word_before(text, len(before) - len(hint)) or hint  # "a party of six"
     return Slot(
         kind=found.kind,
         value=found.value,

@@ -6,9 +6,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import (
     begins_request,
+    clause_spans,
     joints,
     quoted_spans,
     sentence_spans,
@@ -84,6 +86,12 @@ _NOTHING: Final = re.compile(
     r"|(?:leave|skip|drop)\s+(?:it|that|everything)(?:\s+alone)?(?=[\s.!]*$)",
     re.IGNORECASE,
 )
+_TELL_ME: Final = re.compile(
+    r"(?:please\s+)?(?:just\s+)?(?:(?:tell|inform|notify|ask)\s+(?:me|us)|let\s+(?:me|us)\s+know)"
+    r"(?:\s+(?:so|first|again|about\s+it))?(?=[\s.!]*$)",
+    re.IGNORECASE,
+)
+"""What every mission does where something was not done: its result says so."""
 _DOING: Final = ("do", "bother")
 _SPACE: Final = re.compile(r"[\s,;:\u2013\u2014-]*(?:then\b\s*)?", re.IGNORECASE)
 _STOP: Final = re.compile(r"[.!?;]*\s*")
@@ -293,7 +301,10 @@ class _Reader:
         )
         for subclause, begun, as_said in self._open:
             self._governed.append(Governed(subclause, begun, before, as_said))
-        if nothing := _NOTHING.match(self._goal, resume, end):
+        nothing = _NOTHING.match(self._goal, resume, end)
+        if is_opposite and nothing is None:
+            nothing = _TELL_ME.match(self._goal, resume, end)
+        if nothing is not None:
             self._open = []
             self._cuts[-1] = Cut(before, nothing.end())
             return nothing.end()
@@ -315,8 +326,10 @@ class _Reader:
             return mark.end()
         if leads and (undone := self._undone(mark, told, start, resume, end)) is not None:
             return undone
-        subclause = self._meant(mark, told, start, leads=leads)
+        subclause = self._meant(mark, told, start, goal[resume:end] if leads else None)
         if subclause is None:
+            if leads and before and is_own_limit(told):
+                return self._put_behind(mark, told, resume, end)
             if told_end > mark.end() and not leads and is_own_limit(told):
                 self._keep_with_request(mark.start(), start)
             return mark.end()
@@ -363,6 +376,14 @@ class _Reader:
             return end
         return len(self._goal[: self._asked_until].rstrip(" .!;\n"))
 
+    def _put_behind(self, mark: re.Match[str], told: str, resume: int, end: int) -> int:
+        """What bounds a thing is of the request that it leads: "if it is under 9, book it"."""
+        spans = clause_spans(self._goal[resume:end])
+        stop = resume + (spans[0][1] if spans else 0)
+        self._cuts.append(Cut(mark.start(), resume))
+        self._cuts.append(Cut(stop, stop, f" {mark.group()} {told}"))
+        return stop
+
     def _keep_with_request(self, at: int, start: int) -> None:
         """What bounds a thing is of its request, whatever stands between: ", but only if"."""
         joined = _ENDS_JOINED.search(self._goal[start:at])
@@ -370,10 +391,13 @@ class _Reader:
             self._cuts.append(Cut(start + joined.start(), at, " "))
 
     def _meant(
-        self, mark: re.Match[str], told: str, start: int, *, leads: bool
+        self, mark: re.Match[str], told: str, start: int, following: str | None
     ) -> Subclause | None:
-        """What a word and what follows it mean; None when it is part of the request."""
-        goal, word = self._goal, mark.group()
+        """What a word and what follows it mean; None when it is part of the request.
+
+        `following` is the request that it leads; None where it follows its own.
+        """
+        goal, word, leads = self._goal, mark.group(), following is not None
         text = goal[mark.start() : mark.end()] + " " + told
         told = in_full(told)
         said = (
@@ -386,7 +410,10 @@ class _Reader:
                 return None
             return Subclause("awaited", text, told)
         there = said is not None and said.action in _OF_WHAT_IS_THERE
-        if is_idle(word, told) or (is_own_limit(told) and not there):
+        # "Check the weather, and if it's above 5 degrees book a table" bounds no table.
+        looks = said is not None and said.action in (Action.READ, Action.SEARCH)
+        of_another = looks and following is not None and not reference_in(following)
+        if is_idle(word, told) or (is_own_limit(told) and not there and not of_another):
             return None
         strict = " ".join(word.lower().split()) in _STRICT
         if said is not None and said.action is Action.SEND and not (leads or strict):

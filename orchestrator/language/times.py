@@ -26,7 +26,7 @@ _HALF: Final = r"(?:\s*(?P<{}>[ap])\.?m\b\.?)"
 _HOUR: Final = rf"(?:[01]?\d|2[0-3]|{'|'.join(_HOURS)})"
 _PAST: Final = "|".join(sorted(_MINUTES, key=len, reverse=True))
 _FOLLOWED: Final = (
-    r"(?=\s*(?:[.,;!?)\u2013\u2014-](?!\d)|$)"
+    r"(?=\s*(?:[.,:;!?)\u2013\u2014-](?!\d)|$)"
     rf"|\s+(?:{'|'.join(_LISTS.words('followers'))})\b)"
 )
 # What no time can do without: most texts are told to hold none by these alone.
@@ -37,7 +37,7 @@ _OPENED: Final = ("at ", "from ", "between ", "@", "until ", "till ", "before ",
 _RANGE: Final = re.compile(
     rf"\b(?:(?:from|between)\s+)?(?P<one>{_HOUR})(?::(?P<m1>[0-5]\d))?{_HALF.format('ap1')}?"
     rf"(?:\s*[-\u2013]\s*|\s+(?:to|and|until|till)\s+)"
-    rf"(?P<two>{_HOUR})(?::(?P<m2>[0-5]\d))?{_HALF.format('ap2')}(?![\d:])"
+    rf"(?P<two>{_HOUR})(?::(?P<m2>[0-5]\d))?{_HALF.format('ap2')}(?!\d|:\d)"
 )
 _BARE_RANGE: Final = re.compile(
     rf"\b(?:from|between)\s+(?P<one>{_HOUR})\s*(?:[-\u2013]|\s(?:to|and|until|till)\s)\s*"
@@ -46,13 +46,13 @@ _BARE_RANGE: Final = re.compile(
 _TIME: Final = re.compile(
     rf"(?<![\d:.-])(?:(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d)?{_HALF.format('ap')}?"
     rf"|(?P<h12>1[0-2]|0?[1-9]){_HALF.format('ap12')}"
-    rf"|\b(?P<named>{'|'.join(_NAMED)})\b)(?![\d:])"
+    rf"|\b(?P<named>{'|'.join(_NAMED)})\b)(?!\d|:\d)"
 )
 _SPOKEN_MARKS: Final = ("clock", "past ", "quarter ", "half ", "ten ", "five ", "twenty")
 _HOUR_MARK: Final = re.compile(r"\d\s?h")
 _SPOKEN: Final = re.compile(
     rf"\b(?P<part>{_PAST})(?:\s+minutes)?\s+(?P<side>past|to|after|before)\s+"
-    rf"(?P<hour>{_HOUR})\b(?:{_HALF.format('ap')}|{_FOLLOWED})(?![\d:])"
+    rf"(?P<hour>{_HOUR})\b(?:{_HALF.format('ap')}|{_FOLLOWED})(?!\d|:\d)"
     rf"|\b(?P<clock>{_HOUR})\s*o['\u2019]?clock\b{_HALF.format('apc')}?"
     rf"|\b(?P<words>{'|'.join(_HOURS)}){_HALF.format('apw')}"
     rf"|(?<!for )\b(?P<h24>[01]?\d|2[0-3])\s?h(?P<m24>[0-5]\d)?\b(?!\s*\w)"

@@ -52,8 +52,9 @@ def decided_by(
         return tuple(_decided(one, context, catalog) for one in context.decides)
     if not context.only_looks or not isinstance(decision, GiveUp | AskUser):
         return ()
-    why = decision.reason if isinstance(decision, GiveUp) else decision.question
-    return tuple(_left_open(one, f"It could not be looked up: {why}") for one in context.decides)
+    # What it would take to look is no question of this goal's: "which expenses?"
+    why = f": {decision.reason}" if isinstance(decision, GiveUp) else "."
+    return tuple(_left_open(one, f"It could not be looked up{why}") for one in context.decides)
 
 
 def deed_of_a_look(decision: StepDecision, context: StepContext, catalog: Catalog) -> str | None:

@@ -15,12 +15,12 @@ _INTRODUCED: Final = re.compile(
 )
 _COUNTED: Final = re.compile(r"\s+[\w-]+")
 _INSTEAD: Final = {
-    "verb": "no tool for this order is known by that verb; {done} would be called",
-    "count": "nothing takes this number; {done} would be called as if it had not been said",
-    "negation": "nothing takes up what is not wanted; {done} would be called all the same",
-    "condition": "no tool tells whether this is so; {done} would be called without knowing",
+    "verb": "no tool for this order is known by that verb; {done} would be done",
+    "count": "nothing takes this number; {done} would be done as if it had not been said",
+    "negation": "nothing takes up what is not wanted; {done} would be done all the same",
+    "condition": "no tool tells whether this is so; {done} would be done without knowing",
 }
-_WHOSE: Final = "nothing here tells whose that is; {done} would be called all the same"
+_WHOSE: Final = "nothing here tells whose that is; {done} would be done all the same"
 _WHY: Final = {
     "no tool": "no tool does this; the rest of the goal would be done without it",
     "no leg": "no leg of the plan takes this up; the rest of the goal would be done without it",
@@ -32,8 +32,8 @@ def doubt_about(said: Said, clause: ClauseReading, path: Path) -> Doubt:
     """The doubt about a thing that is said and left over."""
     before = _INTRODUCED.search(clause.text[: said.position])
     start = before.start() if before else said.position
-    done = path.targets[0].name if path.targets else "the rest"
-    why = _INSTEAD.get(said.kind, "nothing takes this up; {done} would be called without it")
+    done = repr(path.targets[0].title) if path.targets else "the rest"
+    why = _INSTEAD.get(said.kind, "nothing takes this up; {done} would be done without it")
     why = _WHOSE if said.hint == OF_OTHERS else why
     end = said.end
     if (

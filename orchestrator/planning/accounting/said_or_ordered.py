@@ -10,7 +10,7 @@ from orchestrator.language.clause_reading import ClauseReading, matter_start, re
 from orchestrator.language.clauses import begins_request, without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.said import is_within, quoted_spans, told_in
-from orchestrator.language.slots import read_slots
+from orchestrator.language.slots import is_addressed
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import Doubt
 
@@ -79,7 +79,8 @@ def doubts_about_orders_said(goal: str, clauses: Sequence[ClauseReading]) -> Ite
     for clause in clauses:
         spelled = _SPELLED_OUT.search(clause.text)
         orders = clause.asks_side_effect and clause.action is not Action.SEND
-        if spelled and orders and _is_addressed(clause.text[: spelled.start()]):
+        addressed = spelled is not None and is_addressed(clause.text[: spelled.start()])
+        if spelled and orders and addressed and begins_request(spelled["text"], firm=True):
             yield Doubt(kind="not_understood", about=spelled["text"], why=_WHY)
     text: _Text | None = None
     for clause, ordered in pairwise(clauses):
@@ -128,9 +129,4 @@ def _is_written(clause: ClauseReading, spelled: re.Match[str]) -> bool:
     if spelled["opener"] != ":":
         return True
     opening = read_clause(clause.text[: spelled.start()])
-    return opening.asks_side_effect or _is_addressed(opening.text)
-
-
-def _is_addressed(text: str) -> bool:
-    """Whether a text names an address or a channel, whatever its verb: "write to a@b.co"."""
-    return any(s.kind == "email" or s.text.startswith("#") for s in read_slots(text, now=None))
+    return opening.asks_side_effect or is_addressed(opening.text)

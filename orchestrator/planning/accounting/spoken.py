@@ -5,7 +5,9 @@ from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading, matter_start
 from orchestrator.language.date_words import WEEKDAY
+from orchestrator.language.clauses import begins_request
 from orchestrator.language.intent import Action
+from orchestrator.language.slots import is_addressed
 from orchestrator.language.word_lists import WordLists
 
 _CALLING: Final = re.compile(
@@ -16,6 +18,7 @@ _SAID: Final = re.compile(
     r"|they)\b)",
     re.IGNORECASE,
 )
+_COLON: Final = re.compile(r":\s+(?=\S)")
 # "Remind me on Friday to water the plants": whatever the verb, it is what somebody is to do; "from
 # Monday to Friday" tells of nothing.
 _TO_DO: Final = re.compile(
@@ -31,7 +34,11 @@ def spoken_from(reading: ClauseReading) -> int | None:
     "Tell Bo I can't come": all that Bo is told is a text, with what it denies and asks.
     """
     if reading.action is not Action.SEND:
-        return None
+        colon = _COLON.search(reading.text)
+        is_text = colon is not None and not begins_request(reading.text[colon.end() :], firm=True)
+        if colon is None or not is_text or not is_addressed(reading.text[: colon.start()]):
+            return None
+        return colon.end()  # "Schedule a message to #team for Friday: lunch is ready"
     begins = [matter_start(reading.text)]
     begins += [m.end() for p in (_CALLING, _TO_DO) if (m := p.search(reading.text))]
     begins += [m.start() for m in _SAID.finditer(reading.text)]

@@ -1,7 +1,7 @@
 """What a text says: every thing in it that is more than grammar and courtesy."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -40,6 +40,9 @@ _SO: Final = frozenset({"so", "not"})
 _DASH: Final = re.compile(r"(?:\d(?:st|nd|rd|th)?|[a-z])\.?\s*[-\u2013]\s*$", re.IGNORECASE)
 """What stands before the last day of several: "12-14 December"."""
 _UNTIL: Final = "until"
+_WAY_TO_DAY: Final = re.compile(
+    r"\w+ing\s+(?:(?:it|them)\s+)?(?:back\s+|off\s+)?(?:on\s+|by\s+)?", re.IGNORECASE
+)
 RELATIVE: Final = "relative"
 """The hint of what is told by something else alone: "right after it", "as last time"."""
 OF_OTHERS: Final = "of others"
@@ -313,7 +316,8 @@ class _Clause:
     def _words(self, reading: ClauseReading, taken: Sequence[int]) -> Iterator[Said]:
         """Verb, things and qualities: words beside each other are one thing."""
         found = _WORD.finditer(self.text, self.start, self.end)
-        words = [match for match in found if not taken[match.start()]]
+        days = {slot.position for slot in self._own() if slot.kind == "date"}
+        words = [m for m in found if not taken[m.start()] and not self._leads_to(m, days)]
         opener = self._opener(words, reading)
         kinds = (("verb" if m is opener else _kind(m.group(), reading), m) for m in words)
         run: list[tuple[MentionKind, re.Match[str]]] = []
@@ -326,6 +330,11 @@ class _Clause:
             run.append((kind, match))
         if run:
             yield self._joined(run)
+
+    def _leads_to(self, word: re.Match[str], days: Collection[int]) -> bool:
+        """Whether a word only says what is done on a day: ", bringing it back on Friday"."""
+        way = _WAY_TO_DAY.match(self.text, word.start())
+        return way is not None and way.end() in days
 
     def _opener(
         self, words: Sequence[re.Match[str]], reading: ClauseReading

@@ -21,7 +21,7 @@ from orchestrator.language.negation import exclusions
 from orchestrator.language.quantifiers import place_in
 from orchestrator.language.slots import read_slots
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.times import HOURS_OF
+from orchestrator.language.times import HOURS_OF, hourless
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     QUESTION_WORDS,
@@ -45,7 +45,7 @@ from orchestrator.planning.accounting.things_said import RELATIVE, Said
 from orchestrator.planning.order_deeds import named
 from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.how_many import needs_the_very_one
-from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter
+from orchestrator.planning.rules.parameters import CLOCKS, DAYS, Kind, Parameter
 from orchestrator.planning.rules.parts import refers_back
 from orchestrator.saga.served import Order
 
@@ -74,6 +74,8 @@ _KNOWN_ALREADY: Final = re.compile(
 _BOUNDS: Final = WordLists("matching").word_set("earliest") | WordLists("matching").word_set(
     "latest"
 )
+_ANY: Final = re.compile(r"\b(?:an?|some|any|another)\s+(?:[\w-]+\s+){0,2}$", re.IGNORECASE)
+_IN_CHANNEL: Final = re.compile(r"\s+(?:in|on|at|of)\s+#\w", re.IGNORECASE)
 _UNITS: Final = WordLists("dates").word_set("units") | {"time", "hour", "evening", "morning"}
 _UNTIL: Final = lexicon.END_HINTS | {"to"}
 _EACH: Final = frozenset({"all", "both", "each", "every", "everything"})
@@ -95,7 +97,6 @@ _AT: Final = re.compile(r"\s+(?:at|on|via)\s+\S+@", re.IGNORECASE)
 """What follows a name whose address is said."""
 _WHO: Final = frozenset({"addressee", "name", "place"})
 _DAYS_TOLD: Final = ("date", "date-time")
-_CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class Taken:
             case "verb":
                 return self._as_deed(said)
             case "count":
-                return self._as_count(said)
+                return self._as_count(said) or self._as_audience(said)
             case "amount":
                 return self._as_amount(said)
             case "negation":
@@ -165,7 +166,7 @@ class Taken:
             case "thing" if self._is_what_was_told(said):
                 return "what was found or done before"
             case "thing" if self._is_strange(said):
-                return self._as_text(said) or self._as_search(said)
+                return self._as_part_of_day(said) or self._as_text(said) or self._as_search(said)
             case "date" | "time" | "place" if self.order is not None and self.order.count > 1:
                 return self.values.get(said.position) or f"{self.order.count} times"
         return (
@@ -187,9 +188,21 @@ class Taken:
         return next((w for w, p in inputs if (p.element or p).kind is Kind.EMAIL), "")
 
     def _as_part_of_day(self, said: Said) -> str:
-        """What tells the half of the day of a time: "at half past seven in the evening"."""
-        is_part = {*tokens(said.text)} <= HOURS_OF.keys()
-        return self.values.get(self.time_at, "") if is_part else ""
+        """What tells the half of the day of a time: "at half past seven in the evening".
+
+        Where no time is said, the hour is asked for when the call is prepared.
+        """
+        if not {*tokens(said.text)} <= HOURS_OF.keys():
+            return ""
+        at = hourless(self.clause.text) if self.order is not None else None
+        if at is not None and at[0] <= said.position < at[1]:
+            return next((w for w, p in self.path.grounds.inputs if p.kind in CLOCKS), "")
+        return self.values.get(self.time_at, "")
+
+    def _as_audience(self, said: Said) -> str:
+        """All who read what a channel is told: "everyone in #general"."""
+        is_told = self.clause.action is Action.SEND
+        return _MATCHED if is_told and _IN_CHANNEL.match(self.clause.text, said.end) else ""
 
     def _is_strange(self, said: Said) -> bool:
         """Whether what is ordered is a thing that no tool of the path deals in: "a train ticket".
@@ -197,7 +210,12 @@ class Taken:
         What is known already ("the budget", "my standup") is told by what is found, and so is what
         says which one of a kind is wanted ("a quiet room").
         """
-        if self.order is None or _KNOWN_ALREADY.search(self.clause.text[: said.position]):
+        before = self.clause.text[: said.position]
+        if self.order is None or _KNOWN_ALREADY.search(before):
+            return False
+        # "Pay office plants": of what is there already, it is the one that says so.
+        ends = bool(self.path.targets) and all(map(needs_the_very_one, self.path.targets))
+        if ends and self.path.finds is not None and not _ANY.search(before):
             return False
         strange = unexplained(said, self.path.grounds)
         head = said.stems[-1:]
@@ -352,7 +370,7 @@ class Taken:
             return self.values[said.position]
         if said.hint in lexicon.NIGHTS | lexicon.WEEKS and self._has_end():
             return "how long it lasts"
-        if said.hint in MINUTES and self._has_end(_CLOCKS):
+        if said.hint in MINUTES and self._has_end(CLOCKS):
             return "how long it lasts"
         if self.order is not None and self.order.count > 1:
             # "Two cars, one automatic and one manual" are not two of the same.

@@ -7,8 +7,9 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
+from orchestrator.language import lexicon
 from orchestrator.language.periods import period_in
-from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.language.words import content_stems, name_words, stem, tokens
 from orchestrator.planning.models import (
     FINISH,
     AgentProfile,
@@ -33,7 +34,7 @@ from orchestrator.planning.rules.field_listers import field_lister
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
 from orchestrator.planning.rules.pages import next_page, pages_of
-from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
+from orchestrator.planning.rules.parameters import CLOCKS, DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.sentences import report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
@@ -162,7 +163,9 @@ def _unread(target: Tool, situation: Situation) -> AskUser | None:
     """A question about what the leg's goal says and its words do not tell."""
     keys = {n for p in tool_parameters(target) if p.is_produced for n in p.names}
     domain = (tool for tool in situation.usable_tools if tool.domain == target.domain)
-    feeders = (tool for tool in domain if not tool.is_side_effect and keys & answer_fields(tool))
+    feeders = tuple(
+        tool for tool in domain if not tool.is_side_effect and keys & answer_fields(tool)
+    )
     tools = (target, *feeders)
     context = situation.context
     unread = situation.utterance.unread
@@ -175,7 +178,22 @@ def _unread(target: Tool, situation: Situation) -> AskUser | None:
         unread = tuple(
             slot for slot in unread if slot.kind != "date" or slot.text not in period.said
         )
+    if _hour_is_chosen(target, feeders):
+        unread = tuple(slot for slot in unread if slot.kind != "time" or slot.readings)
     return question_about(context.leg_goal, unread, context.mission_goal, tools, context.inputs)
+
+
+def _hour_is_chosen(target: Tool, feeders: Sequence[Tool]) -> bool:
+    """Whether a thing of the hours that are wanted is taken of what is found, which tells its own.
+
+    "A table in the evening" is one of those of the evening; a provider's default hour is not asked.
+    """
+    clocks = [p for t in (target, *feeders) for p in tool_parameters(t) if p.kind in CLOCKS]
+    told = [{*name_words(name)} for tool in feeders for name in answer_fields(tool)]
+    kept = lexicon.BOOKKEEPING - {"at"}
+    tells = any(words & lexicon.TIME and not words & kept for words in told)
+    is_free = not any(p.name in target.properties or "default" in p.schema for p in clocks)
+    return tells and is_free and not any(p.required for p in clocks)
 
 
 def _target(context: StepContext, selection: Selection, catalog: Catalog) -> Tool | None:
@@ -339,17 +357,26 @@ def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:
         return GiveUp(reason=f"the value given for {names} is not one that the tool takes")
     wanted = ", ".join(map(_described, parameters))
     whole = ArgumentDraft(tool_parameters(target))
-    doubts = amount_doubts(parameters, situation.utterance, whole)
+    doubts = [*amount_doubts(parameters, situation.utterance, whole)]
     wanted += "".join(f"; {doubt}" for doubt in doubts)
     if (barred := barred_producer(parameters, target, situation)) is not None:
         agent = situation.context.agent.name
         wanted += f"; {barred.name} would look it up, which the agent {agent} may not use"
     first = f"{lack.note[:1].upper()}{lack.note[1:]}. " if lack.note else ""
     first += _unknown_to(target, situation)
+    fields = {p.name: p.whole_schema for p in parameters}
+    goal = situation.context.leg_goal
+    if all("oneOf" in schema for schema in fields.values()) and not doubts and barred is None:
+        return AskUser(
+            question=f"{first}Which one is meant in {goal!r}?",
+            why=f"{target.title!r} is done with one of them, and nothing tells with which",
+            fields=fields,
+        )
+    more = "one more thing" if len(parameters) == 1 else "more"
     return AskUser(
-        question=f"{first}To go on with {situation.context.leg_goal!r} this is missing: {wanted}",
+        question=f"{first}For {goal!r} {more} is needed: {wanted}.",
         why=f"{target.title!r} takes it, and neither the goal nor what was looked up says it",
-        fields={p.name: p.whole_schema for p in parameters},
+        fields=fields,
     )
 
 

@@ -89,7 +89,9 @@ def looks_first(
     found = reader.look(subclause, part)
     if not read or first not in _POINTING:
         return found
-    return read[-1] if found is None or found.target.domain == read[-1].target.domain else found
+    if found is None or found.target.domain == read[-1].target.domain:
+        return read[-1]
+    return found if reader.speaks_of(subclause.told, found) else read[-1]
 
 
 def meant_by(request: str, told: str, *, now: datetime) -> str:
@@ -160,7 +162,7 @@ class ConditionReader:
         if told != subclause.told and is_own_limit(subclause.told):
             return self._where_it_is_listed(told, part) or self._look(told)
         elsewhere = found is not None and found.target.domain != part.target.domain
-        if told == subclause.told or (elsewhere and self._speaks_of(subclause.told, found)):
+        if told == subclause.told or (elsewhere and self.speaks_of(subclause.told, found)):
             return found
         return self._look(told)
 
@@ -175,7 +177,8 @@ class ConditionReader:
             return None
         return Part(request=f"{_LOOK} {told}", target=listings[0], leg_id="", only_looks=True)
 
-    def _speaks_of(self, told: str, found: Part | None) -> bool:
+    def speaks_of(self, told: str, found: Part | None) -> bool:
+        """Whether the tool of a look is about what is told."""
         return found is not None and speaks_of(read_utterance(told, now=self._now), found.target)
 
     def _look(self, told: str) -> Part | None:

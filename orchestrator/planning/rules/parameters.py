@@ -61,6 +61,7 @@ class Kind(StrEnum):
 
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
 _MOST_DIGITS_COUNTED: Final = 2
+CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
 
 
 @dataclass(frozen=True)

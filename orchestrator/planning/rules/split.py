@@ -16,7 +16,7 @@ from orchestrator.language.detect import foreign_in
 from orchestrator.language.ellipsis import continued
 from orchestrator.language.goal_text import GoalText, Governed
 from orchestrator.language.intent import Action
-from orchestrator.language.slots import find_slots
+from orchestrator.language.slots import find_slots, is_addressed
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.words import COMPUTING_VERBS, stem, tokens
 from orchestrator.planning.models import (
@@ -27,6 +27,7 @@ from orchestrator.planning.models import (
     MissionPlan,
     StepContext,
 )
+from orchestrator.planning.order_deeds import named
 from orchestrator.planning.order_terms import count_of
 from orchestrator.planning.order_words import is_question, only_points
 from orchestrator.planning.rules.call_arguments import gather_arguments
@@ -335,6 +336,7 @@ class _Goal:
         goes_on = bool(earlier) and only_points(read_clause(request))
         fits = goes_on or self.router.fits(request) or self._speaks_of(request, target)
         fits = fits or self._lists_the_field(request, target) or self._names_nothing(request)
+        fits = fits or _says_to_a_channel(request, target)
         return target if fits else None
 
     def _best(self, request: str, earlier: Sequence[str] = ()) -> Tool | None:
@@ -357,6 +359,12 @@ class _Goal:
 
     def _speaks_of(self, request: str, target: Tool) -> bool:
         return speaks_of(read_utterance(request, now=self.brief.now), target)
+
+
+def _says_to_a_channel(request: str, target: Tool) -> bool:
+    """Whether a tool that sends is asked to tell an address or a channel something."""
+    sends = target.is_side_effect and named(target)[1] is Action.SEND
+    return sends and read_clause(request).action is Action.SEND and is_addressed(request)
 
 
 def agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:

@@ -71,9 +71,9 @@ def question_about(
     asked = [slot for slot in open_slots if _is_needed(slot, inputs, given)]
     if not asked:
         return None
-    wanted = "; ".join(_described(slot) for slot in asked)
+    wanted = " ".join(f"{_described(slot)}?" for slot in asked)
     return AskUser(
-        question=f"In {text!r} this can be read in more than one way: {wanted}",
+        question=f"About {text!r}: {wanted}",
         why="nothing is booked, sent or changed by a time or a day that was guessed",
         fields={field_of(slot): _schema(slot) for slot in asked},
     )
@@ -103,15 +103,15 @@ def _described(slot: Slot) -> str:
     choices = " or ".join(slot.readings)
     match slot.kind:
         case "time" if choices:
-            return f"{slot.text!r} may be {choices}"
+            return f"is {slot.text!r} {choices}"
         case "time":
-            return f"at what hour {slot.text!r} is"
+            return f"at what time is {slot.text!r}"
         case "date" if choices:
-            return f"{slot.text!r} may begin on {choices}"
+            return f"does {slot.text!r} begin on {choices}"
         case "date":
-            return f"which day {slot.text!r} is"
+            return f"which day is {slot.text!r}"
         case _:
-            return f"how many {_unit(slot)} {slot.text!r} is"
+            return f"how many {_unit(slot)} are meant by {slot.text!r}"
 
 
 def _schema(slot: Slot) -> JsonObject:

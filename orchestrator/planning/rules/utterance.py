@@ -17,12 +17,14 @@ from orchestrator.language.negation import exclusions, without_exclusions
 from orchestrator.language.said import is_within
 from orchestrator.language.slots import read_slots
 from orchestrator.language.times import hourless
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, tokens
 from orchestrator.planning.rules.untold import settled
 
 MEASURES: Final = frozenset({"date", "time", "origin", "place", "amount", "quantity", "email"})
 """Kinds of slots that say when, where, how many or for whom, and never what the thing is called."""
 
+_ANYBODY: Final = WordLists("accounting").word_set("anybody")
 WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # noqa: RUF001
 
 
@@ -75,11 +77,14 @@ class Utterance:
         }
         kept: list[str] = []
         ordered = self.text[: matter_start(self.text)]
+        led = tokens(without_lead(ordered))
+        if led[1:2] in (["it"], ["them"]) or read_clause(ordered).verb in led[1:]:
+            return ()  # "Book it if ...", "Table for two, book it" have no noun behind the verb
         for word in WORD.findall(without_lead(ordered))[1:]:
             if word.lower() in lexicon.CONNECTING or word in values:
                 if kept:
                     break
-            elif word.lower() not in STOP_WORDS:
+            elif word.lower() not in STOP_WORDS | _ANYBODY:
                 kept.append(word)
         return tuple(kept)
 

@@ -1,8 +1,9 @@
 """Values for a tool's inputs out of the user's own words."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
+from itertools import pairwise
 from typing import Final
 
 from pydantic import JsonValue
@@ -27,6 +28,7 @@ _FOR_WHOM: Final = WordLists("matching").word_set("on_behalf")
 _LATEST: Final = WordLists("matching").word_set("latest")
 _BETWEEN: Final = "between"
 _BIRTHDAY: Final = "birthday"
+_DASH: Final = re.compile(r"\s+(?:-|\u2013|->|\u2192)\s+")
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
 _LENGTHS: Final = lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
@@ -205,9 +207,10 @@ def _later(start: str, minutes: int) -> JsonValue:
 def _places(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     origins, places = utterance.of("origin"), utterance.of("place")
     if parameter.side == "start":
-        return [slot.value for slot in (*origins, *_left_for(utterance, places))]
+        ends = places or _dashed(utterance)
+        return [slot.value for slot in (*origins, *_left_for(utterance, ends))]
     if any(p.side == "start" and p.kind is Kind.PLACE for p in draft.parameters):
-        return [slot.value for slot in places]
+        return [slot.value for slot in places or _dashed(utterance)]
     towards = [s for s in places if s.hint != "to"] if parameter.side is None else []
     return [slot.value for slot in (*towards, *places, *origins)]
 
@@ -217,8 +220,18 @@ def _left_for(utterance: Utterance, places: Iterable[Slot]) -> Iterator[Slot]:
     for place in places:
         for slot in utterance.of("name"):
             between = utterance.text[slot.position + len(slot.text) : place.position]
-            if between.strip().lower() == "to":
+            if between.strip().lower() == "to" or _DASH.fullmatch(between):
                 yield slot
+
+
+def _dashed(utterance: Utterance) -> Sequence[Slot]:
+    """Where somebody goes to, after a dash: "a flight Berlin - Lisbon"."""
+    names = utterance.of("name")
+    return [
+        there
+        for here, there in pairwise(names)
+        if _DASH.fullmatch(utterance.text[here.position + len(here.text) : there.position])
+    ][:1]
 
 
 def _money(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:

@@ -87,12 +87,15 @@ def _search_for(tool: Tool, catalog: Catalog) -> Tool | None:
 
 
 def _is_ordered_later(tool: Tool, goal: str) -> bool:
-    """Whether a clause of the goal orders by its own verb what another one wishes for."""
+    """Whether a clause of the goal orders by its own verb what another one wishes for.
+
+    What is wished for in the clause itself orders nothing later: ", bringing it back on Friday".
+    """
     verb, _ = named(tool)
     return any(
         reference_in(clause) and (same_deed(said, verb) or is_vague(said))
         for clause in split_clauses(goal)
-        if (said := read_clause(clause).verb)
+        if wish_of(clause) is None and (said := read_clause(clause).verb)
     )
 
 

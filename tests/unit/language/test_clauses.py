@@ -67,6 +67,7 @@ def test_a_new_imperative_or_question_starts_a_clause(text: str, clauses: list[s
         "find hotels in Lisbon and Berlin, and cars in Porto",
         "book a flight on 3 December 2026, 14:30",
         "weather in St. Moritz",
+        "get me a car on 2 December, bringing it back on 4 December",
     ],
 )
 def test_what_belongs_together_is_not_cut(text: str) -> None:

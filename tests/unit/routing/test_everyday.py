@@ -13,6 +13,7 @@ REQUESTS = (
     ("any flights to Madrid on Friday?", "flight_search_offers"),
     ("show me flights to Rome", "flight_search_offers"),
     ("fly me to Rome on 2026-12-03 from Berlin", "flight_search_offers"),
+    ("fly me to Oslo on Monday", "flight_book_offer"),
     ("is LH123 delayed", "flight_get_status"),
     ("how many bags can I take on my flight", "flight_get_fare_rules"),
     ("how much is a room in Vienna this weekend", "hotel_search_rooms"),

@@ -25,6 +25,18 @@ from orchestrator.saga.served import Order
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
 PLAIN = (
+    "todo: remind me on 6 December to call the plumber",
+    "TODO - book a table for four in Madrid on 2026-12-09 at 20:30",
+    "Reminder for 7 December 10:00: call the bank",
+    "Schedule a message to #general for 4 December at 9:00: Happy Friday everyone",
+    "Tell everyone in #general that the office is closed on Friday",
+    "Book a flight from Berlin to Lisbon on 2026-12-06 if it's under 400 euros, otherwise tell me",
+    "Book a hotel room in Rome, arriving on 1 December and leaving on 3 December",
+    "Get me an electric car in Amsterdam on 2 December, bringing it back on 4 December",
+    "Make a dinner reservation in Paris for 2026-12-04 19:00, party of 6, Italian",
+    "Remind me in the morning of 5 December to take my pills",
+    "Remind me tomorrow morning to take my pills",
+    "pay office plants",
     "Write to bo@example.com: please pay the Acme invoice",
     "Cancel the hotel and keep the flight",
     "Pay all open invoices. Don't pay the one from Papier & Co.",

@@ -52,6 +52,7 @@ async def test_it_is_asked(mission: Any, goal: str, fields: dict[str, object]) -
         "Tell my team on general that we meet tomorrow evening",
         "Remind me on 2026-12-04 at 20:00 in the evening to pack",
         "Find tables in Lisbon tomorrow evening",
+        "Reserve a table for two in Lisbon on 2026-12-04 in the evening",
     ],
 )
 async def test_it_is_not_asked(mission: Any, goal: str) -> None:

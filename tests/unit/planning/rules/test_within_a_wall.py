@@ -59,7 +59,7 @@ async def test_a_search_outside_is_neither_called_nor_looked_for(
     assert isinstance(decision, AskUser)
     assert list(decision.fields) == ["offer_id"]
     assert decision.question.endswith(
-        "; flight_search_offers would look it up, which the agent agent may not use"
+        "; flight_search_offers would look it up, which the agent agent may not use."
     )
 
 
