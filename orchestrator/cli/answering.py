@@ -1,7 +1,7 @@
 """Answers at the terminal: field by field where somebody is asked, else as they were given."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -78,11 +78,17 @@ def ask_fields(question: "Question", *, as_json: bool = False) -> JsonObject:
     progress.print(line(question.question), soft_wrap=True)
     for text in render_waiting.particulars(question):
         progress.print(text, soft_wrap=True)
-    return {field.name: _asked(question, field) for field in question.asks}
+    typed: dict[str, str] = {}
+    for field in question.asks:
+        typed[field.name] = _asked(question, field, typed)
+    return {**typed}
 
 
-def _asked(question: "Question", field: "QuestionField") -> str:
-    """What is typed for a field, asked for until it can be read; shown as it was understood."""
+def _asked(question: "Question", field: "QuestionField", before: Mapping[str, str]) -> str:
+    """What is typed for a field, asked for until it can be read; shown as it was understood.
+
+    It is read with what was typed before it: a stay ends after its first day.
+    """
     from orchestrator.client.answer_sending import read_for
 
     default = "" if field.is_optional else None
@@ -92,9 +98,9 @@ def _asked(question: "Question", field: "QuestionField") -> str:
         )
         if not typed.strip() and field.is_optional:
             return _as_text(field.default)
-        understood = read_for(question, {field.name: typed})
+        understood = read_for(question, {**before, field.name: typed})
         if not understood.problems:
-            for told in noted(understood):
+            for told in noted(read_for(question, {field.name: typed})):
                 progress.print(told, soft_wrap=True)
             return typed
         for problem in understood.problems:

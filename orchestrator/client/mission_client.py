@@ -170,7 +170,13 @@ class MissionClient:
         return await preview_plan(self.connection, self._starter, request)
 
     def get(self, mission_id: str) -> MissionHandle:
-        """A mission that was started before, maybe by another process."""
+        """A mission that was started before, maybe by another process.
+
+        Raises:
+            MissionNotFound: its id is empty; whether there is one of that id, its methods find out.
+        """
+        if not mission_id.strip():
+            raise errors.MissionNotFound(mission_id)
         return MissionHandle(self.connection, mission_id)
 
     async def missions(self, *, limit: int = 50, status: str | None = None) -> list[MissionSummary]:
@@ -329,7 +335,7 @@ class MissionClient:
         Raises:
             UsageError: the mission still runs: cancel it, and it rolls itself back.
         """
-        return await preview_rollback(self.connection, mission_id)
+        return await preview_rollback(self.connection, self.get(mission_id).mission_id)
 
     async def rollback(
         self, mission_id: str, *, reason: str, approver: str | None = None

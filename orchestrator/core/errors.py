@@ -261,7 +261,8 @@ class NothingFits(PlanError, Worded):
     """No tool of the catalog can do what the text asks."""
 
     template = (
-        "no tool fits {text!r}; name something the tools can do (see: orchestrator tools list)"
+        "no tool fits {text!r}; name in English what the tools can do "
+        "(see: orchestrator tools list)"
     )
     text: str
 

@@ -17,6 +17,7 @@ from orchestrator.language.words import lowered
 _LISTS: Final = WordLists("slots")
 _SIGNS: Final = _LISTS.table("currency_signs")
 _NOUNS: Final = _LISTS.table("currency_words")
+_KNOWN: Final = frozenset({*_SIGNS.values(), *_NOUNS.values()})
 _NUM: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _NUMBER_WORD: Final = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _SIGNED: Final = re.compile(
@@ -68,7 +69,7 @@ def currency_at(text: str, at: int) -> tuple[str, int] | None:
     name = found.group() if found else ""
     while name:
         low = name.lower()
-        code = _NOUNS.get(low) or (_names().get(low) if " " in name else _code(name))
+        code = _NOUNS.get(low) or (_names().get(low) if " " in name else _typed_code(name))
         if code:
             return code, at + len(name)
         name = re.sub(r"[ -]?[^ -]+$", "", name)
@@ -84,6 +85,14 @@ def _signed_currency(match: re.Match[str]) -> str | None:
     code = match["code"] or match["before"]
     sign = match["sign"] or match["behind"]
     return (_code(code) if code else None) or (_SIGNS[sign] if sign else None)
+
+
+def _typed_code(word: str) -> str | None:
+    """A code behind a number, also in small letters where it is that of a sign or a noun: "5 eur".
+
+    Other codes are words in small letters: "2 cup", "3 all", "4 top".
+    """
+    return _code(word.upper() if word.upper() in _KNOWN else word)
 
 
 def _code(word: str) -> str | None:

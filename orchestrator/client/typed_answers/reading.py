@@ -267,8 +267,9 @@ def shown(value: JsonValue) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(map(shown, value))
-    if isinstance(value, dict) and set(value) == {"amount", "currency"}:
-        return f"{value['amount']} {value['currency']}"
+    if isinstance(value, dict) and {"amount", "currency"} <= set(value):
+        beside = [shown(held) for name, held in value.items() if name not in ("amount", "currency")]
+        return " ".join([*beside, f"{value['amount']} {value['currency']}"])
     if isinstance(value, str) and _is_day(value):
         day = date.fromisoformat(value)
         return f"{day:%A} {day.day} {day:%B %Y} ({value})"

@@ -32,7 +32,10 @@ from orchestrator.planning.accounting.deeds_unsaid import (
 )
 from orchestrator.planning.accounting.drafts import drafted
 from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplained
-from orchestrator.planning.accounting.kinds import doubt_about_kinds
+from orchestrator.planning.accounting.kinds import (
+    doubt_about_kinds,
+    doubt_about_nothing_ordered,
+)
 from orchestrator.planning.accounting.left_over import doubt_about_correction
 from orchestrator.planning.accounting.paths import Path, PathFinder
 from orchestrator.planning.accounting.said_or_ordered import doubts_about_orders_said
@@ -110,6 +113,7 @@ class _Account:
         self._goal = self._text.requests
         self._whole_goal = goal
         self._catalog = catalog
+        self._given = given
         self._now = now
         self._router = router
         self._finder = PathFinder(catalog, router, goal, now=now, given=given)
@@ -153,10 +157,14 @@ class _Account:
         """What orders leave open of which kind of things they are."""
         for order in self._plan.orders:
             clause = read_clause(order.clause)
-            paths = [self._paths[leg.leg_id] for leg in self._legs_of(clause)]
+            legs = self._legs_of(clause)
+            paths = [self._paths[leg.leg_id] for leg in legs]
             targets = [t for path in paths for t in path.targets if t.name in order.tools]
             said = things_said(order.clause, now=self._now)
             doubt = doubt_about_kinds(clause, said, targets, self._catalog)
+            if all(leg.goal == order.clause and not leg.depends_on for leg in legs):
+                able = [*map(self._catalog.tool, order.tools)] if not self._given else []
+                doubt = doubt or doubt_about_nothing_ordered(clause, said, able)
             if doubt is not None:
                 yield doubt
 

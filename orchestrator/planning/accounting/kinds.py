@@ -43,6 +43,23 @@ def doubt_about_kinds(
     return Doubt(kind="not_understood", about=_about(clause, said), why=why)
 
 
+def doubt_about_nothing_ordered(
+    clause: ClauseReading, said: Sequence[Said], able: Sequence[Tool]
+) -> Doubt | None:
+    """The doubt about an order that says what to do and not to what, nor by any value: "Book it".
+
+    Args:
+        clause: that orders, without anything before it that it could go on about.
+        said: what it says.
+        able: the tools that would serve it.
+    """
+    domains = [*dict.fromkeys(tool.domain for tool in able)]
+    if len(domains) < 2 or any(one.kind != "verb" for one in said):
+        return None
+    why = f"it does not say what, and may be of {', '.join(domains[:_MOST])}"
+    return Doubt(kind="not_understood", about=clause.text, why=why)
+
+
 def _kinds(
     clause: ClauseReading, said: Sequence[Said], targets: Sequence[Tool], catalog: Catalog
 ) -> Iterator[Tool]:

@@ -109,6 +109,18 @@ def test_without_a_terminal_the_command_is_named(
     ) in str(refused.value)
 
 
+def test_what_does_not_go_with_what_was_typed_before_is_asked_for_again(
+    printed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing that was typed is lost."""
+    at_a_terminal(monkeypatch, "2026-12-04", "2026-12-02", "2026-12-06")
+    day = {"type": "string", "format": "date"}
+    stay = ASKED.model_copy(update={"fields": {"check_in": day, "check_out": day}})
+
+    assert ask_fields(stay) == {"check_in": "2026-12-04", "check_out": "2026-12-06"}
+    assert any("2026-12-02 is before check in" in said for said in printed)
+
+
 def test_texts_stay_as_they_were_typed() -> None:
     """A field tells what they mean, not their look; none is given twice."""
     assert given_texts(["a=012", "b=x=y"]) == {"a": "012", "b": "x=y"}

@@ -11,7 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_rollback import settled_report
-from orchestrator.core.errors import ServerUnreachable
+from orchestrator.core.errors import MissionNotFound, ServerUnreachable
 from orchestrator.messages.rollback import RollbackReport
 from orchestrator.settings import Settings
 
@@ -53,6 +53,12 @@ async def test_a_rollback_that_ends_while_it_is_asked_is_told_to_its_end() -> No
     report = await settled_report(connection, "trip")
 
     assert report.settled
+
+
+def test_no_mission_has_an_empty_id() -> None:
+    """The server would refuse to look for it in words of its own."""
+    with pytest.raises(MissionNotFound, match="no mission ''; see: orchestrator mission list"):
+        MissionClient(cast(Client, Dies()), Settings()).get("")
 
 
 async def test_a_server_that_dies_during_a_list_is_one_sentence() -> None:

@@ -222,6 +222,15 @@ def test_what_was_made_of_it_is_told() -> None:
     assert understood.notes == ("day: Tuesday 24 November 2026 (2026-11-24)",)
 
 
+def test_what_several_things_cost_is_told_as_it_was_typed() -> None:
+    """In no JSON."""
+    understood = read_answer(
+        {"items": ITEMS}, {"items": "taxi 23.50 EUR and 1 dollar for gum"}, now=MONDAY
+    )
+
+    assert understood.notes == ("items: taxi 23.5 EUR, gum 1 USD",)
+
+
 def test_what_was_not_asked_for_is_left_to_the_leg() -> None:
     """It refuses it, and names what it asked for."""
     understood = read_answer({"day": DATE}, {"colour": "red"}, now=MONDAY)

@@ -182,3 +182,20 @@ def test_what_stands_before_a_value_tells_what_it_is(
 ) -> None:
     """What a number counts, where a trip begins, and the day that ends what began before."""
     assert slot in found(text, now)
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("under 200 eur", [{"amount": 200, "currency": "EUR"}]),
+        ("12.50 usd for lunch", [{"amount": 12.5, "currency": "USD"}]),
+        ("forty gbp", [{"amount": 40, "currency": "GBP"}]),
+        ("2 cup of tea", []),
+        ("a table for 2 all week", []),
+    ],
+)
+def test_the_codes_of_well_known_currencies_may_be_small(text: str, amounts: list[object]) -> None:
+    """Others are words when they are."""
+    slots = find_slots(text, now=None)
+
+    assert [slot.value for slot in slots if slot.kind == "amount"] == amounts

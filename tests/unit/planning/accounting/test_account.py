@@ -428,3 +428,21 @@ def test_what_is_given_with_the_goal_is_taken_up(given: JsonObject, left: list[s
     plan = with_account(ordered, goal, catalog, own, now=NOW, given=given)
 
     assert [doubt.about for doubt in plan.doubts] == left
+
+
+@pytest.mark.parametrize(
+    ("goal", "is_asked"),
+    [
+        ("Book it", True),
+        ("cancel it", True),
+        ("Find flights from Oslo to Rome on 2026-12-08 and book it", False),
+        ("Pay it", False),
+    ],
+)
+def test_an_order_of_nothing_is_asked_about_where_tools_do_it_to_several_kinds(
+    goal: str, is_asked: bool, planned: Callable[[str], MissionPlan]
+) -> None:
+    """What it would be is not guessed; of one kind, its leg asks for what is missing."""
+    plan = planned(goal)
+
+    assert ["may be of" in doubt.why for doubt in plan.doubts] == ([True] if is_asked else [])
