@@ -1,5 +1,6 @@
 """The command tree, and the one place where an error becomes a line and an exit code."""
 
+import atexit
 import errno
 import gc
 import os
@@ -137,6 +138,9 @@ and several times the processor, for threads that wait for each other do so by t
 def main() -> None:
     """Run the command line; every error and warning of ours is one line on standard error."""
     gc.set_threshold(_NEW_OBJECTS)
+    # What the process still holds goes with it: to look through all that was imported for garbage
+    # takes an ending command longer than most take to do their work. First in, and so done last.
+    atexit.register(gc.freeze)
     os.environ.setdefault(_THREADS_OF_PRODUCTS, "1")  # read by NumPy when it is first imported
     clean_what_python_prints()
     try:

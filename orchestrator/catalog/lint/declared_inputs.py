@@ -33,8 +33,9 @@ class Input:
 def inputs_of(operation: Operation, tool: Tool) -> Iterator[Input]:
     """Each input of a tool, in its order."""
     places = {(location, name): found for location, name, found in _declared(operation)}
+    schemas = tool.properties
     for binding in tool.bindings:
-        schema = tool.properties[binding.name]
+        schema = schemas[binding.name]
         found = places.get((binding.location, binding.field))
         if found is None:
             yield Input(binding, schema)

@@ -43,6 +43,19 @@ def test_a_command_about_a_mission_loads_nothing_that_reads_goals() -> None:
     assert _OF_PLANNERS & set(shown.stdout.split()) == set()
 
 
+def test_a_command_that_ends_is_not_looked_through_for_garbage() -> None:
+    """What goes with the process anyway takes longer to look through than most commands take."""
+    last = "atexit.register(lambda: print('frozen', gc.get_freeze_count() > 0))"
+    ran = subprocess.run(
+        [sys.executable, "-c", f"import atexit, gc; {last}\n{_HELP}", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ran.stdout.endswith("frozen True\n")
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_listed_help_is_the_real_one(name: str) -> None:
     """The line in the table is the first of what the command says of itself."""
