@@ -10,7 +10,7 @@ from orchestrator.language.clause_reading import ClauseReading, matter_start, re
 from orchestrator.language.clauses import begins_request, without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.said import is_within, quoted_spans, told_in
-from orchestrator.language.slots import is_addressed
+from orchestrator.language.slots import is_addressed, read_slots
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import Doubt
 

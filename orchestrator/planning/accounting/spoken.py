@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading, matter_start
-from orchestrator.language.date_words import WEEKDAY
 from orchestrator.language.clauses import begins_request
+from orchestrator.language.date_words import WEEKDAY
 from orchestrator.language.intent import Action
 from orchestrator.language.slots import is_addressed
 from orchestrator.language.word_lists import WordLists
