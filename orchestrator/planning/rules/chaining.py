@@ -30,9 +30,10 @@ from orchestrator.planning.rules.amounts import amount_doubts
 from orchestrator.planning.rules.answers import answer_fields
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.asked_inputs import to_ask
-from orchestrator.planning.rules.field_listers import field_lister
+from orchestrator.planning.rules.field_listers import field_lister, needs_nothing
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
+from orchestrator.planning.rules.other_lists import is_looking, look_on
 from orchestrator.planning.rules.pages import next_page, pages_of
 from orchestrator.planning.rules.parameters import CLOCKS, DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.sentences import report
@@ -40,7 +41,7 @@ from orchestrator.planning.rules.situation import FactSource, Situation, read_si
 from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.tellers import asked_words, unknown_words
-from orchestrator.planning.rules.telling import tell
+from orchestrator.planning.rules.telling import names_borne, tell
 from orchestrator.planning.rules.tool_words import is_named, speaks_of
 from orchestrator.planning.rules.untold import question_about
 from orchestrator.planning.rules.utterance import read_utterance
@@ -120,7 +121,9 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     if (stopped := _stopped(context.observations)) is not None:
         return stopped
     situation = read_situation(context, selection.tools, catalog)
-    target = _target(context, selection, catalog)
+    target = _target(context, selection, situation)
+    if (told := _told_elsewhere(target, situation)) is not None:
+        return told
     if target is None and situation.searched_for(context.leg_goal):
         return GiveUp(reason=f"no tool that was found does {context.leg_goal!r}")
     if target is None:
@@ -157,6 +160,26 @@ def _discovered(step: CallTool, situation: Situation) -> DiscoverTools | GiveUp:
     if situation.searched_for(step.tool):
         return GiveUp(reason=f"{step.tool} is not among the tools that this part may call")
     return DiscoverTools(query=step.tool)
+
+
+def _told_elsewhere(target: Tool | None, situation: Situation) -> StepDecision | None:
+    """How a question goes on in other lists, which names what its tool does not have; else None.
+
+    Its tool was called in vain, or lacks what nobody has said and does not speak of what is asked.
+    """
+    if target is None:
+        return look_on(situation)
+    if target.is_side_effect or situation.context.orders or situation.context.decides:
+        return None
+    done = _done(target, situation)
+    if not done:
+        if needs_nothing(target) or not _unknown_to(target, situation):
+            return None
+        step = next_call(target, situation)
+        asks = isinstance(step, Lack) and not step.reason
+        return look_on(situation, target) if asks or is_looking(situation, target) else None
+    found = names_borne(target, done[0].arguments, done[0].body, situation.utterance)
+    return None if found.is_enough else look_on(situation, target)
 
 
 def _unread(target: Tool, situation: Situation) -> AskUser | None:
@@ -196,16 +219,19 @@ def _hour_is_chosen(target: Tool, feeders: Sequence[Tool]) -> bool:
     return tells and is_free and not any(p.required for p in clocks)
 
 
-def _target(context: StepContext, selection: Selection, catalog: Catalog) -> Tool | None:
+def _target(context: StepContext, selection: Selection, situation: Situation) -> Tool | None:
     """The tool that reaches the leg's goal; a window that is wide since nothing fits holds none.
 
     Unless the goal speaks of the tool, or the leg has begun: what is under way is not left.
     """
+    catalog = situation.catalog
     if (deciding := _deciding(context, catalog)) is not None:
         return deciding
     goal = context.mission_goal
     target = find_target(selection, catalog, context.observations, goal=goal, now=context.now)
-    if target is None or selection.fits or context.observations:
+    if target is None or selection.fits:
+        return target
+    if context.observations and not is_looking(situation, target):
         return target
     said = read_utterance(context.leg_goal, now=context.now)
     if speaks_of(said, target) or field_lister(catalog, said.text, said.slots) is target:

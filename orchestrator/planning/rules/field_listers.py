@@ -7,6 +7,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.language.intent import Slot
+from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import QUESTION_WORDS, STOP_WORDS, stem, tokens
 from orchestrator.planning.rules.answers import is_listing
@@ -14,9 +15,11 @@ from orchestrator.planning.rules.parameters import Kind, Parameter, read_paramet
 from orchestrator.planning.rules.tellers import NO_THING, TELLS, fields_of, without_values
 from orchestrator.planning.rules.telling.inquiry import DULL, kind_asked
 
-_AUXILIARIES: Final = WordLists("telling").word_set("auxiliaries")
-_NUMBERS: Final = frozenset({Kind.COUNT, Kind.NIGHTS, Kind.OTHER})
-_KINDS: Final[Mapping[str, frozenset[Kind]]] = {**TELLS, "count": _NUMBERS}
+AUXILIARIES: Final = WordLists("telling").word_set("auxiliaries")
+"""Words that a question begins with that is answered by yes or no."""
+NUMBERS: Final = frozenset({Kind.COUNT, Kind.NIGHTS, Kind.OTHER})
+"""Kinds of fields that may tell how many."""
+_KINDS: Final[Mapping[str, frozenset[Kind]]] = {**TELLS, "count": NUMBERS}
 _NAMES: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.OTHER})
 """Kinds of fields that may hold what somebody calls a thing by."""
 
@@ -33,20 +36,26 @@ def field_lister(catalog: Catalog, text: str, slots: Iterable[Slot]) -> Tool | N
         slots: the values in it, which name no field.
     """
     words = tokens(text)
-    if not words or words[0] not in QUESTION_WORDS | _AUXILIARIES:
+    if not words or words[0] not in QUESTION_WORDS | AUXILIARIES:
         return None
     dull = STOP_WORDS | QUESTION_WORDS | DULL | NO_THING
     asked = {stem(word) for word in tokens(without_values(text, slots)) if word not in dull}
     kinds = _KINDS.get(kind_asked(text))
     if not asked:
         return None
-    able = (tool for tool in catalog.tools.values() if _needs_nothing(tool))
-    found = [tool for tool in able if any(_is_asked(f, asked, kinds) for f in _listed(tool))]
-    return found[0] if len(found) == 1 else None
+    able = [tool for tool in catalog.tools.values() if needs_nothing(tool)]
+    # "What does Bo owe" asks for what is due; a number may be of anything.
+    is_exact = kinds is None or kinds is NUMBERS
+    meant = set() if is_exact else {other for word in asked for other in meanings_of(word)}
+    for stems in (asked, meant):
+        found = [tool for tool in able if any(_is_asked(f, stems, kinds) for f in _listed(tool))]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
 
 
 @read_once
-def _needs_nothing(tool: Tool) -> bool:
+def needs_nothing(tool: Tool) -> bool:
     """Whether a tool only reads and lists things that have names, whatever they are searched by."""
     inputs = read_parameters(tool.input_schema, tool.input_schema)
     return (

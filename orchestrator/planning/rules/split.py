@@ -42,6 +42,7 @@ from orchestrator.planning.rules.condition_legs import (
 )
 from orchestrator.planning.rules.dependencies import dependencies, told_of
 from orchestrator.planning.rules.field_listers import field_lister
+from orchestrator.planning.rules.other_lists import other_lists
 from orchestrator.planning.rules.parameters import Parameter
 from orchestrator.planning.rules.parts import Clause, Part, allowed, apart, located, refers_back
 from orchestrator.planning.rules.situation import read_situation
@@ -325,6 +326,16 @@ class _Goal:
 
     def _target(self, request: str, earlier: Sequence[str]) -> Tool | None:
         """The tool that reaches a request; None when its best has little to do with it."""
+        return self._fitting(request, earlier) or self._list_to_look_in(request)
+
+    def _list_to_look_in(self, request: str) -> Tool | None:
+        """The first of the few lists in which what a question names may be."""
+        said = read_utterance(request, now=self.brief.now)
+        lists = other_lists(said, self.catalog.tools.values())
+        return lists[0][0] if lists else None
+
+    def _fitting(self, request: str, earlier: Sequence[str]) -> Tool | None:
+        """The best tool for a request, where it has to do with it."""
         target = self._best(request, earlier)
         if target is None:
             return None

@@ -1,5 +1,10 @@
 """Answers of reading tools as a person tells them: a sentence, and a small table."""
 
-from orchestrator.planning.rules.telling.whole_answer import Telling, tell
+from orchestrator.planning.rules.telling.whole_answer import (
+    Telling,
+    names_borne,
+    number_found,
+    tell,
+)
 
-__all__ = ["Telling", "tell"]
+__all__ = ["Telling", "names_borne", "number_found", "tell"]

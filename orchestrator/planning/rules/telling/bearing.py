@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from orchestrator.language import lexicon
 from orchestrator.language.intent import Slot
+from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.rules.telling.inquiry import Inquiry
 from orchestrator.planning.rules.telling.restrictions import restrictions
@@ -15,6 +16,7 @@ from orchestrator.planning.rules.telling.told_field import Told
 _WORDED: Final = frozenset({"text", "list"})
 """Sorts of fields whose values are words."""
 
+_NAMES: Final = frozenset({"name", "quoted", "identifier", "email", "place"})
 _TO_COME: Final = frozenset({"do", "does", "will"})
 _SAID_SO: Final = frozenset({"flag", "number"})
 
@@ -48,6 +50,43 @@ def named(things: Sequence[Thing], question: Inquiry) -> Named:
         every = [t for t in every if t in bearing]
         some += [t for t in bearing if t not in some]
     return Named(every or [t for t in things if t in some] or things, note, is_none=not every)
+
+
+class Borne(NamedTuple):
+    """What a request names that tells things apart, and what of it is borne by what was found."""
+
+    names: tuple[str, ...]
+    """Its values, called so: "Dune Messiah"."""
+    words: tuple[str, ...]
+    """Other words, which may be verbs that nobody has heard of: "fencing"."""
+    borne: tuple[str, ...]
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """All of it."""
+        return (*self.names, *self.words)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether all names are borne, or one of the words where there are none."""
+        return {*self.borne} >= {*self.names} and bool(self.borne or not self.words)
+
+
+def borne(things: Sequence[Thing], question: Inquiry, own: Set[str]) -> Borne:
+    """What of that by which a request names things is found in them.
+
+    Args:
+        things: that were found.
+        question: what is asked of them.
+        own: stems of the words that are said of all of them, which tell none apart.
+    """
+    slots = (s for s in question.unasked if s.kind in _NAMES and not question.is_denied(s))
+    names = {slot.text: _having(str(slot.value).casefold(), wanted=True) for slot in slots}
+    left = (w for w in question.telling_apart if own.isdisjoint(meanings_of(w)))
+    words = {word: _saying(stem(word)) for word in left}
+    tests = {**words, **names}
+    held = tuple(text for text, test in tests.items() if any(map(test, things)))
+    return Borne(tuple(names), tuple(words), held)
 
 
 def not_told(things: Sequence[Thing], question: Inquiry) -> str:

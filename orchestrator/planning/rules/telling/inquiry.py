@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.date_words import WEEKDAYS
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.negation import denied_words, exclusions
 from orchestrator.language.periods import period_in
@@ -37,7 +38,10 @@ _EXISTENTIAL: Final = frozenset(_LISTS.lines("existential"))
 _NEGATIONS: Final = _LISTS.word_set("negations")
 _SUMS: Final = _LISTS.word_set("sums")
 _AVERAGES: Final = _LISTS.word_set("averages")
-_PERSON: Final = _LISTS.word_set("person")
+PERSON: Final = _LISTS.word_set("person")
+"""Words of names that hold a person, and of what describes one."""
+_WEEKDAYS: Final = frozenset(chain(*WEEKDAYS))
+_NO_THING: Final = _LISTS.word_set("no_thing")
 _POINTING: Final = frozenset({"my", "our", "the", "this", "that"})
 _BOUNDS: Final = frozenset(WordLists("matching").words("earliest")) | frozenset(
     WordLists("matching").words("latest")
@@ -231,11 +235,12 @@ class Inquiry:
             case "time":
                 return told.sort in ("time", "moment")
             case "moment":
-                return told.sort in ("date", "time", "moment")
+                of_the_week = not _WEEKDAYS.isdisjoint(told.options)
+                return told.sort in ("date", "time", "moment") or of_the_week
             case "place":
                 return told.sort == "text" and bool(set(told.words) & lexicon.PLACE)
             case "person":
-                return told.sort == "text" and bool(set(told.words) & _PERSON)
+                return told.sort == "text" and bool(set(told.words) & PERSON)
             case "":
                 return False
             case dimension:
@@ -303,7 +308,7 @@ class Inquiry:
         return tuple(
             word
             for word in words
-            if word not in _COURTESIES | DULL
+            if word not in _COURTESIES | DULL | _NO_THING
             and not known & {stem(word), *synonyms_of(stem(word))}
             and action_of_stem(stem(word)) is Action.UNKNOWN
         )

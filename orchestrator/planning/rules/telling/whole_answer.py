@@ -1,5 +1,6 @@
 """What a reading tool answered, told as a person would: a sentence, and a table of several."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -16,7 +17,9 @@ from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.models import AnswerTable
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.telling.bearing import (
+    Borne,
     bears,
+    borne,
     in_words,
     named,
     not_told,
@@ -35,12 +38,13 @@ from orchestrator.planning.rules.telling.superlatives import (
 )
 from orchestrator.planning.rules.telling.table import columns_of, table_of_things
 from orchestrator.planning.rules.telling.told_field import Told, said_value
-from orchestrator.planning.rules.tool_words import is_named
+from orchestrator.planning.rules.tool_words import is_named, schema_words, vocabulary
 from orchestrator.planning.rules.utterance import Utterance
 
 _MOST_NAMED: Final = 3
 _MOST_PARTS: Final = 3
 _MOST_DETAILS: Final = 10
+_TWO_NAMES: Final = re.compile(r"(?:[A-Z][\w'.-]*\s+){1,3}[A-Z][\w'-]+")
 _BOUNDS: Final = lexicon.MAXIMUM | lexicon.MINIMUM
 _PREPOSITIONS: Final = frozenset(
     {"to", "for", "from", "in", "at", "with", "on", "of", "by", "against", "between"}
@@ -87,6 +91,20 @@ def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) ->
         said_plainly = said_value(body, said.now) or "nothing was found"
         return Telling(f"{_subject(tool)}{around}: {said_plainly.rstrip('.')}.{unspoken}")
     return _one(tool, found, told, question, around, rest).and_then(unspoken)
+
+
+def names_borne(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) -> Borne:
+    """What of that by which a request names things is in the answer of a call."""
+    found = take_apart(tool, arguments, body, said.now)
+    own = vocabulary(tool) | schema_words(tool) | {*content_stems(found.noun)}
+    things = [*found.things, (*found.own, *found.echoed)]
+    return borne(things, Inquiry(said, arguments, own), own)
+
+
+def number_found(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) -> str:
+    """How many things a call found, and what they are called: "3 loans", "no loans"."""
+    found = take_apart(tool, arguments, body, said.now)
+    return f"{len(found.things) or 'no'} {found.nouns(len(found.things))}"
 
 
 def _unspoken(tool: Tool, found: Found, question: Inquiry) -> str:
@@ -187,7 +205,9 @@ def _untold_kind(things: Sequence[Sequence[Told]], question: Inquiry) -> str:
 
 def _may_name(told: Told, question: Inquiry) -> bool:
     """Whether it may be the name of whom a request asks for."""
-    return question.asked_kind == "person" and told.sort == "text" and "name" in told.words
+    is_text = told.sort == "text" and not told.options
+    is_called = "name" in told.words or _TWO_NAMES.fullmatch(str(told.value)) is not None
+    return question.asked_kind == "person" and is_text and is_called
 
 
 def _not_looked_up(question: Inquiry) -> str:

@@ -298,7 +298,7 @@ async def test_what_is_not_told_apart_is_asked(
     (field,) = question.fields.values()
     options: Any = field.get("oneOf") or field["items"]["oneOf"]  # type: ignore[index,call-overload]
     assert len(options) == listed
-    assert all(option["title"].startswith(("Porto, ", "Lisbon, ")) for option in options)
+    assert {option["title"].split(", ")[0] for option in options} <= {"Porto", "Lisbon", "Faro"}
 
 
 async def test_what_was_chosen_is_done(station: Any) -> None:

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import properties_of
 from orchestrator.planning.models import Finish
 from orchestrator.routing.router import Router
 
@@ -94,14 +95,17 @@ async def test_what_is_asked_of_several_is_computed_from_them(
 async def test_what_was_looked_up_is_said_where_the_question_does_not_name_it(
     new_mission: Callable[..., Any], town: Catalog
 ) -> None:
-    """That there is no loan says nothing of what is due otherwise."""
+    """That there is no loan says nothing of what is due otherwise: other lists are told."""
     mission = new_mission(town, Router(town))
-    mission.provider.script = lambda tool, _: {"loans": []}
+    mission.provider.script = lambda tool, _: {
+        name: [] for name in properties_of(tool.output_schema or {})
+    }
 
     run = await mission.run("when is Emma due")
 
     ended = run.last(run.plan.legs[0].leg_id)
-    assert ended.summary == "Only loans were looked up: none were found."
+    assert ended.summary.startswith("Nothing that was looked up names 'Emma': no loans, ")
+    assert run.names(run.plan.legs[0].leg_id).count("listLoans") == 1
 
 
 async def test_a_name_that_begins_with_un_denies_nothing(answer: Callable[[str], Any]) -> None:
