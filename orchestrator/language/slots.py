@@ -94,8 +94,6 @@ _LOWER_PLACE = re.compile(
     r"\b(?P<prep>from|in|near|to)\s+"
     r"(?P<place>(?:(?:new|san|los|las|saint|santa|el|la|rio de|hong|tel|abu|cape)\s)?[a-z]{3,})\b"
 )
-_GOES: Final = re.compile(rf"\s+(?:to|-|\u2013|->|\u2192)\s+{_CAP}")
-"""What stands between where a trip starts and where it ends: "Paris to Rome"."""
 _ARRIVING: Final = re.compile(r"\b(?:arriv(?:e|es|ing)|check(?:ing)?[\s-]+in)\b")
 _LEAVING: Final = re.compile(
     r"\b(?:leav(?:e|es|ing)|depart(?:s|ing)?|check(?:ing)?[\s-]+out)\s+(?:again\s+)?(?:(?:on|the)\s+)*$"
@@ -331,7 +329,7 @@ def _proper(text: str) -> Iterator[_Found]:
             yield _Found("origin", words, start, start + len(words), hint)
         elif hint in _PLACE_HINTS and not (hint == "to" and _is_addressed(text, start)):
             yield _Found("place", words, start, start + len(words), hint)
-        elif hint or not _at_sentence_start(text, start) or _GOES.match(text, start + len(words)):
+        elif hint or not _at_sentence_start(text, start):
             yield _Found("name", words, start, start + len(words), hint)
 
 

@@ -39,7 +39,7 @@ from orchestrator.language.provisos import (
 from orchestrator.language.remarks import announcement_end, is_courtesy, remark_end
 from orchestrator.language.statements import orders_of_a_thing, states_of_another, wish_in
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.language.words import action_of, content_stems, stem, tokens
 
 _LISTS: Final = WordLists("provisos")
 _GOALS_KEPT: Final = 64
@@ -86,6 +86,10 @@ _NOTHING: Final = re.compile(
     r"|(?:leave|skip|drop)\s+(?:it|that|everything)(?:\s+alone)?(?=[\s.!]*$)",
     re.IGNORECASE,
 )
+_AUDIENCE: Final = re.compile(
+    r"\b(?P<verb>[a-z]+)\s+(?P<all>(?:everyone|everybody|all)\s+(?:in|on)\s+)(?=#\w)", re.IGNORECASE
+)
+"""All who read a channel, who are told what it is told: "everyone in #general"."""
 _TELL_ME: Final = re.compile(
     r"(?:please\s+)?(?:just\s+)?(?:(?:tell|inform|notify|ask)\s+(?:me|us)|let\s+(?:me|us)\s+know)"
     r"(?:\s+(?:so|first|again|about\s+it))?(?=[\s.!]*$)",
@@ -154,6 +158,10 @@ class _Reader:
         if announced := announcement_end(self._goal[start:end]):
             self._cuts.append(Cut(start, start + announced))
             start += announced
+        for audience in _AUDIENCE.finditer(self._goal, start, end):
+            tells = action_of(audience["verb"].lower()) is Action.SEND
+            if tells and not self._is_quoted(audience.start()):
+                self._cuts.append(Cut(*audience.span("all")))
         sentence = self._goal[start:end]
         marked = _MARK.match(self._goal, start + len(sentence) - len(sentence.lstrip()), end)
         wished = self._wish(start, start, end)
