@@ -59,6 +59,8 @@ _NUMBERED = re.compile(
     r"|flight|trip|report|payment|transaction)\s+(?:is\s+|with\s+)?(?:id\s+|number\s+|no\.?\s+)?"
     r"(?P<n>\d{3,})\b(?![.,:/-]\d)"
 )
+_IN_TWO_GROUPS = re.compile(r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z][A-Z\d]\b")
+"""A code that is written with a blank in it, letters and digits in both parts: "LS6 3AA"."""
 _NOT_IDENTIFIER = re.compile(
     r"\d+(?:\.\d+)?[a-zA-Z]{1,3}\d?|\d+(?:st|nd|rd|th)|\d+-[a-z]+(?:-[a-z]+)*"
 )
@@ -98,12 +100,17 @@ _ARRIVING: Final = re.compile(r"\b(?:arriv(?:e|es|ing)|check(?:ing)?[\s-]+in)\b"
 _LEAVING: Final = re.compile(
     r"\b(?:leav(?:e|es|ing)|depart(?:s|ing)?|check(?:ing)?[\s-]+out)\s+(?:again\s+)?(?:(?:on|the)\s+)*$"
 )
+_CALLED: Final = re.compile(
+    r"\b(?:an?|one|another)\s+(?:[A-Za-z-]+\s+){0,3}?(?P<how>called|named|titled)\s+"
+    r"(?P<name>[a-z][\w-]*)(?![\w.@-])"
+)
 _PERSON = re.compile(rf"\b(?:my|our|the)\s+(?P<who>(?:[a-z]+\s+)?(?:{_PEOPLE}))\b")
 _HANDLE = re.compile(r"(?<![\w&])[#@][A-Za-z][\w-]*")
 _FOR: Final = "for"
 _IN: Final = "in"
 _CLOSE_TO: Final = frozenset({"at", "near"})
 """Before what is smaller than a place that "in" stands before."""
+_AFTER_THE: Final = re.compile(r"\bthe\s+$", re.IGNORECASE)
 _PAUSE: Final = re.compile(r"[,.;:!?\n]|\b(?:and|or|then)\b", re.IGNORECASE)
 _LAST_WORD = re.compile(r"([^\W\d_]+(?:['\u2019][^\W\d_]+)*)$")
 
@@ -199,7 +206,7 @@ def _candidates(text: str, now: datetime | None, before: str) -> Iterator[_Found
         _money(text),
     )
     likely = (_durations(text), _numbered_names(text), _identifiers(text), _quantities(text))
-    words = (_people(text), _proper(text), _lower_places(text))
+    words = (_people(text), _proper(text), _called(text), _lower_places(text))
     return chain(*certain, *likely, *words)
 
 
@@ -244,6 +251,8 @@ def warm_up() -> None:
 
 def _identifiers(text: str) -> Iterator[_Found]:
     if _DIGIT.search(text):
+        for match in _IN_TWO_GROUPS.finditer(text):
+            yield _Found("identifier", match.group(), *match.span())
         for match in _IDENTIFIER.finditer(text):
             if is_identifier(match.group()):
                 yield _Found("identifier", match.group(), *match.span())
@@ -316,6 +325,13 @@ def _people(text: str) -> Iterator[_Found]:
             yield _Found("name", match.group(), *match.span())
 
 
+def _called(text: str) -> Iterator[_Found]:
+    """Names without a capital, where it is said that they are such: "a tag called urgent"."""
+    for match in _CALLED.finditer(text):
+        if match["name"] not in STOP_WORDS:
+            yield _Found("name", match["name"], *match.span("name"), match["how"])
+
+
 def _proper(text: str) -> Iterator[_Found]:
     """Capitalised words: places after a preposition of place, else names."""
     for match in _PROPER.finditer(text):
@@ -327,6 +343,8 @@ def _proper(text: str) -> Iterator[_Found]:
         hint = _word_before(text, start)
         if hint == "from":
             yield _Found("origin", words, start, start + len(words), hint)
+        elif hint == _FOR and _AFTER_THE.search(text[:start]):
+            yield _Found("name", words, start, start + len(words), hint)  # no town has an article
         elif hint in _PLACE_HINTS and not (hint == "to" and _is_addressed(text, start)):
             yield _Found("place", words, start, start + len(words), hint)
         elif hint or not _at_sentence_start(text, start):

@@ -12,6 +12,7 @@ from orchestrator.language.words import (
     QUESTION_WORDS,
     STOP_WORDS,
     action_of,
+    is_verb,
     name_stems,
     stem,
     tokens,
@@ -53,10 +54,14 @@ def changes_so(tool: Tool, verb: str) -> bool:
     own, action = named(tool)
     if is_any_change(verb):
         return action is Action.UPDATE
-    commanded = next(iter(tokens(tool.summary)), "")
-    says_so = tool.effect is not Effect.CANCEL and same_deed(verb, commanded)
-    says_so = says_so or same_deed(verb, own) or is_any_change(own)
-    return says_so or tool.method in _CHANGES_ALL
+    return is_called(tool, verb) or is_any_change(own) or tool.method in _CHANGES_ALL
+
+
+def is_called(tool: Tool, verb: str) -> bool:
+    """Whether a verb says what the tool does by its name, or as its summary commands it."""
+    own, _ = named(tool)
+    commanded = next(iter(tokens(tool.summary)), "") if tool.effect is not Effect.CANCEL else ""
+    return same_deed(verb, own) or (is_verb(commanded) and same_deed(verb, commanded))
 
 
 def is_same_deed(tool: Tool, clause: ClauseReading) -> bool:

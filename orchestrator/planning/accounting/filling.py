@@ -1,5 +1,6 @@
 """Which input each stated day, time, place and number of a clause goes to: one takes one."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -9,7 +10,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem
-from orchestrator.planning.accounting.grounds import takes
+from orchestrator.planning.accounting.grounds import holds, takes
 from orchestrator.planning.accounting.things_said import RELATIVE, Said
 from orchestrator.planning.rules.parameters import Kind, Parameter, Side
 
@@ -17,6 +18,7 @@ _KINDS: Final = frozenset({"date", "time", "place", "count"})
 _NO_NOUNS: Final = WordLists("clauses").word_set("after_objects")
 """What may follow a number, and is not what it counts."""
 _FROM: Final = "from"
+_JOINING: Final = re.compile(r",|&|\b(?:and|plus)\b", re.IGNORECASE)
 
 
 def filled(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> Mapping[int, str]:
@@ -61,6 +63,30 @@ def texts_too_many(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]
         return frozenset()  # each is left over for want of any
     beyond = list(found.values())[len(free) :]
     return frozenset(position for positions in beyond for position in positions)
+
+
+def choices_too_many(
+    text: str, said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]
+) -> frozenset[int]:
+    """The positions of joined values beyond those that inputs are left for: one takes one.
+
+    "In cardiology and in dermatology" is two appointments, and never the second one alone; "an
+    electric SUV" is one car.
+    """
+    known = tuple(inputs)
+    members = {p.element.name for _, p in known if p.element is not None}
+    single = [p for _, p in known if p.kind is Kind.CHOICE and p.name not in members]
+    taken: dict[tuple[str, ...], str] = {}
+    ends = 0
+    beyond: set[int] = set()
+    for one in said:
+        option = {p.words: o for p in single for o in p.options if one.stems and holds(one, o)}
+        free = [w for w, o in option.items() if taken.get(w, o) == o]
+        if option and not free and _JOINING.search(text, ends, one.end):
+            beyond.add(one.position)
+        ends = one.end if option else ends
+        taken |= {w: option[w] for w in free[:1]}
+    return frozenset(beyond)
 
 
 def _fits(said: Said, parameter: Parameter) -> bool:

@@ -29,6 +29,7 @@ _TAKEN: Final[Mapping[MentionKind, frozenset[Kind]]] = {
     "addressee": frozenset({Kind.EMAIL}),
 }
 _TOLD_BY_WORDS: Final = frozenset({"verb", "thing", "quality", "name", "count"})
+_LEADING_TO_PLACES: Final = frozenset({"from", "to", "into", "at", "in"})
 _NAMING: Final = frozenset({"name", "place", "identifier"})
 """Kinds of what is introduced by the noun of its input: "in building North"."""
 
@@ -137,6 +138,10 @@ def takes(said: Said, parameter: Parameter) -> bool:
         return parameter.kind in _FREE
     is_named = said.hint not in STOP_WORDS and stem(said.hint) in map(stem, parameter.words)
     if said.kind in _NAMING and is_named:
+        return True
+    if said.kind == "identifier" and parameter.kind is Kind.PLACE:
+        return said.hint in _LEADING_TO_PLACES
+    if said.kind == "identifier" and parameter.is_code(said.value):
         return True
     if said.kind in ("name", "addressee") and parameter.kind is Kind.QUERY:
         return True

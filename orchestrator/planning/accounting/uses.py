@@ -12,7 +12,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.anaphora import POINTING_STEMS
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading
-from orchestrator.language.deeds import is_vague, other_deed, same_deed
+from orchestrator.language.deeds import is_vague, other_deed
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.guests import guests_span
 from orchestrator.language.inflection import singular
@@ -32,7 +32,7 @@ from orchestrator.language.words import (
     stem,
     tokens,
 )
-from orchestrator.planning.accounting.filling import filled, texts_too_many
+from orchestrator.planning.accounting.filling import choices_too_many, filled, texts_too_many
 from orchestrator.planning.accounting.grounds import (
     explained,
     held_by,
@@ -42,7 +42,7 @@ from orchestrator.planning.accounting.grounds import (
 )
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import RELATIVE, Said
-from orchestrator.planning.order_deeds import named
+from orchestrator.planning.order_deeds import is_called, named
 from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.how_many import needs_the_very_one
 from orchestrator.planning.rules.parameters import CLOCKS, DAYS, Kind, Parameter
@@ -62,7 +62,7 @@ _SPELT_OUT: Final = re.compile(r":\s|\b(?:about|called|titled|named)\s", re.IGNO
 """What follows is written as it is said."""
 _NAMED: Final = re.compile(r"\s*\b(?:called|titled|named)\s", re.IGNORECASE)
 _ANOTHER_NAMED: Final = re.compile(
-    r"(?:,|\b(?:and|plus)|&)\s+(?:(?:also|then)\s+)?(?:an?|another|one)\s+(?:[\w-]+\s+){1,3}?"
+    r"(?:,|\b(?:and|plus)|&)\s+(?:(?:also|then)\s+)?(?:an?|another|one)\s+(?:[\w-]+\s+){0,3}?"
     r"(?:called|titled|named)\s",
     re.IGNORECASE,
 )
@@ -114,6 +114,8 @@ class Taken:
     """Whether a single leg does all that it orders."""
     too_many: frozenset[int] = frozenset()
     """Where texts stand that no input is left for."""
+    beyond: frozenset[int] = frozenset()
+    """Where listed values stand of which another one is taken."""
 
     @classmethod
     def of(
@@ -131,12 +133,16 @@ class Taken:
         values = filled(stated, path.grounds.inputs)
         repeats = order is not None and order.count > 1
         too_many = () if repeats else texts_too_many(stated, path.grounds.inputs)
+        single = order is not None and not repeats
+        beyond = choices_too_many(clause.text, stated, path.grounds.inputs) if single else ()
         first = next(times, -1)
-        return cls(clause, path, order, values, first, is_one_leg, frozenset(too_many))
+        return cls(
+            clause, path, order, values, first, is_one_leg, frozenset(too_many), frozenset(beyond)
+        )
 
     def use(self, said: Said) -> str:
         """As what it takes a thing up; empty when it does not."""
-        if said.hint == RELATIVE:
+        if said.hint == RELATIVE or said.position in self.beyond:
             return ""
         if said.position in self.too_many:
             return self._as_found(said)
@@ -244,13 +250,15 @@ class Taken:
             own, action = named(tool)
             reads = not tool.is_side_effect and not self.clause.asks_side_effect
             alike = reads or (action is self.clause.action and action is not Action.UNKNOWN)
-            if same_deed(verb, own) or (alike and not other_deed(verb, own)):
+            if is_called(tool, verb) or (alike and not other_deed(verb, own)):
                 return f"the tool {tool.name}"
             if is_vague(verb) or verb in QUESTION_WORDS:
                 return f"the tool {tool.name}"
         if self.path.targets and all(other_deed(verb, named(t)[0]) for t in self.path.targets):
             return ""
-        if self.order is not None and self.order.tools and is_verb(verb) and self.path.targets:
+        # To restart a thing is to make none, however near a tool's words are.
+        may_be = is_verb(verb) and self.clause.action is not Action.EXECUTE
+        if self.order is not None and self.order.tools and may_be and self.path.targets:
             return f"the tool {self.path.targets[0].name}"
         return explained(said, self.path.grounds)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -12,6 +12,7 @@ from orchestrator.catalog.expressions import expressions_of
 from orchestrator.catalog.price_contract import PRICE
 from orchestrator.catalog.prices import plain_answer
 from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
+from orchestrator.catalog.things import id_names, thing_with_id
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.read_once import read_once
@@ -41,12 +42,14 @@ class Item:
     """The name of the list it is from, singular; '' for the answer itself."""
     plain: JsonObject = field(default_factory=dict)
     """The same fields, their money plain."""
+    thing: str = ""
+    """What the path calls the thing that its `id` is of; '' where that is not told."""
 
     def value(self, name: str) -> JsonValue:
-        """The field of that name; `hotel_id` is also the `id` of a thing listed in `hotels`."""
+        """The field of that name; `hotelId` is also the `id` of a thing listed in `hotels`."""
         if name in self.fields:
             return self.fields[name]
-        if self.label and name == f"{self.label}_id":
+        if name in id_names(self.label) | id_names(self.thing):
             return self.fields.get("id")
         return None
 
@@ -72,17 +75,26 @@ def read_items(
     """
     plain = plain_answer(tool, body) if tool is not None else body
     around = _Around(asked or {}, {})
-    return list(islice(_walk(body, plain, around, "", 0), MAX_ITEMS))
+    items = islice(_walk(body, plain, around, "", 0), MAX_ITEMS)
+    thing = thing_with_id(tool) if tool is not None else ""
+    return [replace(item, thing=thing) if _is_of_path(item, body) else item for item in items]
+
+
+def _is_of_path(item: Item, body: JsonValue) -> bool:
+    """Whether its id is that of what the path is about, and not of something inside."""
+    outermost = {"", *map(singular, body)} if isinstance(body, dict) else {""}
+    return item.label in outermost or "id" not in item.own
 
 
 @read_once
 def answer_fields(tool: Tool) -> frozenset[str]:
     """Names of the values that the tool's answer holds, list members' fields included.
 
-    A list of `hotels` whose members have an `id` also answers `hotel_id`.
+    A list of `hotels` whose members have an `id` also answers `hotel_id`, or `hotelId`, and so does
+    one of `results` under the path /hotels.
     """
     schema = tool.output_schema or {}
-    return frozenset(_promised(schema, schema, "", 0))
+    return frozenset(_promised(schema, schema, "", 0)) | id_names(thing_with_id(tool))
 
 
 def answers_price(tool: Tool) -> bool:
@@ -186,6 +198,6 @@ def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> I
     for name, part in properties_of(resolved).items():
         yield name
         if name == "id" and label:
-            yield f"{singular(label)}_id"
+            yield from id_names(singular(label))
         if depth <= _MAX_DEPTH:
             yield from _promised(part, root, name, depth + 1)

@@ -1,5 +1,6 @@
 """The arguments of one call: each input from the surest source that has it."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -13,6 +14,7 @@ from orchestrator.json_schema.walker import alternatives_of
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import matter_start
+from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.words import content_stems, stem
 from orchestrator.planning.rules.answer_sources import add_from_answers
@@ -36,6 +38,11 @@ _ALONE: Final = frozenset(
     {"guests", "passengers", "adults", "travelers", "travellers", "persons", "people", "rooms"}
 )
 """Counts that are one when nobody says otherwise; the card shows it before anything is sent."""
+
+
+_BOUGHT: Final = frozenset({"quantity", "qty", "copies"})
+_ONE: Final = re.compile(r"[\w-]+\s+(?:(?:me|us)\s+)?(?:an?|one)\s", re.IGNORECASE)
+"""An order of one: "buy a ticket"."""
 
 
 def gather_arguments(tool: Tool, situation: Situation) -> tuple[ArgumentDraft, Lack | None]:
@@ -155,7 +162,10 @@ class _Call:
         earlier leg was to fetch; when and where, if what is to be recorded took its date from one.
         """
         if parameter.kind is Kind.QUERY and not self.tool.is_side_effect:
-            return self._composed(parameter)
+            text = self._composed(parameter)
+            # What is filtered by already is not searched for as well.
+            used = {s for v in self.draft.values.values() for s in content_stems(str(v))}
+            return None if used.issuperset(content_stems(str(text))) else text
         if parameter.kind is Kind.COUNT and set(parameter.words) & lexicon.PEOPLE:
             return self._from_goal(parameter)
         if parameter.kind is Kind.FILE:
@@ -263,6 +273,9 @@ class _Call:
             return default
         if parameter.kind is Kind.COUNT and set(parameter.words) & _ALONE:
             return parameter.first_accepted(1)
+        if parameter.kind is Kind.COUNT and set(parameter.words) & _BOUGHT:
+            is_one = _ONE.match(without_lead(self.situation.utterance.text))
+            return parameter.first_accepted(1) if is_one else None
         if parameter.kind is Kind.CURRENCY and context.budget_left is not None:
             return parameter.first_accepted(context.budget_left.currency)
         if parameter.kind is Kind.TIME_ZONE:

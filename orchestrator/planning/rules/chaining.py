@@ -377,6 +377,9 @@ def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:
         return GiveUp(
             reason=f"{', '.join(ours)} is the caller's own reference, which no person has"
         )
+    refused = next(situation.refused(target), None)
+    if refused is not None and all(p.is_id and p.name in refused.arguments for p in parameters):
+        return GiveUp(reason=f"{target.name} failed: {refused.error}")  # it was said, and is none
     answered = [p for p in parameters if p.name in situation.context.inputs]
     if answered:
         names = ", ".join(p.name for p in answered)

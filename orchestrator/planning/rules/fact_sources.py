@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.things import id_names, thing_of
 from orchestrator.core.budget import Money
 from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
@@ -45,6 +46,8 @@ def _candidates(
         return
     for source in reversed(facts):
         yield source.fields.get(parameter.name)
+        if parameter.name in id_names(thing_of(source.tool)) and source.tool.is_side_effect:
+            yield source.fields.get("id")
     match parameter.kind:
         case Kind.DATE | Kind.DATETIME | Kind.TIME:
             yield from _moments(parameter, facts, now)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.catalog.file_inputs import answers_file
+from orchestrator.catalog.things import id_names, thing_with_id
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
@@ -143,6 +144,8 @@ class _Need:
             and not tells_what_is_made(tool, self.consumer)
         ]
         fitting.sort(key=lambda t: (t.domain != domain, not is_listing(t), len(t.required_inputs)))
+        # What lists the pets is asked for one before what lists something that pets have.
+        fitting.sort(key=lambda t: names.isdisjoint(id_names(thing_with_id(t))))
         return fitting[:_MAX_PRODUCERS]
 
     def _holds(self, tool: Tool) -> bool:

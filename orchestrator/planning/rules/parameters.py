@@ -1,5 +1,6 @@
 """What an input of a tool means, read from its name, schema and description."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -62,6 +63,7 @@ class Kind(StrEnum):
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
 _MOST_DIGITS_COUNTED: Final = 2
 CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
+_DIGIT: Final = re.compile(r"\d")
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,12 @@ class Parameter:
         nouns = {stem(word) for word in {*self.words} - lexicon.IDENTIFIER}
         is_long = self.kind is Kind.OTHER or len(text) > _MOST_DIGITS_COUNTED
         return self.is_id and is_long and text.isdecimal() and stem(noun) in nouns
+
+    def is_code(self, value: JsonValue) -> bool:
+        """Whether the schema's pattern tells a value by its digits: no plain word would do."""
+        if "pattern" not in self.schema or not isinstance(value, str) or not self.accepts(value):
+            return False
+        return not self.accepts(_DIGIT.sub("x", value)) and not self.accepts(_DIGIT.sub("X", value))
 
     @property
     def is_persons_name(self) -> bool:

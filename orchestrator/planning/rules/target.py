@@ -24,7 +24,7 @@ from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.field_listers import field_lister
 from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
 from orchestrator.planning.rules.tellers import best_tellers, only_lister
-from orchestrator.planning.rules.tool_words import is_named
+from orchestrator.planning.rules.tool_words import is_named, listed_values
 from orchestrator.planning.rules.wished_things import wished_for
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
@@ -73,7 +73,9 @@ def find_target(
 def _listing_the_field(found: Tool | None, frame: IntentFrame, catalog: Catalog) -> Tool | None:
     """The list that has what a question asks for by name, where it names not what was found."""
     text = " ".join(frame.clauses)
-    if found is not None and (found.is_side_effect or is_named(found, content_stems(text))):
+    if found is not None and found.is_side_effect:
+        return found
+    if found is not None and is_named(found, content_stems(text), " ".join(listed_values(found))):
         return found
     lister = None if frame.side_effect_allowed else field_lister(catalog, text, frame.slots)
     return lister or found
@@ -145,8 +147,11 @@ def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:
         return False
     asked = {noun.lower() for noun in frame.objects}
     many = {singular(noun) for noun in asked if singular(noun) != noun}
-    keyed = any(p.required and p.kind is Kind.IDENTIFIER for p in tool_parameters(tool))
-    return keyed and bool(many & set(tokens(tool.name)))
+    keyed = any(
+        p.required and (p.kind is Kind.IDENTIFIER or f"{{{p.name}}}" in tool.path)
+        for p in tool_parameters(tool)
+    )
+    return keyed and bool(many & {singular(word) for word in tokens(tool.name)})
 
 
 def _fits(tool: Tool, frame: IntentFrame) -> bool:

@@ -64,6 +64,9 @@ def composed_text(parameter: Parameter, tool: Tool, situation: Situation) -> str
     return cut if cut and parameter.accepts(cut) else None
 
 
+_WHY: Final = re.compile(r"\b(?:because(?:\s+of)?|due\s+to)\s+(?P<why>\S.*)$", re.IGNORECASE)
+
+
 def _is_what_is_ordered(parameter: Parameter, tool: Tool) -> bool:
     """Whether the input is the very thing that the tool deals in: "Order a medicine refill"."""
     dealt_in = {*content_stems(tool.summary), *content_stems(tool.name)}
@@ -202,7 +205,8 @@ def _message(parameter: Parameter, situation: Situation) -> str:
     if reports := _joined(_told_of(source, situation) for source in _worth_telling(situation)):
         return f"{reports}."
     if set(parameter.words) & {"description", "purpose", "reason", "justification"}:
-        return clause_title(clause)
+        why = None if "description" in parameter.words else _WHY.search(clause)
+        return clause_title(clause) if why is None else why["why"].strip(" .")
     matter = _matter(situation.utterance)
     return "" if matter.lower() in lexicon.POINTS_BACK else matter[:1].upper() + matter[1:]
 

@@ -13,7 +13,7 @@ from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.language.words import QUESTION_WORDS, STOP_WORDS, content_stems, stem, tokens
 from orchestrator.planning.rules.utterance import Utterance
 from orchestrator.routing.cards.capability_card import verb_and_action
 
@@ -89,6 +89,22 @@ def generic_words(tool: Tool) -> frozenset[str]:
     return frozenset(tokens(f"{tool.domain} {tool.name} {named}"))
 
 
+def _asks_for_a_listed_value(utterance: Utterance, tool: Tool) -> bool:
+    """Whether a question is first of what an input may be: "which concerts are on in Leeds"."""
+    said = tokens(utterance.text)
+    if tool.is_side_effect or {*said[:1]}.isdisjoint(QUESTION_WORDS):
+        return False
+    words = [stem(word) for word in said if word not in STOP_WORDS | QUESTION_WORDS]
+    listed = {stem(word) for value in listed_values(tool) for word in tokens(value)}
+    return not listed.isdisjoint(words[:1])
+
+
+@read_once
+def listed_values(tool: Tool) -> tuple[str, ...]:
+    """The texts that the inputs of a tool list as the only ones that they take."""
+    return tuple(v for schema in tool.properties.values() for v in _texts(schema.get("enum")))
+
+
 def speaks_of(utterance: Utterance, tool: Tool) -> bool:
     """Whether most of what the clause says, its values aside, is said of the tool as well.
 
@@ -104,4 +120,6 @@ def speaks_of(utterance: Utterance, tool: Tool) -> bool:
     # The verb is said by every tool that does such a thing, whatever it calls it.
     done = {stem(reading.verb)} if reading.action is verb_and_action(tool)[1] else set()
     shared = {w for w in wanted if w in own or w in done or not own.isdisjoint(synonyms_of(w))}
+    if _asks_for_a_listed_value(utterance, tool):
+        return True
     return bool(wanted) and len(shared) >= ENOUGH * len(wanted)

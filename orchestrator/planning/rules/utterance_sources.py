@@ -11,8 +11,10 @@ from pydantic import JsonValue
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.durations import MINUTES
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Slot
 from orchestrator.language.negation import denied_words
+from orchestrator.language.periods import period_in
 from orchestrator.language.predicates import predicate_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, stem, tokens
@@ -27,6 +29,9 @@ _BOUNDS: Final = WordLists("matching").word_set("earliest") | WordLists("matchin
 _FOR_WHOM: Final = WordLists("matching").word_set("on_behalf")
 _LATEST: Final = WordLists("matching").word_set("latest")
 _BETWEEN: Final = "between"
+_FROM: Final = "from"
+_LEADING: Final = frozenset({"from", "to", "into"})
+_AT: Final = frozenset({"to", "into", "at", "in"})
 _BIRTHDAY: Final = "birthday"
 _DASH: Final = re.compile(r"\s+(?:-|\u2013|->|\u2192)\s+")
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
@@ -75,6 +80,10 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     if not parameter.required and (parameter.side is None or not ends_too):
         # "Before 1 December" is no day that things are on.
         slots = [slot for slot in slots if slot.hint not in _BOUNDS]
+    filters = ends_too and parameter.side is not None and not parameter.required
+    period = period_in(utterance.text, now=utterance.now) if filters and not slots else None
+    if period is not None and parameter.kind is Kind.DATE:
+        return [(period.last if parameter.side == "end" else period.first).isoformat()]
     values: list[JsonValue] = [slot.value for slot in slots]
     values = values or _of_several(parameter, utterance, draft)
     ending = lexicon.END_HINTS | (_LATEST if not parameter.required else set())
@@ -206,6 +215,10 @@ def _later(start: str, minutes: int) -> JsonValue:
 
 def _places(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     origins, places = utterance.of("origin"), utterance.of("place")
+    if not origins and not places:  # "from A-12 to B-07"
+        coded = utterance.of("identifier")
+        origins = [slot for slot in coded if slot.hint == _FROM]
+        places = [slot for slot in coded if slot.hint in _AT]
     if parameter.side == "start":
         ends = places or _dashed(utterance)
         return [slot.value for slot in (*origins, *_left_for(utterance, ends))]
@@ -336,6 +349,8 @@ def _identifiers(
     named += _numbered(parameter, utterance)
     if not parameter.required:
         return [*named]
+    if any(p.kind is Kind.PLACE and p.side for p in draft.parameters):
+        slots = [s for s in slots if s.hint not in _LEADING]  # "from A-12" is where it is
     verb = tokens(without_lead(utterance.text))[:1]
     bare = [s.value for s in slots if not s.hint or s.hint in STOP_WORDS or [s.hint] == verb]
     if parameter.schema.get("format") not in _ADDRESS_FORMATS:
@@ -351,23 +366,36 @@ def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
         return [*people] if len(people) == 1 else []
     quoted = utterance.of("quoted")
     # "a board called Launch": that is the name of what is made, and no part of something else.
-    wanted = stems | _NAMED_SO if parameter.words in _NAMES else stems
+    wanted = stems | _NAMED_SO if tuple(tokens(parameter.name)) in _NAMES else stems
     said = [slot for slot in utterance.of("name") if stem(slot.hint) in wanted]
     named = [s.value for s in quoted if stem(s.hint) in wanted]
+    named += [s.value for s in utterance.of("identifier") if s.hint and stem(s.hint) in stems]
     named += [name for slot in said if (name := _whole_name(slot, utterance, draft))]
     written = [s.value for s in utterance.of("identifier") if _FILE_NAME.search(str(s.value))]
     files = written if {"file", "name"} <= set(parameter.words) else []
     # "resort 12": the number of a thing, where its input takes numbers.
     numbers = [s.value for s in utterance.of("quantity") if stem(s.hint) in stems]
     numbers = _numbered(parameter, utterance) if parameter.is_id else numbers
-    return [*files, *named, *(slot.value for slot in quoted), *numbers]
+    # A code is told by its form, where the schema says what form it has.
+    codes = [s.value for s in utterance.of("identifier") if parameter.is_code(s.value)]
+    return [*files, *named, *(slot.value for slot in quoted), *numbers, *codes]
 
 
 def _numbered(parameter: Parameter, utterance: Utterance) -> list[JsonValue]:
     """Numbers behind the noun of an id, as the number and as it is written."""
-    slots = utterance.of("quantity", "identifier")
-    said = [s for s in slots if parameter.is_numbered_by(s.text, s.hint)]
-    return [form for slot in said for form in (int(slot.text), slot.text)]
+    numbers: list[str] = []
+    for slot in utterance.of("quantity", "identifier"):
+        digits, noun = slot.text, slot.hint
+        if slot.kind == "quantity" and singular(noun) == noun and " " in digits:
+            # "Is pet 12 vaccinated": no 12 of anything.
+            digits, noun = digits.split()[0], _noun_before(slot, utterance)
+        if parameter.is_numbered_by(digits, noun):
+            numbers.append(digits)
+    return [form for digits in numbers for form in (int(digits), digits)]
+
+
+def _noun_before(slot: Slot, utterance: Utterance) -> str:
+    return next(iter(tokens(utterance.text[: slot.position])[-1:]), "")
 
 
 def _whole_name(slot: Slot, utterance: Utterance, draft: ArgumentDraft) -> JsonValue:

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.file_inputs import answers_file, file_inputs
 from orchestrator.catalog.function_effects import namespace_of
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
+from orchestrator.catalog.things import thing_with_id
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
@@ -98,7 +99,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         required=required,
         needs=needs_of(required, inputs),
         takes=frozenset(k for n, schema in inputs.items() for k in slot_kinds(n, schema)),
-        produces=frozenset((*property_names(tool.output_schema), *_ids_of(tool.output_schema))),
+        produces=frozenset((*property_names(tool.output_schema), *_own_ids(tool))),
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
         schema_stems=tuple(content_stems("\n".join(_schema_texts(inputs)))),
@@ -193,6 +194,11 @@ def property_names(schema: JsonValue) -> Iterator[str]:
 def id_of(noun: str) -> str:
     """What the id of a thing is called in `CapabilityCard.produces`, in one number and form."""
     return f"{stem(noun)}_id"
+
+
+def _own_ids(tool: Tool) -> Iterator[str]:
+    yield from _ids_of(tool.output_schema)
+    yield from (id_of(word) for word in tokens(thing_with_id(tool))[-1:])
 
 
 def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]:

@@ -13,6 +13,7 @@ from orchestrator.routing.cards.input_needs import identifies, noun_of, unmet
 
 MAX_DEPTH = 3
 MAX_PRODUCERS = 4
+_NOUN_AND_ID = 2
 _FEEDERS_KEPT = 1 << 14
 _ACTION_RANK = {Action.SEARCH: 0, Action.READ: 1}
 
@@ -107,7 +108,10 @@ class Producers:
             return tuple(p for p in self._giving_files if self._is_source(card, name, p))
         if not identifies(name):
             return ()
-        for called in dict.fromkeys((name, id_of(noun_of(name)))):
+        # What lists pets tells which one is meant before what lists something that pets have.
+        called_so = (id_of(noun_of(name)), name)
+        is_plain = len(tokens(name)) == _NOUN_AND_ID
+        for called in dict.fromkeys(called_so if is_plain else called_so[::-1]):
             found = self._by_property.get(called, ())
             declared = tuple(p for p in found if self._is_source(card, name, p))
             if declared:

@@ -16,16 +16,21 @@ from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import plural, singular
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import tokens
+from orchestrator.language.words import is_verb, tokens
 from orchestrator.planning.rules.answers import MAX_ITEMS
 from orchestrator.planning.rules.telling.told_field import Told, told_fields
 
 _GENERIC: Final = WordLists("telling").word_set("generic")
 _PREPOSITIONS: Final = frozenset(
     {"to", "for", "from", "in", "at", "with", "on", "of", "by", "between", "about", "and", "or"}
+    | {"that", "which", "who"}
 )
-_ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "all", "any"})
-_COUNTING: Final = frozenset({"count", "total", "number", "size", "has", "more"})
+_ARTICLES: Final = frozenset(
+    {"a", "an", "the", "one", "your", "my", "our", "all", "any", "multiple"}
+)
+_COUNTING: Final = frozenset(
+    {"count", "total", "number", "size", "has", "more", "meta", "metadata"}
+)
 _MAX_DEPTH: Final = 3
 
 
@@ -173,7 +178,9 @@ def _of_its_domain(words: Sequence[str], tool: Tool) -> str:
 
 def _objects_of(tool: Tool) -> str:
     """The words of a summary from its verb to the next preposition: "hotel rooms"."""
-    words = [word.lower() for word in tool.summary.split(".")[0].split()[1:]]
+    words = [word.lower() for word in tool.summary.split(".")[0].split()]
+    # "Ticket types of an event" begins with no verb.
+    words = words[1:] if is_verb("".join(words[:1])) else words
     cut = next((n for n, word in enumerate(words) if word in _PREPOSITIONS), len(words))
     phrase = " ".join(word for word in words[:cut] if word not in _ARTICLES)
     is_one = bool({"a", "an", "one"} & set(words[:1]))

@@ -299,3 +299,25 @@ def test_what_is_dropped_off_may_begin_or_end() -> None:
     assert stated(said, inputs(dropOff=DAY, pickUp=DAY)) == {}
     assert stated(said, inputs(dropOff=DAY, collection=DAY)) == {}
     assert stated(said, inputs(start=DAY, dropOff=DAY)) == {"start": first, "dropOff": last}
+
+
+def test_codes_are_told_by_their_form_and_by_where_they_lead() -> None:
+    """A postcode has a blank in it; of two places each is the one that its preposition tells."""
+    moved = inputs(sku=STRING, qty=INTEGER, fromLocation=STRING, toLocation=STRING)
+    expected = {"sku": "AB-1234", "qty": 20, "fromLocation": "A-12", "toLocation": "B-07"}
+    assert stated("move 20 of AB-1234 from A-12 to B-07", moved) == expected
+    assert stated("move from A-12 to B-07: 20 of AB-1234", moved) == expected
+    assert stated("bin days at LS6 3AA", inputs(postcode=STRING)) == {"postcode": "LS6 3AA"}
+    article: JsonObject = {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{4}$"}
+    assert stated("stock of AB-1234 in A-12", inputs(article=article)) == {"article": "AB-1234"}
+    plain: JsonObject = {"type": "string", "pattern": "^[a-z0-9.-]+$"}
+    assert stated("create a network in nyc3", inputs(name=plain)) == {}
+
+
+def test_a_period_fills_both_ends_of_what_filters() -> None:
+    """Nothing that is ordered begins with a week."""
+    week = {"from_date": "2026-11-23", "to_date": "2026-11-29"}
+    assert (
+        stated("free slots next week", inputs(required=False, from_date=DAY, to_date=DAY)) == week
+    )
+    assert stated("book a room next week", inputs(arrival=DAY, departure=DAY)) == {}
