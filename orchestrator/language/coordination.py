@@ -9,7 +9,7 @@ from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
 from orchestrator.language.clauses import clause_spans
-from orchestrator.language.ellipsis import marks_of, of_one, with_tails
+from orchestrator.language.ellipsis import further_untold, marks_of, of_one, with_tails
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot, SlotKind
 from orchestrator.language.plain_lists import plain_list
@@ -118,8 +118,11 @@ def _coordinated(text: str) -> Coordination | None:
         return Coordination(told)
     slots = _outside_of_what_is_told(clause)
     if tails := with_tails(clause, slots, first_of=lambda one: _several(one)[0]):
+        apart = [_coordinated(tail) for tail in tails]
         return Coordination(
-            tuple(one for tail in tails for one in _several(tail)), is_ellipsis=True
+            tuple(one for tail in tails for one in _several(tail)),
+            is_stretch=any(one is not None and one.is_stretch for one in apart),
+            is_ellipsis=True,
         )
     groups = _first_list(clause, slots)
     if not groups:
@@ -140,6 +143,12 @@ def _coordinated(text: str) -> Coordination | None:
         _may_be_a_stretch(clause, groups) or any(more.is_stretch for more in further),
         is_choice,
     )
+
+
+def further_of(text: str) -> str:
+    """The words by which a clause goes on about one more, where nothing tells which; else empty."""
+    clause = read_clause(text)
+    return further_untold(clause, _outside_of_what_is_told(clause))
 
 
 def _told_to_each(clause: ClauseReading) -> tuple[str, ...]:

@@ -129,6 +129,19 @@ def marks_of(clause: ClauseReading, slots: Sequence[Slot]) -> list[re.Match[str]
     return [mark for mark in found if any(slot.position >= mark.end() for slot in slots)]
 
 
+def further_untold(clause: ClauseReading, slots: Sequence[Slot]) -> str:
+    """What goes on about a further one that no value tells apart: "and one for her mother"."""
+    if marks_of(clause, slots):
+        return ""
+    joined = (m for m in _marks(clause) if _is_joined(m) and m.start() > len(clause.verb))
+    mark = next(joined, None)
+    return clause.text[mark.start() :].strip(" ,;.") if mark else ""
+
+
+def _is_joined(mark: re.Match[str]) -> bool:
+    return mark.group().lstrip(" ,;.").lower().startswith(("and", "plus", "as", "&"))
+
+
 def _counts(mark: re.Match[str], clause: ClauseReading, slots: Sequence[Slot]) -> bool:
     """Whether a mark says how many more there are, and is no part of another value.
 
@@ -141,9 +154,8 @@ def _counts(mark: re.Match[str], clause: ClauseReading, slots: Sequence[Slot]) -
         return False
     if any(s.kind != "quantity" and mark.start() < s.position < mark.end() for s in slots):
         return False
-    joined = mark.group().lstrip(" ,;.").lower().startswith(("and", "plus", "as", "&"))
     counted = any(s.kind == "quantity" and singular(s.hint) in things for s in before)
-    return joined or counted or _number(mark["n"]) == 1
+    return _is_joined(mark) or counted or _number(mark["n"]) == 1
 
 
 def _marks(clause: ClauseReading) -> list[re.Match[str]]:

@@ -62,8 +62,20 @@ def _any(lines: Sequence[str]) -> str:
 _IDLE: Final = re.compile(
     rf"({_any(_LISTS.lines('idle'))})(?:\s*,\s*|\s*(?=[.;!?]|$)|\s+(?=\w))", re.IGNORECASE
 )
-_OPPOSITE: Final = re.compile(rf"(?:{_any(_LISTS.lines('otherwise'))})\b", re.IGNORECASE)
-_SO: Final = re.compile(rf"(?:{_any(_LISTS.lines('so'))})\b", re.IGNORECASE)
+_ECHO: Final = (
+    rf"if\s+(?:(?:{'|'.join(_LISTS.words('echoing'))})\s+(?:{'|'.join(_LISTS.words('echoed'))})"
+    r"|(?:i|we)\s+(?:am|are|do|did|have|was|were))"
+)
+_ECHO_END: Final = rf"(?:\s+(?:{'|'.join(_LISTS.words('echo_ends'))}))?"
+_NO_ECHO: Final = (
+    rf"{_ECHO}(?:(?:\s+not|n['\u2019]t){_ECHO_END}|\s+(?:{'|'.join(_LISTS.words('echo_none'))}))"
+    rf"|if\s+(?:{'|'.join(_LISTS.words('echoing'))})\s+(?:can['\u2019]t|cannot|won['\u2019]t)"
+)
+_OPPOSITE: Final = re.compile(rf"(?:{_any(_LISTS.lines('otherwise'))}|{_NO_ECHO})\b", re.IGNORECASE)
+_SO: Final = re.compile(
+    rf"(?:{_any(_LISTS.lines('so'))}|(?!if\s+there\s+(?:is|are)\s+\w+){_ECHO}{_ECHO_END})\b(?!\s+not\b|n?['\u2019]t\b)",
+    re.IGNORECASE,
+)
 _CONDITION: Final = re.compile(rf"(?:{_any(CONDITION_WORDS)})(?=\s)", re.IGNORECASE)
 _AWAITED: Final = re.compile(rf"(?:{_any(_LISTS.lines('awaited'))})(?=\s)", re.IGNORECASE)
 _MARK: Final = re.compile(
@@ -318,12 +330,21 @@ class _Reader:
             return nothing.end()
         said = self._goal[mark.start() : end].strip()
         none = Subclause("instead", said, said) if is_opposite else Subclause("so", mark.group())
-        subclause = self._last or none
-        as_said = self._last is None or not (is_opposite or subclause.is_unless)
+        asked = self._last or (Subclause("so", mark.group()) if self._was_asked(start) else None)
+        subclause = asked or none
+        as_said = asked is None or not (is_opposite or subclause.is_unless)
         self._open = [(subclause, resume, as_said)]
         if not is_opposite and self._last is None:
             self._last = subclause
         return resume
+
+    def _was_asked(self, at: int) -> bool:
+        """Whether the sentence before asks a question, and orders nothing that could fail."""
+        before = self._goal[:at].rstrip()
+        return (
+            before.endswith("?")
+            and not read_clause((split_clauses(before) or ("",))[-1]).asks_side_effect
+        )
 
     def _subclause(self, mark: re.Match[str], start: int, end: int) -> int:
         goal = self._goal

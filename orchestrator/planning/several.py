@@ -10,12 +10,13 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import ClauseReading, read_clause
-from orchestrator.language.coordination import Coordination, coordinated
+from orchestrator.language.coordination import Coordination, coordinated, further_of
 from orchestrator.language.ellipsis import of_one
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.quantifiers import bare_plural, is_one_of, vague_number
 from orchestrator.language.slots import read_slots
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, name_words, tokens
 from orchestrator.planning.models import Doubt
 
@@ -33,6 +34,8 @@ _PERMISSION: Final = re.compile(
     r"\s*(?:so\s+|and\s+|but\s+)?(?:can|could|may|might)(?:n['\u2019]t)?\s+(?:i|we)\b",
     re.IGNORECASE,
 )
+_HOW: Final = WordLists("clauses").word_set("after_objects") - {"for", "of", "the", "my"}
+"""Between a verb and a number, they say how, where or with what it is done: "in two parts"."""
 _LISTED: Final = {
     "date": lexicon.DATE,
     "time": lexicon.TIME,
@@ -79,6 +82,9 @@ def requests_in(text: str, tool: Tool) -> Several:
         why = f"how many is not said; {tool.name} would be called once for what is told apart"
         doubt = Doubt(kind="not_understood", about=vague, why=why)
         return Several(found.clauses if found else (text,), (doubt,))
+    if found is None and tool.is_side_effect and (further := further_of(text)):
+        why = f"it may be one more; {tool.name} would be called once"
+        return Several((text,), (Doubt(kind="not_understood", about=further, why=why),))
     if found is None or takes_all(tool, found):
         return Several((text,))
     if found.is_stretch and _takes_stretch(tool):
@@ -180,7 +186,7 @@ def _counts_object(slot: Slot, clause: ClauseReading) -> bool:
         slot.kind == "quantity"
         and bool(slot.hint)
         and between is not None
-        and all(word in STOP_WORDS for word in between)
+        and all(word in STOP_WORDS and word not in _HOW for word in between)
     )
 
 

@@ -47,6 +47,7 @@ _SUBJECT: Final = re.compile(
     r"((?:the|my|our|a|an)\s+[^,;]+?)\s+(?:is|are|was|were|has|have|had|costs?|does|do|can|isn|hasn)\b",
     re.IGNORECASE,
 )
+_NONE_OF_IT: Final = re.compile(r"there(?:\s+(?:is|are)|['\u2019]s)\s+none\b", re.IGNORECASE)
 _THERE_IS: Final = re.compile(
     r"there(?:\s+(?:is|are)|['\u2019]s)\s+(?:still\s+)?((?:a|an|any|some)\s+[^,;]+)", re.IGNORECASE
 )
@@ -162,9 +163,14 @@ class ConditionReader:
         if told != subclause.told and is_own_limit(subclause.told):
             return self._where_it_is_listed(told, part) or self._look(told)
         elsewhere = found is not None and found.target.domain != part.target.domain
-        if told == subclause.told or (elsewhere and self.speaks_of(subclause.told, found)):
+        if elsewhere and self.speaks_of(subclause.told, found):
             return found
-        return self._look(told)
+        if told == subclause.told and not _NONE_OF_IT.match(told):
+            return found
+        # What is said of the thing itself is told where such things are, or by what speaks of it.
+        look = self._look(told)
+        away = look is not None and look.target.domain != part.target.domain
+        return None if away and not self.speaks_of(told, look) else look
 
     def _where_it_is_listed(self, told: str, part: Part) -> Part | None:
         """The look at what lists the things of which the part takes one, by its id."""

@@ -135,7 +135,7 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     yield from best_tellers(fitting, selection.frame)
     if action is Action.UNKNOWN and not selection.frame.side_effect_allowed:
         return
-    if action in SIDE_EFFECT_ACTIONS and action is not Action.CANCEL:
+    if action in SIDE_EFFECT_ACTIONS and action not in (Action.CANCEL, Action.SEND):
         # "Check that nothing overlaps" commands a tool that only reads: better than nothing at all,
         # and never the other way round.
         yield from (tool for tool in ranked if tool.effect is Effect.READ)

@@ -101,3 +101,26 @@ def test_what_stays_as_it_is_is_not_ordered(text: str, stays: bool) -> None:
     assert leaves_alone(text) is stays
     assert read_clause(text).is_negated is stays
     assert not leaves_alone(text, verbs={"keep", "leave"})
+
+
+@pytest.mark.parametrize(
+    ("goal", "as_said"),
+    [
+        ("Check whether Ana is free; if she is, book a table", True),
+        ("Do I have a hotel in Rome? If I do, cancel it.", True),
+        ("See if there are flights to Rome. If there are, book one", True),
+        ("Is there anything on Friday? If not, book a table", False),
+        ("Is it raining? If it isn't, email Bo.", False),
+    ],
+)
+def test_an_answer_decides_what_follows_its_question(goal: str, as_said: bool) -> None:
+    """It is done in one of the two cases, and not in any."""
+    (governed,) = read_goal(goal).governed
+
+    assert governed.subclause.kind == "so"
+    assert governed.as_said is as_said
+
+
+def test_what_any_request_asks_is_no_condition() -> None:
+    """Nothing could be booked where there is none."""
+    assert read_goal("Book a table if there is one").governed == ()

@@ -101,6 +101,11 @@ PLAIN = (
 """Plainly understood: nothing of them is worth a question before anything is done."""
 
 DOUBTFUL = (
+    (
+        "Book a room in Oslo from 4 to 6 December for me and one for her mother",
+        "and one for her mother",
+    ),
+    ("Pay Papier & Co in two instalments", "in two instalments"),
     ("Cancel my hotel, the flight can stay.", "the flight can stay"),
     ("Pay the Papier & Co invoice, the other one is wrong", "the other one is wrong"),
     ("Book a hotel in Rome from 4 to 6 December. The tea must be hot.", "The tea must be hot"),
