@@ -396,7 +396,7 @@ def _kind(word: str, reading: ClauseReading) -> MentionKind | None:
         return "count"
     if reading.verb in low:
         return None if reading.verb in STOP_WORDS | _COURTESIES else "verb"
-    if not low or all(w in STOP_WORDS or w in _COURTESIES for w in low):
+    if not low or all(w in STOP_WORDS | _COURTESIES | _CONDITIONAL for w in low):
         return None
     things = {token for thing in reading.objects for token in tokens(thing)}
     return "thing" if things & {*low} else "quality"

@@ -75,3 +75,4 @@ def test_what_bounds_the_price_of_it_is_no_quality() -> None:
 
     assert told[-1] == ("amount", "500 EUR")
     assert not [text for kind, text in told if kind == "quality"]
+    assert said("Book a room in Porto; otherwise let me know")[3:] == []
