@@ -21,6 +21,8 @@ _YES: Final = _LISTS.word_set("yes")
 _NO: Final = _LISTS.word_set("no")
 _GOING_ON: Final = frozenset(_LISTS.lines("going_on"))
 _STOPPING: Final = frozenset(_LISTS.lines("stopping"))
+_MOST_TOLD: Final = 100
+"""Characters of choices that are repeated where an answer is none of them."""
 _NEAR: Final = 80.0
 """How alike, of 100, a text must be to a label to be taken for a slip of it."""
 _CLEARLY: Final = 15.0
@@ -55,7 +57,7 @@ def chosen(
     if len(begun) == 1:
         return begun[0]
     if begun:
-        raise Unread(f"{text!r} may be {_listed(begun)}", *(c.label for c in begun))
+        raise Unread(f"{text!r} may be {_among(begun, choices)}", *(c.label for c in begun))
     return _near(text, choices)
 
 
@@ -133,4 +135,13 @@ def _plain(text: str) -> str:
 
 
 def _listed(choices: Sequence[FieldChoice]) -> str:
-    return ", ".join(choice.label for choice in choices)
+    """The choices in words; long ones were read where they are listed, with their numbers."""
+    told = ", ".join(choice.label for choice in choices)
+    return told if len(told) <= _MOST_TOLD else f"the {len(choices)} that are listed"
+
+
+def _among(some: Sequence[FieldChoice], choices: Sequence[FieldChoice]) -> str:
+    """Some of the choices in words, or by their numbers."""
+    told = ", ".join(choice.label for choice in some)
+    numbers = ", ".join(str(n) for n, choice in enumerate(choices, start=1) if choice in some)
+    return told if len(told) <= _MOST_TOLD else f"any of {numbers}"

@@ -37,6 +37,8 @@ _LISTS: Final = WordLists("asked")
 _YES: Final = _LISTS.word_set("yes")
 _NO: Final = _LISTS.word_set("no")
 _FILLERS: Final = _LISTS.word_set("fillers")
+_GIVING_UP: Final = frozenset(_LISTS.lines("giving_up"))
+_LEFT: Final = "; to have none of it done, cancel the mission (orchestrator mission cancel)"
 _CLOCK: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _APART: Final = re.compile(r"\s*(?:[,;]|\band\b)\s*")
 
@@ -62,7 +64,8 @@ def read_answer(
         try:
             values[name] = read_field(field, fields[name], given, now=now)
         except Unread as unread:
-            problems.append(f"{field.label}: {unread}; give {field.takes(now.date())}")
+            left = _LEFT if " ".join(str(given).casefold().split()) in _GIVING_UP else ""
+            problems.append(f"{field.label}: {unread}; give {field.takes(now.date())}{left}")
             continue
         if (told := shown(values[name])) != str(given).strip():
             notes.append(f"{field.label}: {told}")

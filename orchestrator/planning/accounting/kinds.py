@@ -39,7 +39,7 @@ def doubt_about_kinds(
     if not others or not targets:
         return None
     named = ", ".join(tool.domain for tool in kinds[:_MOST])
-    why = f"it does not say of what, and may be of {named}; only {targets[0].name} would be called"
+    why = f"it does not say of what, and may be of {named}; only {targets[0].title!r} would be done"
     return Doubt(kind="not_understood", about=_about(clause, said), why=why)
 
 

@@ -40,6 +40,9 @@ _SO: Final = frozenset({"so", "not"})
 _DASH: Final = re.compile(r"(?:\d(?:st|nd|rd|th)?|[a-z])\.?\s*[-\u2013]\s*$", re.IGNORECASE)
 """What stands before the last day of several: "12-14 December"."""
 _UNTIL: Final = "until"
+_OWN_BOUND: Final = re.compile(
+    r"\b(?:it|they|that|this)(?:['\u2019]s)?\s+(?:[a-z]+\s+){0,3}(?:than\s+)?$", re.IGNORECASE
+)
 _WAY_TO_DAY: Final = re.compile(
     r"\w+ing\s+(?:(?:it|them)\s+)?(?:back\s+|off\s+)?(?:on\s+|by\s+)?", re.IGNORECASE
 )
@@ -317,7 +320,14 @@ class _Clause:
         """Verb, things and qualities: words beside each other are one thing."""
         found = _WORD.finditer(self.text, self.start, self.end)
         days = {slot.position for slot in self._own() if slot.kind == "date"}
-        words = [m for m in found if not taken[m.start()] and not self._leads_to(m, days)]
+        bounds = [self._bound_before(slot) for slot in self._bounded()]
+        words = [
+            m
+            for m in found
+            if not taken[m.start()]
+            and not self._leads_to(m, days)
+            and not any(start <= m.start() < end for start, end in bounds)
+        ]
         opener = self._opener(words, reading)
         kinds = (("verb" if m is opener else _kind(m.group(), reading), m) for m in words)
         run: list[tuple[MentionKind, re.Match[str]]] = []
@@ -330,6 +340,11 @@ class _Clause:
             run.append((kind, match))
         if run:
             yield self._joined(run)
+
+    def _bound_before(self, amount: Slot) -> Span:
+        """The words that make an amount a bound, and say no more: "if it costs less than"."""
+        said = _OWN_BOUND.search(self.text, self.start, amount.position)
+        return (said.start(), amount.position) if said else (amount.position, amount.position)
 
     def _leads_to(self, word: re.Match[str], days: Collection[int]) -> bool:
         """Whether a word only says what is done on a day: ", bringing it back on Friday"."""
@@ -381,7 +396,7 @@ def _kind(word: str, reading: ClauseReading) -> MentionKind | None:
         return "count"
     if reading.verb in low:
         return None if reading.verb in STOP_WORDS | _COURTESIES else "verb"
-    if not low or all(w in STOP_WORDS or w in _COURTESIES for w in low):
+    if not low or all(w in STOP_WORDS | _COURTESIES | _CONDITIONAL for w in low):
         return None
     things = {token for thing in reading.objects for token in tokens(thing)}
     return "thing" if things & {*low} else "quality"

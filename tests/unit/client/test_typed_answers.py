@@ -39,6 +39,13 @@ ITEMS: JsonObject = {
 }
 TIMES: JsonObject = {"type": "string", "enum": ["09:00", "21:00"]}
 BILLS = {"oneOf": [{"const": "a", "title": "INV-58855, Blue"}, {"const": "b", "title": "Other"}]}
+LONG: JsonObject = {
+    "oneOf": [
+        {"const": "b1", "title": "Nordwind, NW928, Berlin, Rome, 2026-12-05, 08:25, 70.35 EUR"},
+        {"const": "b2", "title": "Atlantic Air, AT794, Berlin, Rome, 2026-12-05, 71.25 EUR"},
+        {"const": "b3", "title": "Nordwind, NW222, Paris, Rome, 2026-12-05, 15:35, 78.71 EUR"},
+    ]
+}
 GO_ON = open_choice({"go on": "make this call", "stop": "leave it"}, other="what you want instead")
 WHICH = open_choice({"Nordic Hosting": "", "Blue Cleaning": ""}, other="who it is")
 NAMED: JsonObject = {"oneOf": [{"const": "w", "title": "Window seat"}, {"const": "a"}]}
@@ -163,6 +170,10 @@ def test_an_answer_is_read_by_its_field(
         (WHICH, "yes", "none of Nordic Hosting, Blue Cleaning"),
         (CABIN, "", "none of"),
         (DATE, " ", "nothing was said"),
+        (DATE, "Forget it", "cancel the mission"),
+        (LONG, "the cheap one", "none of the 3 that are listed"),
+        (LONG, "none of these", "cancel the mission"),
+        (LONG, "nordwind", "may be any of 1, 3; give one of those listed"),
     ],
 )
 def test_what_can_be_read_in_two_ways_or_in_none_is_not(

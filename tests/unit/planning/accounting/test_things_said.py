@@ -67,3 +67,12 @@ def test_what_somebody_is_told_is_one_text(text: str, told: str) -> None:
 def test_what_changes_an_order_is_a_thing_of_its_own(text: str, kind: str, words: str) -> None:
     """A negation with what it denies, a condition, a quality."""
     assert (kind, words) in said(text)
+
+
+def test_what_bounds_the_price_of_it_is_no_quality() -> None:
+    """The amount says all of it."""
+    told = said("Book a room in Porto on 2026-12-08 if it costs less than 500 EUR")
+
+    assert told[-1] == ("amount", "500 EUR")
+    assert not [text for kind, text in told if kind == "quality"]
+    assert said("Book a room in Porto; otherwise let me know")[3:] == []
