@@ -323,3 +323,4 @@ def test_a_period_fills_both_ends_of_what_filters() -> None:
     assert stated("book a room next week", inputs(arrival=DAY, departure=DAY)) == {}
     window = inputs(required=False, from_date=DAY, to_date=DAY)
     assert stated("free slots for Jan Kowalski", window) == {}
+    assert stated("free slots for Jan Kowalski, born 4 May 1980", window) == {}
