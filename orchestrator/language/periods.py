@@ -21,6 +21,8 @@ _NAMED: Final = re.compile(
     r"|\bin\s+(?P<only>20\d{2})\b",
     re.IGNORECASE,
 )
+_SURNAME: Final = re.compile(r"\s+[A-Z][a-z]+")
+"""What makes a person of a month: "for Jan Kowalski"."""
 _WHICH: Final = re.compile(
     r"\b(?:(?P<next>next|coming|following)|last|past|previous)\s+$", re.IGNORECASE
 )
@@ -48,7 +50,7 @@ class Period:
 def period_in(text: str, *, now: datetime) -> Period | None:
     """The stretch of time, or the day, that a text speaks of; None when it speaks of none."""
     match = _NAMED.search(text)
-    if match is not None:
+    if match is not None and not (match["month"] and _SURNAME.match(text, match.end())):
         return _named(match, now.date())
     found = find_slots(text, now=now)
     if (counted := _counted(text, found, now.date())) is not None:

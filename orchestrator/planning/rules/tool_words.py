@@ -13,7 +13,7 @@ from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import QUESTION_WORDS, STOP_WORDS, content_stems, stem, tokens
+from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.rules.utterance import Utterance
 from orchestrator.routing.cards.capability_card import verb_and_action
 
@@ -25,6 +25,7 @@ _MATTER = re.compile(r"\s(?:that|saying|to\s+[a-z]+)\s|:\s", re.IGNORECASE)
 """What follows is the matter of a message or a reminder: anything at all."""
 
 
+_OF_A_KIND: Final = frozenset({"which", "what"})
 _WORDED: Final = ("title", "description", "enum", "examples", "example", "default", "const")
 _INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
 
@@ -90,13 +91,12 @@ def generic_words(tool: Tool) -> frozenset[str]:
 
 
 def _asks_for_a_listed_value(utterance: Utterance, tool: Tool) -> bool:
-    """Whether a question is first of what an input may be: "which concerts are on in Leeds"."""
+    """Whether a question is of things of a kind that an input lists: "which concerts are on"."""
     said = tokens(utterance.text)
-    if tool.is_side_effect or {*said[:1]}.isdisjoint(QUESTION_WORDS):
+    if tool.is_side_effect or {*said[:1]}.isdisjoint(_OF_A_KIND):
         return False
-    words = [stem(word) for word in said if word not in STOP_WORDS | QUESTION_WORDS]
     listed = {stem(word) for value in listed_values(tool) for word in tokens(value)}
-    return not listed.isdisjoint(words[:1])
+    return not listed.isdisjoint(map(stem, said[1:2]))
 
 
 @read_once

@@ -80,8 +80,9 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     if not parameter.required and (parameter.side is None or not ends_too):
         # "Before 1 December" is no day that things are on.
         slots = [slot for slot in slots if slot.hint not in _BOUNDS]
-    filters = ends_too and parameter.side is not None and not parameter.required
-    period = period_in(utterance.text, now=utterance.now) if filters and not slots else None
+    filters = draft.lists and ends_too and parameter.side is not None and not parameter.required
+    is_free = filters and not utterance.of("date")
+    period = period_in(utterance.text, now=utterance.now) if is_free else None
     if period is not None and parameter.kind is Kind.DATE:
         return [(period.last if parameter.side == "end" else period.first).isoformat()]
     values: list[JsonValue] = [slot.value for slot in slots]

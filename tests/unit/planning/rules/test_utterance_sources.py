@@ -321,3 +321,6 @@ def test_a_period_fills_both_ends_of_what_filters() -> None:
         stated("free slots next week", inputs(required=False, from_date=DAY, to_date=DAY)) == week
     )
     assert stated("book a room next week", inputs(arrival=DAY, departure=DAY)) == {}
+    window = inputs(required=False, from_date=DAY, to_date=DAY)
+    assert stated("free slots for Jan Kowalski", window) == {}
+    assert stated("free slots for Jan Kowalski, born 4 May 1980", window) == {}
