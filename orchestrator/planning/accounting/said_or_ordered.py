@@ -41,6 +41,8 @@ _AGAIN: Final = re.compile(
     re.IGNORECASE,
 )
 """What stands before another day on which somebody is to be told something else."""
+_WITHIN_ONE: Final = re.compile(r"\s*,?\s+(?:(?:on|at|by|from)\s+)?(?:the\s+)?", re.IGNORECASE)
+"""What stands between the day and the hour of one moment."""
 _TO_DO: Final = re.compile(r"\s+(?:that\s+|then\s+)?to\s+(?=[a-z])")
 _WHY_MORE: Final = (
     "it may be a part of what is said before it, or one more to be said then; it would be said as"
@@ -53,10 +55,16 @@ def _doubt_about_more_said(clause: ClauseReading) -> Doubt | None:
     if matter_start(clause.text) is None:
         return None
     quoted = quoted_spans(clause.text)
-    for slot in (s for s in read_slots(clause.text, now=None) if s.kind in _MOMENTS):
+    moments = [s for s in read_slots(clause.text, now=None) if s.kind in _MOMENTS]
+    for number, slot in enumerate(moments):
         joint = _AGAIN.search(clause.text[: slot.position])
         first = _TO_DO.search(clause.text, 0, joint.start()) if joint else None
-        deed = _TO_DO.match(clause.text, slot.position + len(slot.text)) if first else None
+        end = slot.position + len(slot.text)
+        for further in moments[number + 1 :]:  # "and on Saturday at 10 am to call"
+            if not _WITHIN_ONE.fullmatch(clause.text, end, further.position):
+                break
+            end = further.position + len(further.text)
+        deed = _TO_DO.match(clause.text, end) if first else None
         if joint and deed and not is_within(slot.position, slot.position + 1, quoted):
             about = clause.text[joint.start() :].lstrip(", ")
             return Doubt(kind="not_understood", about=about, why=_WHY_MORE)

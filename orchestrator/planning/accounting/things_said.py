@@ -59,6 +59,10 @@ _RELATION: Final = re.compile(
     r"\s+(?:it|that|this|them|those|these)\b(?!\s+[\w']))",
     re.IGNORECASE,
 )
+_THEN: Final = re.compile(
+    r"(?<=\w\s)then\b(?=\s+(?:for|in|at|with|near)\b|\s*[.!?]?\s*$)", re.IGNORECASE
+)
+"""A moment, and no word between two requests."""
 _BESIDE: Final = re.compile(
     rf"\b{STRETCH}\s+(?:later|earlier|afterwards?|beforehand)\b(?!\s+than\b)"
     rf"|\b(?:{STRETCH}|right|just|shortly|straight|directly|immediately|soon)\s+(?:after|before)\s+"
@@ -176,6 +180,7 @@ class _Clause:
             self._relations(),
             self._comparisons(taken),
             self._there(),
+            self._then(),
             self._values(reading),
             self._words(reading, taken),
         )
@@ -248,6 +253,14 @@ class _Clause:
         if earlier and not any(slot.kind in _PLACES for slot in earlier):
             for match in _THERE.finditer(self.text, self.start, self.end):
                 yield self._of("place", match.start(), match.end(), hint=RELATIVE)
+
+    def _then(self) -> Iterator[Said]:
+        """What points at an hour that was said before: "dinner at 19:00, and book a table then"."""
+        earlier = read_slots(self.before, now=None) if self.before else ()
+        own = {slot.kind for slot in self._own()}
+        if "time" not in own and any(slot.kind == "time" for slot in earlier):
+            for match in _THEN.finditer(self.text, self.start, self.end):
+                yield self._of("time", match.start(), match.end(), hint=RELATIVE)
 
     def _values(self, reading: ClauseReading) -> Iterator[Said]:
         sends = reading.action is Action.SEND

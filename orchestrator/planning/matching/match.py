@@ -118,9 +118,17 @@ def _alike(thing: SaidThing, call: TakenCall) -> Iterator[str]:
     holders: list[JsonObject] = [call.arguments, *(link.item for link in call.links)]
     for holder in holders:
         for name, value in holder.items():
-            plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-            if plain and names & set(name_words(name)[-2:]) and not _is_private(name, value):
-                yield f"{' '.join(name_words(name))} {value}"
+            told = _told(name, value)
+            if told and names & set(name_words(name)[-2:]) and not _is_private(name, value):
+                yield f"{' '.join(name_words(name))} {told}"
+
+
+def _told(name: str, value: JsonValue) -> str:
+    """A plain value, or an amount with its currency, as a person reads it; empty for any other."""
+    if isinstance(value, dict) and set(value) == {"amount", "currency"}:
+        return next(map(str, amounts_in({name: value})), "")
+    plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return str(value) if plain else ""
 
 
 def _is_private(name: str, value: JsonValue) -> bool:

@@ -1,6 +1,7 @@
 """A list of things with amounts, such as what an expense report holds, out of one clause."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -9,6 +10,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
+from orchestrator.language.intent import Slot
 from orchestrator.language.words import STOP_WORDS, stem
 from orchestrator.planning.rules.amounts import money_said
 from orchestrator.planning.rules.argument_draft import ArgumentDraft
@@ -23,6 +25,12 @@ _FOR: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What an amount is for, up to the next one."""
+_OPENS: Final = re.compile(r"\s+(?:for|on)\s+", re.IGNORECASE)
+_OF: Final = re.compile(
+    r"(?:\s*,)?\s*(?:(?:and|plus|&)\s+)?(?P<what>[^\W\d][^\d,]*?)(?:\s*[,:]|\s+(?:at|of|for))?\s*",
+    re.IGNORECASE,
+)
+"""What stands between two amounts, where it is what the second one is for."""
 _MAX_NAME: Final = 200
 
 
@@ -49,15 +57,35 @@ def _of_each_amount(utterance: Utterance) -> list[Utterance]:
     amounts = [slot for slot in utterance.of("amount") if money_said(slot)]
     if len(amounts) < 2:
         return [utterance for _ in amounts]
-    text, said = utterance.text, []
+    text = utterance.text
+    lead = text[: amounts[0].position]
+    whats = _behind(text, amounts)
+    if not whats:
+        lead, *whats = _before(text, amounts)
+    told = (f"{lead}{slot.text} for {what}" for slot, what in zip(amounts, whats, strict=False))
+    return [read_utterance(one, now=utterance.now) for one in told]
+
+
+def _behind(text: str, amounts: Sequence[Slot]) -> list[str]:
+    """What each is for, where that stands behind it: "40 EUR for a taxi and 20 EUR for lunch"."""
     ends = [*(slot.position for slot in amounts[1:]), len(text)]
-    for slot, end in zip(amounts, ends, strict=True):
-        own = _FOR.fullmatch(text[slot.position + len(slot.text) : end])
-        if own is None:
-            return []
-        lead = text[: amounts[0].position]
-        said.append(read_utterance(f"{lead}{slot.text} for {own['what']}", now=utterance.now))
-    return said
+    pairs = zip(amounts, ends, strict=True)
+    own = [_FOR.fullmatch(text[slot.position + len(slot.text) : end]) for slot, end in pairs]
+    return [match["what"] for match in own if match] if all(own) else []
+
+
+def _before(text: str, amounts: Sequence[Slot]) -> list[str]:
+    """What comes before all, and what each is for, where that stands before it.
+
+    "For a taxi, 40 EUR, and lunch, 20 EUR"; of "for dinner for two" nobody knows what it is for.
+    """
+    lead, *rest = _OPENS.split(text[: amounts[0].position])
+    if len(rest) != 1 or text[amounts[-1].position + len(amounts[-1].text) :].strip(" .!"):
+        return [""]
+    starts = [slot.position + len(slot.text) for slot in amounts]
+    between = [text[a : b.position] for a, b in zip(starts, amounts[1:], strict=False)]
+    own = [_OF.fullmatch(part) for part in (rest[0], *between)]
+    return [f"{lead} ", *(match["what"] for match in own if match)] if all(own) else [""]
 
 
 def paid_for(utterance: Utterance, tool: Tool) -> str:

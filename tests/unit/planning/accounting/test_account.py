@@ -451,3 +451,24 @@ def test_an_order_of_nothing_is_asked_about_where_tools_do_it_to_several_kinds(
     plan = planned(goal)
 
     assert ["may be of" in doubt.why for doubt in plan.doubts] == ([True] if is_asked else [])
+
+
+@pytest.mark.parametrize(
+    ("goal", "about"),
+    [
+        (
+            "Put a dinner on my calendar on 2026-12-04 at 19:00 and book a table then for 2",
+            "then",
+        ),
+        (
+            "Remind me on Friday at 9 am to call mum and on Saturday at 10 am to call dad",
+            "and on Saturday at 10 am to call dad",
+        ),
+        ("Book a table in Oslo on 2026-12-04 at 19:00 for 2, then tell the team", ""),
+    ],
+)
+def test_a_moment_that_nothing_takes_is_asked_about(
+    goal: str, about: str, planned: Callable[[str], MissionPlan]
+) -> None:
+    """An hour that is pointed at, and a second moment within what is to be said."""
+    assert [doubt.about for doubt in planned(goal).doubts] == ([about] if about else [])

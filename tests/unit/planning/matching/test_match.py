@@ -142,7 +142,10 @@ def test_a_name_that_what_it_is_does_not_explain_is_asked_about(
 
 def test_another_amount_is_asked_about(take: Take) -> None:
     """The bill of the right vendor over another sum is another bill."""
-    assert asked_about(settle(take, "b-2", "settle the bill of Acme over 95 EUR")) == ["95 EUR"]
+    (doubt,) = doubts_of(settle(take, "b-2", "settle the bill of Acme over 95 EUR"))
+
+    assert doubt.about == "95 EUR"
+    assert "'Acme Ltd', with total 120.00 EUR" in doubt.why
 
 
 def test_another_currency_is_another_amount(take: Take) -> None:

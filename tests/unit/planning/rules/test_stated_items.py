@@ -35,18 +35,36 @@ async def test_an_expense_is_filed_as_it_was_said(
     )
 
 
-async def test_each_amount_that_says_what_it_is_for_is_an_item(mission: Any) -> None:
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "File an expense of 40 EUR for taxi and 20 EUR for lunch",
+        "File an expense report for a taxi, 40 EUR, and lunch, 20 EUR",
+        "File an expense report for a taxi 40 EUR and lunch 20 EUR",
+    ],
+)
+async def test_each_amount_that_says_what_it_is_for_is_an_item(mission: Any, goal: str) -> None:
     """Two receipts are one report with two items."""
-    run = await mission.run("File an expense of 40 EUR for taxi and 20 EUR for lunch")
+    run = await mission.run(goal)
 
     (filed,) = run.calls(run.plan.legs[0].leg_id)
     items = [(item["description"], item["amount"]) for item in filed.arguments["items"]]
     assert items == [("Taxi", 40), ("Lunch", 20)]
 
 
-async def test_amounts_that_do_not_say_what_they_are_for_are_asked_about(mission: Any) -> None:
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "File an expense of 40 EUR and 20 EUR for taxi and lunch",
+        "File an expense report for a dinner for two, 40 EUR, and lunch, 20 EUR",
+        "File an expense report for taxi, lunch, 40 EUR, 20 EUR",
+    ],
+)
+async def test_amounts_that_do_not_say_what_they_are_for_are_asked_about(
+    mission: Any, goal: str
+) -> None:
     """Which belongs to what nobody can tell."""
-    run = await mission.run("File an expense of 40 EUR and 20 EUR for taxi and lunch")
+    run = await mission.run(goal)
 
     assert isinstance(run.last(run.plan.legs[0].leg_id), AskUser)
 
