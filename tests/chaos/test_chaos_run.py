@@ -7,22 +7,28 @@ import sys
 
 import pytest
 
+from orchestrator.cli import main
+from tests.forked import ForkedStack
+
 USUAL_SEED = "74"
 SEED = os.environ.get("CHAOS_SEED", USUAL_SEED)
 
 
-async def test_a_short_run_with_every_fault_keeps_every_invariant() -> None:
-    """Missions under all that the kit can do: nothing orphaned, done twice or asked for again."""
-    command = ["chaos", "run", "--json", "--missions=8", "--workers=2", f"--seed={SEED}"]
-    ran = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "orchestrator", *command),
-        stdout=asyncio.subprocess.PIPE,
-        env={name: value for name, value in os.environ.items() if "ORCHESTRATOR" not in name},
-    )
-    output, _ = await ran.communicate()
-    report = json.loads(output)
+def test_a_short_run_with_every_fault_keeps_every_invariant(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Missions under all that the kit can do: nothing orphaned, done twice or asked for again.
 
-    assert (ran.returncode, report["breaches"]) == (0, [])
+    The command is run in this process, so that its workers are forked when they are struck.
+    """
+    monkeypatch.setattr("orchestrator.cli.chaos_missions.Stack", ForkedStack)
+    command = ["chaos", "run", "--json", "--missions=8", "--workers=2", f"--seed={SEED}"]
+    monkeypatch.setattr(sys, "argv", ["orchestrator", *command])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    report = json.loads(capsys.readouterr().out)
+
+    assert (ended.value.code, report["breaches"]) == (0, [])
     assert (report["missions"], report["orphans"], report["duplicates"]) == (8, 0, 0)
     assert report["prompts_during_rollback"] == 0
     fired = [name for name, count in report["fault_counts"].items() if count["fired"]]

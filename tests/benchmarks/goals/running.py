@@ -13,7 +13,7 @@ from typing import NamedTuple
 import uvicorn
 
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.runtime.devserver import Ports
 from orchestrator.sandbox import load_documents
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import eventually
@@ -21,6 +21,7 @@ from tests.benchmarks.goals.driving import drive
 from tests.benchmarks.goals.models import CLINIC, Goal
 from tests.benchmarks.goals.town import Town
 from tests.benchmarks.goals.verdict import Verdict, judge, late
+from tests.forked import ForkedStack
 
 _SPECS = (bundled_specs(), CLINIC)
 _SIDE_BY_SIDE = 8
@@ -47,7 +48,7 @@ class Installation(NamedTuple):
             self.town.close(mission_id)
 
 
-class _TownStack(Stack):
+class _TownStack(ForkedStack):
     """An installation whose sandbox is served by whoever started it."""
 
     async def start_sandbox(self) -> None:
