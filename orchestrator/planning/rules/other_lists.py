@@ -172,7 +172,7 @@ def _told(seen: Sequence[_Seen], situation: Situation) -> Finish:
         wanted = f"names {' or '.join(map(repr, named))}" if named else "tells that"
         return Finish(summary=f"Nothing that was looked up {wanted}: {', '.join(looked)}.")
     asked = _Asked.by(said)
-    worth = [(len(one.borne.borne), -asked.left_open_by(one.tool)) for one in seen]
+    worth = [(*one.borne.numbers, -asked.left_open_by(one.tool)) for one in seen]
     best = [one for one, its in zip(seen, worth, strict=True) if its == max(worth)]
     told = [tell(o.tool, o.answer.arguments, o.answer.body, said) for o in best[:_MOST_TOLD]]
     return Finish(summary=" ".join(one.sentence for one in told), table=told[0].table)

@@ -11,7 +11,7 @@ from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import WARY_VERBS, action_of, content_stems, tokens
+from orchestrator.language.words import QUESTION_WORDS, WARY_VERBS, action_of, content_stems, tokens
 from orchestrator.planning.models import Observation
 from orchestrator.planning.order_deeds import (
     changes_so,
@@ -20,16 +20,18 @@ from orchestrator.planning.order_deeds import (
     named,
     tells,
 )
-from orchestrator.planning.rules.answers import is_listing
-from orchestrator.planning.rules.field_listers import field_lister
+from orchestrator.planning.rules.answers import answer_fields, is_listing, tells_what_is_made
+from orchestrator.planning.rules.field_listers import AUXILIARIES, field_lister
 from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
-from orchestrator.planning.rules.tellers import best_tellers, only_lister
+from orchestrator.planning.rules.tellers import best_tellers, only_lister, unsaid
 from orchestrator.planning.rules.tool_words import is_named, listed_values
 from orchestrator.planning.rules.wished_things import wished_for
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 
 _PAST: Final = WordLists("matching").word_set("of_the_past")
+_HAVING: Final = frozenset(WordLists("telling").lines("having"))
+_MINE: Final = WordLists("telling").word_set("mine")
 
 
 def read_request(router: Router, text: str, context: RouteContext, *, now: datetime) -> Selection:
@@ -67,6 +69,7 @@ def find_target(
     found = next(_ranked(selection, catalog), None)
     found = _listing_the_field(found, selection.frame, catalog)
     found = found and _of_its_days(found, selection, catalog, now)
+    found = found and _of_what_is_had(found, selection.frame, catalog)
     return found and wished_for(found, selection, catalog, goal)
 
 
@@ -79,6 +82,25 @@ def _listing_the_field(found: Tool | None, frame: IntentFrame, catalog: Catalog)
         return found
     lister = None if frame.side_effect_allowed else field_lister(catalog, text, frame.slots)
     return lister or found
+
+
+def _of_what_is_had(tool: Tool, frame: IntentFrame, catalog: Catalog) -> Tool:
+    """The list of what was made out of offers, where somebody asks for what they have of them.
+
+    "Do I have a table in Paris" looks for no table on a day that nobody has said.
+    """
+    text = " ".join(frame.clauses)
+    words = tokens(text)
+    is_had = " ".join(words[:2]) in _HAVING or not _MINE.isdisjoint(words)
+    is_asked = bool(words) and words[0] in QUESTION_WORDS | AUXILIARIES
+    if tool.is_side_effect or not (is_had and is_asked and unsaid(tool, frame)):
+        return tool
+    domain = [other for other in catalog.tools.values() if other.domain == tool.domain]
+    offered = answer_fields(tool)
+    makers = [t for t in domain if t.is_side_effect and offered & {*t.required_inputs}]
+    reading = [t for t in domain if not t.is_side_effect and is_listing(t) and t is not tool]
+    made = [t for t in reading if any(tells_what_is_made(t, maker) for maker in makers)]
+    return made[0] if len(made) == 1 else tool
 
 
 def _of_its_days(tool: Tool, selection: Selection, catalog: Catalog, now: datetime | None) -> Tool:

@@ -66,12 +66,12 @@ def best_tellers(ranked: Sequence[Tool], frame: IntentFrame) -> list[Tool]:
         gained = gains & (untold - left)
         if not _shared(tool, ranked[0]) - {*content_stems(text)}:
             gained -= {slot.text for slot in frame.slots if slot.kind == "name"} | {*TELLS}
-        if left < untold and gained and _unsaid(tool, frame) <= _unsaid(ranked[0], frame):
+        if left < untold and gained and unsaid(tool, frame) <= unsaid(ranked[0], frame):
             return [tool, *(one for one in ranked if one is not tool)]
     return [*ranked]
 
 
-def _unsaid(tool: Tool, frame: IntentFrame) -> int:
+def unsaid(tool: Tool, frame: IntentFrame) -> int:
     """How many days and places a tool needs that a request does not say."""
     said = {slot.kind for slot in frame.slots}
     needed = [p for p in read_parameters(tool.input_schema, tool.input_schema) if p.required]

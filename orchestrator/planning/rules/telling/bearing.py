@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 from orchestrator.language import lexicon
 from orchestrator.language.intent import Slot
 from orchestrator.language.synonyms import meanings_of
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, stem, tokens
-from orchestrator.planning.rules.telling.inquiry import Inquiry
+from orchestrator.planning.rules.telling.inquiry import AVAILABLE, Inquiry
 from orchestrator.planning.rules.telling.restrictions import restrictions
 from orchestrator.planning.rules.telling.spoken_values import said_day, said_words
 from orchestrator.planning.rules.telling.told_field import Told
@@ -18,6 +19,8 @@ _WORDED: Final = frozenset({"text", "list"})
 
 _NAMES: Final = frozenset({"name", "quoted", "identifier", "email", "place"})
 _TO_COME: Final = frozenset({"do", "does", "will"})
+_AUXILIARIES: Final = WordLists("telling").word_set("auxiliaries")
+_FREE: Final = frozenset(map(stem, AVAILABLE))
 _SAID_SO: Final = frozenset({"flag", "number"})
 
 Thing = tuple[Told, ...]
@@ -40,6 +43,8 @@ def named(things: Sequence[Thing], question: Inquiry) -> Named:
     """The things that bear what the request says and no argument carried."""
     note = ""
     every, some = list(things), []
+    called = {in_words(slot, question) for slot in question.unasked if slot.kind in _NAMES}
+    by_name: list[Thing] = []
     for text, bearing in _borne(things, question):
         if len(bearing) == len(things):
             continue
@@ -49,7 +54,10 @@ def named(things: Sequence[Thing], question: Inquiry) -> Named:
             note += f", {len(bearing) or 'none'} of them {text}"
         every = [t for t in every if t in bearing]
         some += [t for t in bearing if t not in some]
-    return Named(every or [t for t in things if t in some] or things, note, is_none=not every)
+        by_name += [t for t in bearing if text in called and t not in by_name]
+    # Who names one thing means that one, whatever else is not so of it.
+    left = [t for t in by_name if t in some]
+    return Named(every or left or [t for t in things if t in some] or things, note, not every)
 
 
 class Borne(NamedTuple):
@@ -67,6 +75,11 @@ class Borne(NamedTuple):
         return (*self.names, *self.words)
 
     @property
+    def numbers(self) -> tuple[int, int]:
+        """How many of its names are borne, and how much in all."""
+        return len({*self.names} & {*self.borne}), len(self.borne)
+
+    @property
     def is_enough(self) -> bool:
         """Whether all names are borne, or one of the words where there are none."""
         return {*self.borne} >= {*self.names} and bool(self.borne or not self.words)
@@ -82,7 +95,8 @@ def borne(things: Sequence[Thing], question: Inquiry, own: Set[str]) -> Borne:
     """
     slots = (s for s in question.unasked if s.kind in _NAMES and not question.is_denied(s))
     names = {slot.text: _having(str(slot.value).casefold(), wanted=True) for slot in slots}
-    left = (w for w in question.telling_apart if own.isdisjoint(meanings_of(w)))
+    apart = (word for word in question.telling_apart if word not in AVAILABLE)
+    left = (word for word in apart if own.isdisjoint(meanings_of(word)))
     words = {word: _saying(stem(word)) for word in left}
     tests = {**words, **names}
     held = tuple(text for text, test in tests.items() if any(map(test, things)))
@@ -101,6 +115,12 @@ def not_told(things: Sequence[Thing], question: Inquiry) -> str:
         if stem(word) not in excluded | question.dull and not _is_told(things, stem(word))
     ]
     return f" Nothing here tells which are {' and '.join(untold)}." if untold else ""
+
+
+def says_whether(told: Told, question: Inquiry) -> bool:
+    """Whether a field answers by yes or no whether something can be had: "free seats"."""
+    named = (word for word in AVAILABLE & question.words if _is_called(told, stem(word)))
+    return told.sort in _SAID_SO and not told.unit and any(named)
 
 
 def in_words(slot: Slot, question: Inquiry) -> str:
@@ -180,7 +200,10 @@ def _options(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, 
 def _words(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _Test]]:
     """Words that some of the things bear: "swimming" of one course among others."""
     options = {s for thing in things for t in thing for o in t.options for s in content_stems(o)}
-    for word in question.telling_apart:
+    flags = {word for t in things for told in t if told.sort == "flag" for word in told.words}
+    others = (flags - _AUXILIARIES | AVAILABLE) & question.words
+    others -= {*question.denied_words, *question.telling_apart}
+    for word in (*question.telling_apart, *sorted(others)):
         root = stem(word)
         if root in options or _is_asked_for(root, things, question):
             continue
@@ -190,8 +213,8 @@ def _words(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _T
 
 def _is_asked_for(root: str, things: Sequence[Thing], question: Inquiry) -> bool:
     """Whether a word names a field whose value is asked for, and so tells no thing from another."""
-    named = [told for thing in things for told in thing if root in map(stem, told.words)]
-    return any(question.asks_for(t) or (question.is_of_one and t.sort == "flag") for t in named)
+    named = [told for thing in things for told in thing if _is_called(told, root)]
+    return any(question.asks_for(t) or (question.names_one and t.sort in _SAID_SO) for t in named)
 
 
 def _saying(root: str) -> _Test:
@@ -202,7 +225,7 @@ def _says(thing: Thing, root: str) -> bool:
     """Whether a thing says a word: in a text, or by the name of what it has, or says yes to."""
     return any(
         (told.sort in _WORDED and root in content_stems(str(told.value)))
-        or (told.sort in _SAID_SO and bool(told.value) and root in map(stem, told.words))
+        or (told.sort in _SAID_SO and bool(told.value) and _is_called(told, root))
         for told in thing
     )
 
@@ -228,9 +251,15 @@ def _is_told(things: Sequence[Thing], root: str) -> bool:
 
 def _tells_of(told: Told, root: str) -> bool:
     """Whether a field can say of a thing that it is so: yes or no, how many, a word of its list."""
-    if told.sort in ("flag", "number"):
-        return root in map(stem, told.words)
+    if told.sort in _SAID_SO:
+        return _is_called(told, root)
     return any(root in content_stems(option) for option in told.options)
+
+
+def _is_called(told: Told, root: str) -> bool:
+    """Whether a field is named by a word, or by another for what can be had: "places left"."""
+    own = {*map(stem, told.words)}
+    return root in own or (root in _FREE and not _FREE.isdisjoint(own))
 
 
 def _not_saying(root: str) -> _Test:

@@ -41,7 +41,11 @@ _AVERAGES: Final = _LISTS.word_set("averages")
 PERSON: Final = _LISTS.word_set("person")
 """Words of names that hold a person, and of what describes one."""
 _WEEKDAYS: Final = frozenset(chain(*WEEKDAYS))
+AVAILABLE: Final = _LISTS.word_set("available")
+"""Words that say that something can be had."""
 _NO_THING: Final = _LISTS.word_set("no_thing")
+RANKED: Final = lexicon.CHEAPEST | lexicon.BEST_RATED | lexicon.NEWEST | lexicon.OLDEST
+"""Words that ask for the one thing that is most of something."""
 _POINTING: Final = frozenset({"my", "our", "the", "this", "that"})
 _BOUNDS: Final = frozenset(WordLists("matching").words("earliest")) | frozenset(
     WordLists("matching").words("latest")
@@ -146,6 +150,12 @@ class Inquiry:
         named = any(slot.kind in ("name", "quoted") for slot in self.unasked)
         return self.is_yes_or_no and not self.asks_for_any and named
 
+    @cached_property
+    def names_one(self) -> bool:
+        """Whether it asks yes or no of something that it names, "are there seats in Hall A"."""
+        kinds = ("name", "quoted", "place")
+        return self.is_yes_or_no and any(slot.kind in kinds for slot in self.unasked)
+
     @property
     def asks_for_any(self) -> bool:
         """Whether it asks if there is any at all: "are there ...", "do I have ..."."""
@@ -168,9 +178,12 @@ class Inquiry:
 
     @cached_property
     def circumstances(self) -> tuple[str, ...]:
-        """Those words that may tell things apart which stand behind a preposition: "on taxis"."""
+        """Those words that may tell things apart, and say which are meant.
+
+        They stand behind a preposition, or what one is to be most of: "on taxis", "cheapest pizza".
+        """
         said = tokens(self.said.text)
-        behind = {word for before, word in pairwise(said) if before in _ENDS}
+        behind = {word for before, word in pairwise(said) if before in _ENDS | RANKED}
         return tuple(word for word in self.telling_apart if word in behind)
 
     def is_covered(self, *texts: str) -> bool:

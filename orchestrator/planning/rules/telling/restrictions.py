@@ -47,6 +47,10 @@ _BOUND_WORDS: Final = {
     ("min", True): "more than ",
     ("min", False): "at least ",
 }
+_YEAR: Final = re.compile(
+    r"\b(?P<hint>before|after|since|until|in|from)\s+(?P<year>1[5-9]\d\d|20\d\d)\b(?![-.,]\d)",
+    re.IGNORECASE,
+)
 _BETWEEN: Final = ("between", "and")
 """The words before the two ends of a stretch of hours."""
 _PARTS: Final = {word: WordLists("times").table("parts")[word].split() for word in PARTS_OF_THE_DAY}
@@ -82,7 +86,7 @@ class Restriction:
 def restrictions(question: Inquiry) -> list[Restriction]:
     """What a request restricts its things by, and the call that was made did not."""
     when = [*_days(question), *_gone_by_or_ahead(question), *_hours(question)]
-    return [*when, *_amounts(question), *_numbers(question)]
+    return [*when, *_years(question), *_amounts(question), *_numbers(question)]
 
 
 def _days(question: Inquiry) -> Iterator[Restriction]:
@@ -118,6 +122,32 @@ def _gone_by_or_ahead(question: Inquiry) -> Iterator[Restriction]:
 def _of_due_day(today: str, told: Told) -> bool | None:
     is_due = told.sort in ("date", "moment") and "due" in told.words
     return str(told.value)[:10] < today if is_due else None
+
+
+def _years(question: Inquiry) -> Iterator[Restriction]:
+    """A year that no argument carried: "from before 1970"."""
+    period = period_in(question.said.text, now=question.said.now)
+    for found in _YEAR.finditer(question.said.text) if period is None else ():
+        if found["year"] not in question.sent:
+            test = partial(_of_year, found["hint"].lower(), int(found["year"]))
+            yield Restriction(repr(f"{found['hint']} {found['year']}"), test)
+
+
+def _of_year(hint: str, wanted: int, told: Told) -> bool | None:
+    year = None if told.is_bookkeeping else told.year
+    if year is None:
+        return None
+    match hint:
+        case "before":
+            return year < wanted
+        case "until":
+            return year <= wanted
+        case "after":
+            return year > wanted
+        case "since":
+            return year >= wanted
+        case _:
+            return year == wanted
 
 
 def _hours(question: Inquiry) -> Iterator[Restriction]:
@@ -160,7 +190,10 @@ def _numbers(question: Inquiry) -> Iterator[Restriction]:
     """
     text = question.said.text
     is_strict = _OR_EQUAL.search(text) is None
+    years = {found.start("year") for found in _YEAR.finditer(text)}
     for slot in question.said.of("quantity"):
+        if slot.position in years:
+            continue
         number, limit, hint = _number(str(slot.value)), limit_of(text, slot), _noun(slot, text)
         if number is None or number in map(_number, question.sent) or stem(hint) in question.dull:
             continue

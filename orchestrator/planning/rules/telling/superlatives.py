@@ -14,12 +14,12 @@ from orchestrator.language import lexicon
 from orchestrator.language.quantifiers import PlaceInOrder, place_in
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem, tokens
-from orchestrator.planning.rules.telling.inquiry import Inquiry
+from orchestrator.planning.rules.telling.inquiry import RANKED, Inquiry
 from orchestrator.planning.rules.telling.told_field import Told
 
 _LISTS: Final = WordLists("telling")
 _UPCOMING: Final = _LISTS.word_set("upcoming")
-_RANKED: Final = (lexicon.CHEAPEST | lexicon.BEST_RATED | lexicon.NEWEST | lexicon.OLDEST) - {
+_RANKED: Final = RANKED - {
     "cheap",
     "affordable",
     "inexpensive",

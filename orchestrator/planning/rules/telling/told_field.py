@@ -67,6 +67,14 @@ class Told:
         return self.words[-1:] in (("id",), ("uuid",), ("guid",))
 
     @property
+    def year(self) -> int | None:
+        """The year that it is, or that it lies in; None where it is neither."""
+        if self.sort in ("date", "moment"):
+            return int(str(self.value)[:4])
+        is_year = self.sort == "number" and self.said == str(self.value) and len(self.said) == 4
+        return int(self.said) if is_year else None
+
+    @property
     def is_bookkeeping(self) -> bool:
         """Whether it says more of a record, or of the call, than of the thing."""
         is_record = bool(set(self.words) & _BOOKKEEPING) or self.words == ("client", "reference")
@@ -180,7 +188,8 @@ def _told(
     listed = schema.get("enum")
     options = tuple(str(o) for o in listed) if isinstance(listed, list) else ()
     kept = words[:-1] if unit and len(words) > 1 else words
-    is_year = isinstance(value, int) and "year" in words
+    described = tokens(str(schema.get("description", "")))
+    is_year = isinstance(value, int) and "year" in (*words, *described[:2])
     said = str(value) if is_year else _said(value, sort, unit, holder, now)
     return Told(name, kept, value, sort, said, unit, options, (name,))
 

@@ -24,6 +24,7 @@ from orchestrator.planning.rules.telling.bearing import (
     named,
     not_told,
     options_asked,
+    says_whether,
 )
 from orchestrator.planning.rules.telling.circumstances import circumstances
 from orchestrator.planning.rules.telling.found import Found, is_echo, take_apart
@@ -74,7 +75,7 @@ def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) ->
         return Telling(f"{_subject(tool)}{around}: {kept}.")
     found = take_apart(tool, arguments, body, said.now)
     dull = {word for text in (tool.name, tool.domain, found.noun) for word in content_stems(text)}
-    question = Inquiry(said, arguments, frozenset(dull))
+    question = Inquiry(said, _heeded(tool, arguments, found), frozenset(dull))
     around, rest = circumstances(tool, arguments, said.now)
     unspoken = _unspoken(tool, found, question)
     if found.is_listing:
@@ -91,6 +92,17 @@ def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) ->
         said_plainly = said_value(body, said.now) or "nothing was found"
         return Telling(f"{_subject(tool)}{around}: {said_plainly.rstrip('.')}.{unspoken}")
     return _one(tool, found, told, question, around, rest).and_then(unspoken)
+
+
+def _heeded(tool: Tool, arguments: JsonObject, found: Found) -> JsonObject:
+    """The arguments that all that was found bears: a search by words finds what is alike, too."""
+    loose = set()
+    for name in (p.name for p in tool_parameters(tool) if p.kind is Kind.QUERY):
+        value = str(arguments.get(name, "")).casefold()
+        bearing = [thing for thing in found.things if any(bears(told, value) for told in thing)]
+        if 0 < len(bearing) < len(found.things):
+            loose.add(name)
+    return {name: value for name, value in arguments.items() if name not in loose}
 
 
 def names_borne(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) -> Borne:
@@ -187,6 +199,9 @@ def _so(thing: Sequence[Told], question: Inquiry) -> str:
     flags = [told for told in thing if told.sort == "flag" and question.speaks_of(told)]
     if question.is_of_one and len(flags) == 1:
         return "Yes. " if flags[0].value else "No. "
+    left = [told for told in thing if says_whether(told, question)]
+    if question.names_one and len(left) == 1:
+        return "Yes. " if left[0].value else "No. "
     for told in thing:
         if question.predicate and question.predicate in map(stem, told.options):
             return "Yes. " if stem(str(told.value)) == question.predicate else "No. "

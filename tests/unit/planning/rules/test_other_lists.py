@@ -46,7 +46,7 @@ def ended(new_mission: Callable[..., Any], town: Catalog) -> Callable[[str], Any
 @pytest.mark.parametrize(
     ("goal", "told"),
     [
-        ("who gives judo", "1 of them 'judo': sport Judo, Mia Sato"),
+        ("who gives fencing", "1 of them 'fencing': sport Fencing, Ida Roth"),
         ("when is fencing", "1 of them 'fencing': tuesday, start time 18:30"),
         ("who wrote Dune", "Dune, Frank Herbert"),
         ("what does Karate cost", "monthly fee 40.00 EUR"),
@@ -61,6 +61,39 @@ async def test_what_is_named_is_looked_for_where_it_may_be(
     summary, _ = await ended(goal)
 
     assert told in summary
+
+
+@pytest.mark.parametrize(
+    ("goal", "told"),
+    [
+        ("which classes have places left", "4 classes, 3 of them 'left'"),
+        ("is Dune Messiah available", "No. 2 books about 'Dune Messiah', 1 of them"),
+        ("are there places left in Yoga", "1 of them 'Yoga'"),
+        ("members who joined before 2020", "1 of them 'before 2020': joined on 1 April 2019"),
+        ("how many members joined in 2022", "1 of them 'in 2022'"),
+    ],
+)
+async def test_what_can_be_had_and_since_which_year_are_told_by_fields_of_other_names(
+    ended: Callable[[str], Any], goal: str, told: str
+) -> None:
+    """What is left says whether there is any; a year lies in a day."""
+    summary, _ = await ended(goal)
+
+    assert told in summary
+
+
+async def test_what_somebody_has_is_none_of_what_is_offered(mission: Any) -> None:
+    """No day is asked for, on which tables would be free."""
+    run = await mission.run("do I have a table in Paris")
+
+    assert run.names("1-dining")[0] == "dining_list_reservations"
+
+
+async def test_an_offer_is_looked_for_where_all_is_said_for_it(mission: Any) -> None:
+    """Whose the hotel is that is meant says nothing then."""
+    run = await mission.run("which rooms are there for my trip to Rome from 4 to 6 December 2026")
+
+    assert run.names("1-hotels")[0] == "hotel_search_rooms"
 
 
 async def test_what_is_in_no_list_is_said_to_be_in_none_of_those_looked_at(
