@@ -101,6 +101,17 @@ _IN: Final = "in"
 _CLOSE_TO: Final = frozenset({"at", "near"})
 """Before what is smaller than a place that "in" stands before."""
 _PAUSE: Final = re.compile(r"[,.;:!?\n]|\b(?:and|or|then)\b", re.IGNORECASE)
+_ENDS = (
+    r"\b(?:(?P<plain>ending|ends?{more})|check(?:ing)?[\s-]?out|(?P<leaving>leaving|departing))"
+    r"\s+(?:(?:on|at)\s+)?(?:the\s+)?$"
+)
+_ENDING: Final = {
+    "date": re.compile(_ENDS.format(more="|returning|returns?|back"), re.IGNORECASE),
+    "time": re.compile(_ENDS.format(more=""), re.IGNORECASE),
+}
+"""What stands before the day, or the hour, on which something ends."""
+_STAYING: Final = re.compile(r"\b(?:arriv\w+|check\w*[\s-]?in|nights?|stay\w*)\b", re.IGNORECASE)
+"""Who leaves where they stayed ends that; who leaves on a flight begins it."""
 _LAST_WORD = re.compile(r"([^\W\d_]+(?:['\u2019][^\W\d_]+)*)$")
 
 
@@ -372,6 +383,8 @@ def _as_slot(found: _Found, text: str, ends: Collection[int]) -> Slot:
     if hint is None:
         before = text[: found.start].rstrip(" :,")
         hint = "" if len(before) in ends else _word_before(text, found.start)
+        if found.kind in _ENDING and (ending := _ending_before(text, found)):
+            hint = ending
     return Slot(
         kind=found.kind,
         value=found.value,
@@ -380,6 +393,14 @@ def _as_slot(found: _Found, text: str, ends: Collection[int]) -> Slot:
         hint=hint,
         readings=found.readings if found.value is None else (),
     )
+
+
+def _ending_before(text: str, found: _Found) -> str:
+    """The word before a day or an hour by which something ends then: "checking out on"."""
+    match = _ENDING[found.kind].search(text, max(0, found.start - 40), found.start)
+    if match is None or (match["leaving"] and not _STAYING.search(text, 0, match.start())):
+        return ""
+    return match["plain"].lower() if match["plain"] else "ending"
 
 
 def _plain(number: float) -> int | float:

@@ -165,3 +165,18 @@ def test_a_name_begins_with_no_article() -> None:
     """The verb before it is upper case only because the sentence begins there."""
     [slot, *_] = find_slots("Pay the Nordic Hosting invoice", now=None)
     assert (slot.value, slot.position) == ("Nordic Hosting", 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a room for two nights, checking out on 2026-12-07", "ending"),
+        ("a room, arriving on 2026-12-05 and leaving on 2026-12-07", "ending"),
+        ("a flight to Rome leaving on 2026-12-07", "on"),
+        ("a flight to Rome on 2026-12-05, back on 2026-12-07", "back"),
+        ("an event ending at 16:00", "ending"),
+    ],
+)
+def test_what_ends_then_is_told_by_the_word_before_the_preposition(text: str, hint: str) -> None:
+    """Who leaves where they stayed ends that; who leaves on a flight begins it."""
+    assert find_slots(text, now=None)[-1].hint == hint
