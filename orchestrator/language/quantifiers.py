@@ -104,7 +104,9 @@ def _is_value(match: re.Match[str], text: str) -> bool:
         and slot.position < match.end()
         and match.start() < slot.position + len(slot.text)
         for slot in find_slots(text, now=None)
-    ) or bool(match["nth2"] and re.search(r"\bon\s+$", text[: match.start()]))
+    ) or bool(
+        match["nth2"] and re.search(r"\b(?:on|from|until|till|since)\s+$", text[: match.start()])
+    )
 
 
 def _ordinal(word: str) -> int:

@@ -364,6 +364,9 @@ class Taken:
         """A number by the input that counts it; a word for several, as how often it is done."""
         if isinstance(said.value, str):
             return self._as_each(said)
+        place = place_in(self.clause.text) if self.path.finds is not None else None
+        if place is not None and said.text in place.said:
+            return _CHOSEN
         if said.position in self.values:
             return "" if self._counts_another(said) else self.values[said.position]
         if said.hint in lexicon.NIGHTS | lexicon.WEEKS and self._has_end():

@@ -52,6 +52,7 @@ PLAIN = (
     "Order two vegetarian pizzas to Hauptstrasse 5 in Berlin",
     "Remind me tomorrow at 9am to buy milk, eggs and bread",
     "Book a room in Rome, two nights, leaving 7 December",
+    "Cancel the 2nd reminder",
     'Add "Demo" on 2026-12-03 from 15:00, ending at 16:00',
     "Remind me on Friday to move the meeting from Monday to Tuesday and to call Al",
     "Remind me tomorrow to buy milk and on the way to fetch the kids",
