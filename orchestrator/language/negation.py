@@ -24,6 +24,9 @@ _WORDS: Final = "|".join(
 _QUANTIFIERS: Final = WordLists("quantifiers")
 _EVERY: Final = "|".join(_QUANTIFIERS.word_set("all") | _QUANTIFIERS.word_set("everybody"))
 _ALL: Final = re.compile(rf"\b(?:{_EVERY})\b[^,;.!?]*$", re.IGNORECASE)
+_ANY: Final = re.compile(r"\bany\s+[\w-]+\s*$", re.IGNORECASE)
+_A_THING: Final = re.compile(r"\s+(?:an?\b|the\b|[A-Z])")
+"""What "any" leaves out: "any car but a Fiat"; "any hotel but cheap" leaves out none."""
 _OF: Final = "about|at|by|for|from|in|of|on|to|with"
 """What joins a pronoun to the words that tell which one is ruled out: "the one in Rome"."""
 _RULED_OUT: Final = re.compile(
@@ -93,7 +96,9 @@ def exclusions(clause: str) -> tuple[Exclusion, ...]:
         before = _LAST.search(clause[: match.start()].lower())
         forbids = before is not None and before.group(1) in _BEFORE
         of_all = match["word"].lower() in _OF_ALL
-        if of_all and not _ALL.search(clause[: match.start()]):
+        before_it, behind = clause[: match.start()], clause[match.end("word") :]
+        any_other = _ANY.search(before_it) and _A_THING.match(behind)
+        if of_all and not (any_other or _ALL.search(before_it)):
             continue
         if not forbids and not is_within(*match.span(), covered):
             found.append(Exclusion(match.start(), match.end(), match["thing"]))

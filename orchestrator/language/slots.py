@@ -96,10 +96,6 @@ _LOWER_PLACE = re.compile(
     r"\b(?P<prep>from|in|near|to)\s+"
     r"(?P<place>(?:(?:new|san|los|las|saint|santa|el|la|rio de|hong|tel|abu|cape)\s)?[a-z]{3,})\b"
 )
-_ARRIVING: Final = re.compile(r"\b(?:arriv(?:e|es|ing)|check(?:ing)?[\s-]+in)\b")
-_LEAVING: Final = re.compile(
-    r"\b(?:leav(?:e|es|ing)|depart(?:s|ing)?|check(?:ing)?[\s-]+out)\s+(?:again\s+)?(?:(?:on|the)\s+)*$"
-)
 _CALLED: Final = re.compile(
     r"\b(?:an?|one|another)\s+(?:[A-Za-z-]+\s+){0,3}?(?P<how>called|named|titled)\s+"
     r"(?P<name>[a-z][\w-]*)(?![\w.@-])"
@@ -112,6 +108,17 @@ _CLOSE_TO: Final = frozenset({"at", "near"})
 """Before what is smaller than a place that "in" stands before."""
 _AFTER_THE: Final = re.compile(r"\bthe\s+$", re.IGNORECASE)
 _PAUSE: Final = re.compile(r"[,.;:!?\n]|\b(?:and|or|then)\b", re.IGNORECASE)
+_ENDS = (
+    r"\b(?:(?P<plain>ending|ends?{more})|check(?:ing)?[\s-]*out|(?P<leaving>leav(?:es?|ing)|depart(?:s|ing)?))"
+    r"\s+(?:(?:on|at)\s+)?(?:the\s+)?$"
+)
+_ENDING: Final = {
+    "date": re.compile(_ENDS.format(more="|returning|returns?|back"), re.IGNORECASE),
+    "time": re.compile(_ENDS.format(more=""), re.IGNORECASE),
+}
+"""What stands before the day, or the hour, on which something ends."""
+_STAYING: Final = re.compile(r"\b(?:arriv\w+|check\w*[\s-]?in|nights?|stay\w*)\b", re.IGNORECASE)
+"""Who leaves where they stayed ends that; who leaves on a flight begins it."""
 _LAST_WORD = re.compile(r"([^\W\d_]+(?:['\u2019][^\W\d_]+)*)$")
 
 
@@ -152,7 +159,7 @@ def read_slots(text: str, *, now: datetime | None, before: str = "") -> tuple[Sl
             taken[slot.start : slot.end] = b"\x01" * (slot.end - slot.start)
             found.append(slot)
     found.sort(key=lambda slot: slot.start)
-    found = _with_last_days(_with_names(found, text), text)
+    found = _with_names(found, text)
     ends = {slot.end for slot in found}
     return tuple(_as_slot(slot, text, ends) for slot in found)
 
@@ -172,18 +179,6 @@ def _with_names(found: list[_Found], text: str) -> list[_Found]:
 def _says_where(other: _Found, slot: _Found) -> bool:
     """Whether a place is the one in which a thing called so is, or for whom something is."""
     return slot.hint == _FOR or (slot.hint in _CLOSE_TO and other.hint == _IN)
-
-
-def _with_last_days(found: list[_Found], text: str) -> list[_Found]:
-    """The day on which somebody leaves who arrives on one before it ends what begins then."""
-    low, arrives = lowered(text), False
-    days: list[_Found] = []
-    for slot in found:
-        is_day = slot.kind == "date"
-        ends = is_day and arrives and _LEAVING.search(low, 0, slot.start)
-        days.append(slot._replace(hint="until") if ends else slot)
-        arrives = arrives or (is_day and _ARRIVING.search(low, 0, slot.start) is not None)
-    return days
 
 
 def is_addressed(text: str) -> bool:
@@ -413,6 +408,8 @@ def _as_slot(found: _Found, text: str, ends: Collection[int]) -> Slot:
         hint = "" if len(before) in ends else _word_before(text, found.start)
         if found.kind == "quantity" and hint == "of":
             hint = _word_before(text, len(before) - len(hint)) or hint  # "a party of six"
+        if found.kind in _ENDING and (ending := _ending_before(text, found)):
+            hint = ending
     return Slot(
         kind=found.kind,
         value=found.value,
@@ -421,6 +418,14 @@ def _as_slot(found: _Found, text: str, ends: Collection[int]) -> Slot:
         hint=hint,
         readings=found.readings if found.value is None else (),
     )
+
+
+def _ending_before(text: str, found: _Found) -> str:
+    """The word before a day or an hour by which something ends then: "checking out on"."""
+    match = _ENDING[found.kind].search(text, max(0, found.start - 40), found.start)
+    if match is None or (match["leaving"] and not _STAYING.search(text, 0, match.start())):
+        return ""
+    return match["plain"].lower() if match["plain"] else "ending"
 
 
 def _plain(number: float) -> int | float:

@@ -1,5 +1,6 @@
 """The account of one clause: what it says, as what its legs take it up, and what is left over."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,8 @@ from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
 from orchestrator.planning.order_words import is_question
 from orchestrator.saga.served import Order
 
+_LISTED: Final = re.compile(r":\s+(?P<list>[^\"]+?(?:,|\s(?:and|&))\s[^\"]+)$", re.IGNORECASE)
+"""Several things behind a colon."""
 _UNTIL: Final = lexicon.END_HINTS | {"to"}
 
 
@@ -74,6 +77,7 @@ class ClauseAccount:
         if self.order and not is_asked and (half := doubt_about_half_order(self.clause)):
             yield half
         yield from self._ends_before()
+        yield from self._shared_out()
         for said in self.said:
             if not any(used for _, used in self._uses[said.position]):
                 yield doubt_about(said, self.clause, self.taken.path)
@@ -91,6 +95,15 @@ class ClauseAccount:
                 about = self.clause.text[first.position : last.end]
                 why = f"its end would be {last.value}, which is before its start {first.value}"
                 yield Doubt(kind="impossible", about=about, why=why)
+
+    def _shared_out(self) -> Iterator[Doubt]:
+        """The doubt about a list in the text of several: "three reminders: milk, eggs, bread"."""
+        if self.order is None or self.order.count < 2 or len(self.legs) != 1:
+            return
+        if (listed := _LISTED.search(self.clause.text)) and self.taken.path.writes is not None:
+            count = self.order.count
+            why = f"it may be one text for each of {count}; all of it would be said in each"
+            yield Doubt(kind="not_understood", about=listed["list"], why=why)
 
     def _whole_doubt(self) -> Doubt | None:
         """The doubt about all of it: it forbids what the plan may do, or nothing does it."""

@@ -17,8 +17,11 @@ from orchestrator.planning.rules.parameters import Kind, Parameter, Side
 _KINDS: Final = frozenset({"date", "time", "place", "count"})
 _NO_NOUNS: Final = WordLists("clauses").word_set("after_objects")
 """What may follow a number, and is not what it counts."""
+_ENDING: Final = lexicon.END_HINTS - {"by", "to"}
 _FROM: Final = "from"
 _JOINING: Final = re.compile(r",|&|\b(?:and|plus)\b", re.IGNORECASE)
+_BOUNDING: Final[Mapping[str, frozenset[str]]] = {"date": frozenset({"before", "after"})}
+"""Words before a value that say on which side of it something is to be."""
 
 
 def filled(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> Mapping[int, str]:
@@ -36,6 +39,9 @@ def filled(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> Map
         value = (one.kind, str(one.value))
         if value not in where:
             free = [(w, p) for w, p in known if _fits(one, p) and (one.kind, p.words) not in used]
+            if one.kind == "time" and one.hint in _ENDING and not any(k == "time" for k, _ in used):
+                # When something ends is not when it begins: "ending at 16:00".
+                free = [(w, p) for w, p in free if p.side == "end"]
             if one.kind == "date" and any(kind == "date" for kind, _ in used):
                 # A second day ends nothing unless it is said to: "and the week after that too".
                 free = [(w, p) for w, p in free if p.side != "end" or _side(one) == "end"]
@@ -90,6 +96,8 @@ def choices_too_many(
 
 
 def _fits(said: Said, parameter: Parameter) -> bool:
+    if parameter.side is None and said.hint in _BOUNDING.get(said.kind, ()) and parameter.required:
+        return False  # "before Friday" is no day on which something is
     return _counts(parameter, said) if said.kind == "count" else takes(said, parameter)
 
 

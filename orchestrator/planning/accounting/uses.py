@@ -53,6 +53,11 @@ _AND: Final = re.compile(r"(?:,|\b(?:and|plus)|&)\s+(?:(?:also|then)\s+)?$", re.
 _AND_ONE: Final = re.compile(
     r"(?:,|\b(?:and|plus)|&)\s+(?:also\s+)?(?:an?|the|my|our|some|another)\s+$", re.IGNORECASE
 )
+_ONE_AND: Final = re.compile(
+    r"\b(?:an?|one)\s+(?P<one>[\w-]+(?:\s+[\w-]+)?)\s*(?:,|\band\b|\bplus\b|&)\s*(?:and\s+)?$",
+    re.IGNORECASE,
+)
+_AND_A_THING: Final = re.compile(r"\s*(?:,|\band\b|\bplus\b|&)\s*(?:and\s+)?an?\s+[a-z]", re.I)
 _FEATURE: Final = re.compile(
     r"\b(?:with|without|near|by|beside|including|has|have)\s+(?:an?\s+|the\s+)?(?:[\w'-]+\s*){1,3}$",
     re.IGNORECASE,
@@ -169,6 +174,8 @@ class Taken:
                 return ""
             case "thing" if self._is_of_another_kind(said):
                 return ""
+            case "thing" | "quality" if self._is_told_as_well(said):
+                return ""
             case "thing" if self._is_what_was_told(said):
                 return "what was found or done before"
             case "thing" if self._is_strange(said):
@@ -232,6 +239,15 @@ class Taken:
         is_sent = self.clause.action is Action.SEND and refers_back(self.clause.text)
         return is_sent and lexicon.REFERENCES.issuperset(tokens(said.text))
 
+    def _is_told_as_well(self, said: Said) -> bool:
+        """Whether it is somebody who is told the same: "the team and the travel channel"."""
+        joined = _AND_ONE.search(self.clause.text[: said.position])
+        if joined is None or self.clause.action is not Action.SEND:
+            return False
+        end = len(self.clause.text[: joined.start()].rstrip())
+        told = (s for s in read_slots(self.clause.text, now=None) if s.kind in (*_WHO, "email"))
+        return any(slot.position + len(slot.text) == end for slot in told)
+
     def _is_of_another_kind(self, said: Said) -> bool:
         """Whether it says what is to be made, which has a name of its own, and no tool makes such.
 
@@ -264,7 +280,7 @@ class Taken:
 
     def _as_end(self, said: Said) -> str:
         """When it ends, by how long it lasts: "from 14:00 to 15:30"."""
-        if said.kind != "time" or said.hint not in _UNTIL or self.time_at < 0:
+        if said.kind != "time" or said.hint not in _UNTIL or self.time_at in (-1, said.position):
             return ""
         inputs = self.path.grounds.inputs
         return next((w for w, p in inputs if {*p.words} & {*MINUTES, "duration"}), "")
@@ -374,8 +390,11 @@ class Taken:
         """A number by the input that counts it; a word for several, as how often it is done."""
         if isinstance(said.value, str):
             return self._as_each(said)
+        place = place_in(self.clause.text) if self.path.finds is not None else None
+        if place is not None and said.text in place.said:
+            return _CHOSEN
         if said.position in self.values:
-            return self.values[said.position]
+            return "" if self._counts_another(said) else self.values[said.position]
         if said.hint in lexicon.NIGHTS | lexicon.WEEKS and self._has_end():
             return "how long it lasts"
         if said.hint in MINUTES and self._has_end(CLOCKS):
@@ -389,6 +408,17 @@ class Taken:
         if said.value == 1 and self._is_made(said.hint):
             return "one of them"
         return spoken_of(said, self.path.grounds) if said.hint in lexicon.COUNTED else ""
+
+    def _counts_another(self, said: Said) -> bool:
+        """Whether it counts what is joined to one of something else: "a pizza and two salads"."""
+        if said.hint in lexicon.PEOPLE | lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES, ""}:
+            return False
+        joined = _ONE_AND.search(self.clause.text[: said.position])
+        one = content_stems(joined["one"])[-1:] if joined else []
+        things = {stem(word) for thing in self.clause.objects for word in tokens(thing)}
+        return (bool(one) and {*one} <= things) or bool(
+            _AND_A_THING.match(self.clause.text, said.end)
+        )
 
     def _as_each(self, said: Said) -> str:
         """What "all" and "each" are of: what is found, unless it is some stretch of time."""

@@ -35,6 +35,7 @@ _AT: Final = frozenset({"to", "into", "at", "in"})
 _BIRTHDAY: Final = "birthday"
 _DASH: Final = re.compile(r"\s+(?:-|\u2013|->|\u2192)\s+")
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
+_BY: Final = frozenset({"by", "to"})
 _LENGTHS: Final = lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _ONLY_WHEN_REQUIRED: Final = frozenset(
@@ -175,7 +176,10 @@ def _stated_nights(utterance: Utterance) -> int | None:
 
 
 def _times(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
-    values = [str(slot.value)[:5] for slot in utterance.of("time")]
+    slots = utterance.of("time")
+    if parameter.side != "end" and len(slots) == 1 and slots[0].hint in lexicon.END_HINTS - _BY:
+        return []  # "ending at 16:00" says when nothing begins
+    values = [str(slot.value)[:5] for slot in slots]
     if parameter.side == "end" and sum(p.kind is Kind.TIME for p in draft.parameters) > 1:
         values = values[1:] or _ended(values, utterance)
     return [form for value in values[:1] for form in (value, f"{value}:00", f"{value}:00Z")]

@@ -15,9 +15,11 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import CatalogVerbs, read_clause, tells_what_to_do
 from orchestrator.language.clauses import begins_request, clause_spans, joints, without_lead
 from orchestrator.language.coordination import joined_spans
+from orchestrator.language.durations import MINUTES
 from orchestrator.language.guests import adds_guests
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.said import is_within
@@ -35,10 +37,15 @@ _GOES_ON: Final = re.compile(
     re.IGNORECASE,
 )
 _CONTINUING: Final = frozenset({"time", "amount"})
-"""Kinds of values that begin no request."""
+_LENGTHS: Final = lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
 _SENTENCE: Final = frozenset(".;!?\n")
 _FEWEST_CARDS: Final = 12
 _MOST_ATOMS: Final = 24
+
+
+def _goes_on(slot: Slot) -> bool:
+    """Whether a value begins no request: an hour, an amount, how long something lasts."""
+    return slot.kind in _CONTINUING or (slot.kind == "quantity" and slot.hint in _LENGTHS)
 
 
 class WordEvidence(Protocol):
@@ -104,7 +111,7 @@ class Conjuncts:
         values = {word for slot in slots for word in name_stems(slot.text)}
         kept = [(s.position, s.position + len(s.text)) for s in slots if s.kind == "name"]
         # "Tomorrow, 6 in the evening" and "30 EUR for lunch and 12 EUR for parking" go on.
-        kept += [(s.position - 1, s.position + 1) for s in slots if s.kind in _CONTINUING]
+        kept += [(s.position - 1, s.position + 1) for s in slots if _goes_on(s)]
         return tuple(span for clause in clauses for span in self._apart(text, clause, values, kept))
 
     def texts(self, text: str, spans: Sequence[Span]) -> list[str]:

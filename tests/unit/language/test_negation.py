@@ -21,6 +21,8 @@ from orchestrator.language.negation import denied_words, exclusions, without_exc
         ("Rent a car other than a van", ["van"]),
         ("Book a hotel in Lisbon instead of a car", ["car"]),
         ("no sushi please", ["sushi"]),
+        ("Rent any car but a Fiat in Nice", ["Fiat"]),
+        ("Book any hotel but cheap", []),
     ],
 )
 def test_a_thing_that_is_not_wanted(clause: str, things: list[str]) -> None:

@@ -172,7 +172,7 @@ def test_a_name_begins_with_no_article() -> None:
     [
         ("a table, party of 6", ("quantity", 6, "party")),
         ("a table for a group of five", ("quantity", 5, "group")),
-        ("a room, arriving on 2026-12-01, leaving on 2026-12-03", ("date", "2026-12-03", "until")),
+        ("a room, arriving on 2026-12-01, leaving on 2026-12-03", ("date", "2026-12-03", "ending")),
         ("a flight leaving on 2026-12-03", ("date", "2026-12-03", "on")),
     ],
 )
@@ -198,3 +198,18 @@ def test_the_codes_of_well_known_currencies_may_be_small(text: str, amounts: lis
     slots = find_slots(text, now=None)
 
     assert [slot.value for slot in slots if slot.kind == "amount"] == amounts
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a room for two nights, checking out on 2026-12-07", "ending"),
+        ("a room, arriving on 2026-12-05 and leaving on 2026-12-07", "ending"),
+        ("a flight to Rome leaving on 2026-12-07", "on"),
+        ("a flight to Rome on 2026-12-05, back on 2026-12-07", "back"),
+        ("an event ending at 16:00", "ending"),
+    ],
+)
+def test_what_ends_then_is_told_by_the_word_before_the_preposition(text: str, hint: str) -> None:
+    """Who leaves where they stayed ends that; who leaves on a flight begins it."""
+    assert find_slots(text, now=None)[-1].hint == hint
