@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.intent import Slot
+from orchestrator.language.intent import Action, Slot
 from orchestrator.language.periods import Period, period_in
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import NOUN_LIKE_VERBS, STOP_WORDS, is_verb, stem, tokens
@@ -70,6 +70,11 @@ def narrowed(
         unread += missed
     heeded = {w for value in _flat(used) for w in map(stem, tokens(str(value)))}
     slots = [s for s in utterance.slots if s.position < len(text)]
+    if utterance.reading.action is Action.SEND:
+        # "Post 'lunch is here' in #team": what is quoted is sent, and names nothing.
+        for slot in (s for s in slots if s.kind == "quoted"):
+            text = text.replace(slot.text, " " * len(slot.text))
+        slots = [slot for slot in slots if slot.kind != "quoted"]
     for slot in slots:
         wanted = {stem(token) for token in tokens(slot.text)} - heeded
         if slot.kind in _CALLED and wanted and not _overlaps(slot, period, text):
