@@ -1,7 +1,6 @@
 """Takes apart a goal: what it asks for, and what it says of when that is to be done."""
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -16,6 +15,7 @@ from orchestrator.language.clauses import (
     sentence_spans,
     split_clauses,
 )
+from orchestrator.language.condition_words import AWAITED, CONDITION, IDLE, MARK, OPPOSITE, SO
 from orchestrator.language.goal_text import (
     Cut,
     GoalText,
@@ -29,7 +29,6 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.negation import with_exceptions
 from orchestrator.language.provisos import (
-    CONDITION_WORDS,
     in_full,
     is_idle,
     is_own_limit,
@@ -52,36 +51,6 @@ DONE_STEMS: Final = frozenset(map(stem, _LISTS.word_set("done")))
 _FEASIBLE: Final = _LISTS.word_set("feasible")
 _INFEASIBLE: Final = _LISTS.word_set("infeasible")
 _NO_END: Final = _LISTS.word_set("no_end")
-
-
-def _any(lines: Sequence[str]) -> str:
-    longest = sorted(lines, key=len, reverse=True)
-    return "|".join(r"\s+".join(map(re.escape, line.split())) for line in longest)
-
-
-_IDLE: Final = re.compile(
-    rf"({_any(_LISTS.lines('idle'))})(?:\s*,\s*|\s*(?=[.;!?]|$)|\s+(?=\w))", re.IGNORECASE
-)
-_ECHO: Final = (
-    rf"if\s+(?:(?:{'|'.join(_LISTS.words('echoing'))})\s+(?:{'|'.join(_LISTS.words('echoed'))})"
-    r"|(?:i|we)\s+(?:am|are|do|did|have|was|were))"
-)
-_ECHO_END: Final = rf"(?:\s+(?:{'|'.join(_LISTS.words('echo_ends'))}))?"
-_NO_ECHO: Final = (
-    rf"{_ECHO}(?:(?:\s+not|n['\u2019]t){_ECHO_END}|\s+(?:{'|'.join(_LISTS.words('echo_none'))}))"
-    rf"|if\s+(?:{'|'.join(_LISTS.words('echoing'))})\s+(?:can['\u2019]t|cannot|won['\u2019]t)"
-)
-_OPPOSITE: Final = re.compile(rf"(?:{_any(_LISTS.lines('otherwise'))}|{_NO_ECHO})\b", re.IGNORECASE)
-_SO: Final = re.compile(
-    rf"(?:{_any(_LISTS.lines('so'))}|(?!if\s+there\s+(?:is|are)\s+\w+){_ECHO}{_ECHO_END})\b(?!\s+not\b|n?['\u2019]t\b)",
-    re.IGNORECASE,
-)
-_CONDITION: Final = re.compile(rf"(?:{_any(CONDITION_WORDS)})(?=\s)", re.IGNORECASE)
-_AWAITED: Final = re.compile(rf"(?:{_any(_LISTS.lines('awaited'))})(?=\s)", re.IGNORECASE)
-_MARK: Final = re.compile(
-    rf"(?<![\w-])(?:{'|'.join(p.pattern for p in (_OPPOSITE, _SO, _CONDITION, _AWAITED))})",
-    re.IGNORECASE,
-)
 _JOINT_BEFORE: Final = re.compile(
     r"(?:^|[,;:\u2013\u2014-]|\b(?:and|but|then|so|plus|also|or))\s*$", re.I
 )
@@ -131,7 +100,7 @@ def read_goal(goal: str) -> GoalText:
 
 def says_no_more(condition: str, goal: str) -> bool:
     """Whether what looks like a condition is none: a courtesy, a sequence, or a way out."""
-    if any(pattern.match(condition) for pattern in (_IDLE, _OPPOSITE, _SO)):
+    if any(pattern.match(condition) for pattern in (IDLE, OPPOSITE, SO)):
         return True
     read = [governed.subclause for governed in read_goal(goal).governed]
     return any(condition in one.text and one.kind != "condition" for one in read)
@@ -175,7 +144,7 @@ class _Reader:
             if tells and not self._is_quoted(audience.start()):
                 self._cuts.append(Cut(*audience.span("all")))
         sentence = self._goal[start:end]
-        marked = _MARK.match(self._goal, start + len(sentence) - len(sentence.lstrip()), end)
+        marked = MARK.match(self._goal, start + len(sentence) - len(sentence.lstrip()), end)
         wished = self._wish(start, start, end)
         said = start if marked or wished else start + self._remark_end(sentence)
         if said > start:
@@ -183,7 +152,7 @@ class _Reader:
         elif not wished:
             self._statement(said, end)
         at = said
-        while (mark := _MARK.search(self._goal, at, end)) is not None:
+        while (mark := MARK.search(self._goal, at, end)) is not None:
             at = mark.end()
             if not any(a <= mark.start() < b for a, b in self._quoted):
                 at = max(at, self._take(mark.start(), said, end))
@@ -224,7 +193,7 @@ class _Reader:
                 continue
             before, at = self._goal[start : start + begun], start + resume
             asked = read_clause((split_clauses(before) or ("",))[-1])
-            if _MARK.search(before) or not asked.asks_side_effect or asked.action is Action.SEND:
+            if MARK.search(before) or not asked.asks_side_effect or asked.action is Action.SEND:
                 return
             stop = self._stated_until(at, end)
             self._remarks.append((self._goal[at:stop].strip(" \t\n,;.:"), at))
@@ -258,17 +227,17 @@ class _Reader:
     def _take(self, at: int, start: int, end: int) -> int:
         """Read what a word begins; where to go on reading."""
         goal = self._goal
-        idle = _IDLE.match(goal, at, end)
+        idle = IDLE.match(goal, at, end)
         if idle:
             return self._leave_out(idle, start)
-        mark = _SO.match(goal, at, end)
+        mark = SO.match(goal, at, end)
         if mark and self._follows_its_request(mark, start, end):
             return self._if_so(mark)
-        for pattern, is_opposite in ((_OPPOSITE, True), (_SO, False)):
+        for pattern, is_opposite in ((OPPOSITE, True), (SO, False)):
             mark = pattern.match(goal, at, end)
             if mark and self._stands_alone(mark, start, end):
                 return self._go_on(mark, start, end, is_opposite=is_opposite)
-        mark = _CONDITION.match(goal, at, end) or _AWAITED.match(goal, at, end)
+        mark = CONDITION.match(goal, at, end) or AWAITED.match(goal, at, end)
         if mark is None:
             return at + 1
         return self._subclause(mark, start, end)
@@ -432,7 +401,7 @@ class _Reader:
         said = (
             read_clause(goal[start : mark.start()]) if goal[start : mark.start()].strip() else None
         )
-        if mark.re is not _CONDITION:
+        if mark.re is not CONDITION:
             asks = said is not None and said.action in (Action.READ, Action.SEARCH)
             done = not DONE_STEMS.isdisjoint(map(stem, tokens(told)))
             if (asks and not leads) or not done or not _THING.match(told):
@@ -523,7 +492,7 @@ class _Reader:
         ]
         stops += [
             m.start()
-            for m in _OPPOSITE.finditer(self._goal, at, end)
+            for m in OPPOSITE.finditer(self._goal, at, end)
             if self._stands_alone(m, at, end)
         ]
         stop = min(stops)
