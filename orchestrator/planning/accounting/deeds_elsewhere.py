@@ -36,6 +36,9 @@ _LIGHT: Final = WordLists("accounting").word_set("light")
 """Verbs that say nothing without their noun."""
 _ON_IT: Final = re.compile(r"[a-z]+(?:\s+[a-z]+)?\s+(?:it|them)\b", re.IGNORECASE)
 _TO_WHOM: Final = re.compile(r"[a-z]+\s+(?:to|with|at|against|for)\s+(?P<whom>\w+)", re.IGNORECASE)
+_BACK: Final = re.compile(
+    r"[a-z]+\s+(?:back\s+(?:the|my|our)\b|(?:the|my|our)\s+(?:\w+\s+){1,2}back\b)", re.IGNORECASE
+)
 _OF: Final = re.compile(r"\w+\s+\w+\s+(?:of|about|with|on|to|for)\s+(?P<whose>\w+)")
 
 
@@ -57,11 +60,14 @@ def doubt_about_command(clause: ClauseReading, looking: Sequence[Tool]) -> Doubt
     first, following = (*tokens(bare[:60]), "", "")[:2]
     whom = _TO_WHOM.match(bare)
     is_to_whom = whom is not None and whom["whom"].lower() in _DETERMINERS
-    has_object = following in _DETERMINERS or _ON_IT.match(bare)
+    is_back = _BACK.match(bare) is not None and action_of(first, "back") is Action.UNKNOWN
+    has_object = following in _DETERMINERS or _ON_IT.match(bare) or is_back
     commands = has_object or is_to_whom or _lightly(bare, first)
     if clause.is_negated or is_question(clause) or not commands:
         return None
     is_known = action_of(first, following) is not Action.UNKNOWN and first not in _HANDING
+    if is_back:
+        return Doubt(kind="deed", about=clause.text, why=_WHY)  # "give the car back"
     if is_known or first in STOP_WORDS | _THINKING or _is_told(bare):
         return None
     told = {s for t in looking for s in content_stems(f"{t.name} {t.summary}")}

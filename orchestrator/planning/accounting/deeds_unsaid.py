@@ -25,6 +25,13 @@ _MADE: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
 _WHEN_AND_WHERE: Final = frozenset({"date", "time", "place"})
 _AVAILABLE: Final = frozenset({"free", "available"})
 _WHEN: Final = frozenset({"date", "time"})
+_WANTED: Final = re.compile(
+    r"\s*(?:(?:(?:i|we)(?:['\u2019]d|\s+would)?\s+(?:(?:rather|really|just|also|still|\w+ly)\s+)*"
+    r"(?:need|want|like|love|prefer|have)|need|want)\s+(?!to\b)"
+    r"|(?:get|take|bring|drive)\s+(?:me|us)\s+(?=from\b|to\b))(?P<what>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What somebody wants to have, by no verb that says what is to be done: "I need dinner"."""
 _COUNT: Final = re.compile(r"\d+x?")
 
 
@@ -40,10 +47,15 @@ def doubt_about_deed(
     Its values say when, and a tool of the domain that looks it up makes such things: out of what
     that finds, or taking a time that nothing which only looks takes.
     """
-    words = tokens(clause.text)
+    wanted = _WANTED.match(clause.text)
+    words = tokens(wanted["what"] if wanted else clause.text)
     is_counted = bool(words) and _COUNT.fullmatch(words[0]) is not None
     words = words[is_counted:]
-    is_plain = clause.action is Action.UNKNOWN and not is_question(clause) and not clause.is_negated
+    is_plain = (
+        (clause.action is Action.UNKNOWN or wanted is not None)
+        and not is_question(clause)
+        and not clause.is_negated
+    )
     if not is_plain or not words or not any(s.kind in _WHEN for s in said):
         return None
     if _is_known(words) and not is_counted:
@@ -58,7 +70,7 @@ def doubt_about_deed(
         for t in making
         if makes(t) and untaken and any(takes(untaken[0], p) for _, p in of_tools([t]).inputs)
     ]
-    if timed or any(_is_called(tool, words) for tool in offers):
+    if timed or (wanted and offers) or any(_is_called(tool, words) for tool in offers):
         return Doubt(kind="deed", about=clause.text, why=_WHY)
     return None
 

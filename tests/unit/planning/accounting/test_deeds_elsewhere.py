@@ -31,6 +31,10 @@ def planned(goal: str, shipped: Catalog, router: Router) -> MissionPlan:
         "Find the latest sales report and act on it",
         "Take care of the invoice from Nordic",
         "Apologise to the team for being late",
+        "Give back the car in Porto a day early",
+        "I need dinner in Rome on Friday at 8 pm for two",
+        "need a rental car in Rome from 4 to 6 December",
+        "Get me from Rome to Oslo on 12 December",
     ],
 )
 def test_what_is_said_elsewhere_is_asked_about(goal: str, shipped: Catalog, router: Router) -> None:
@@ -55,6 +59,9 @@ def test_what_is_said_elsewhere_is_asked_about(goal: str, shipped: Catalog, rout
         "Compare the prices of hotels in Rome and Paris",
         "Find a hotel in Rome for it and them",
         "Get details of my hotel",
+        "I need the weather in Rome tomorrow",
+        "I want to see flights from Paris to Rome on 12 December",
+        "I need flights from Paris to Rome on 12 December",
         'Send a message to the project channel saying "please do what Ana says"',
     ],
 )
