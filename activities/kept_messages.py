@@ -171,7 +171,7 @@ class KeptMessages:
         facts = tuple(self._whole(fact, message.of_mission) for fact in wanted.facts)
         changes = {
             "facts": facts_naming(wanted.arguments, facts),
-            "found_nothing": facts_of_nothing(facts),
+            "found_nothing": facts_of_nothing(facts, but=wanted.decided_by),
             "observations": self._all(message, wanted.observations),
         }
         return wanted.model_copy(update=changes)

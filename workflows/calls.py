@@ -317,6 +317,7 @@ def _wanted(
     """All that preparing a call of a leg's step goes by."""
     leg, state = progress.leg, progress.state
     earlier = state.asked if before is None else (*state.asked, before)
+    deciders = tuple(one.leg_id for one in leg.leg.only_if)
     return PrepareInput(
         **leg.call_of(tool).ref,
         arguments=arguments,
@@ -329,7 +330,8 @@ def _wanted(
         brought=leg.brought,
         decided_by_people=decided_by_people,
         **_facts(progress, arguments),
-        found_nothing=facts_of_nothing(leg.facts) if progress.keeping is None else (),
+        found_nothing=facts_of_nothing(leg.facts, but=deciders) if progress.keeping is None else (),
+        decided_by=deciders,
         goal=leg.mission_goal,
         clause=leg.leg.goal,
         reason=reason,

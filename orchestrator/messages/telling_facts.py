@@ -1,6 +1,6 @@
 """Which facts of other legs have to do with a call, and which of them found nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pydantic import JsonValue
 
@@ -18,11 +18,16 @@ def facts_naming(arguments: JsonObject, facts: tuple[Fact, ...]) -> tuple[Fact, 
     return tuple(fact for fact in facts if not wanted.isdisjoint(_scalars(fact.body)))
 
 
-def facts_of_nothing(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """The last fact of each leg that only looked, and found nothing: what goes on about it asks."""
+def facts_of_nothing(facts: tuple[Fact, ...], *, but: Collection[str] = ()) -> tuple[Fact, ...]:
+    """The last fact of each leg that only looked, and found nothing: what goes on about it asks.
+
+    Not of the legs `but` these, by whose answers it was decided: "if there is nothing, book one".
+    """
     by_leg: dict[str, list[Fact]] = {}
     for fact in facts:
-        by_leg.setdefault(fact.source.rpartition(".")[0], []).append(fact)
+        leg_id = fact.source.rpartition(".")[0]
+        if leg_id not in but:
+            by_leg.setdefault(leg_id, []).append(fact)
     in_vain = (of for of in by_leg.values() if all(_is_in_vain(fact) for fact in of))
     return tuple(of[-1] for of in in_vain)
 

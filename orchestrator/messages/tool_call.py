@@ -96,6 +96,9 @@ class PrepareInput(CallRef):
     found_nothing: tuple[Fact, ...] = Field(
         default=(), description="of the legs that its own waits for: what they looked up in vain"
     )
+    decided_by: tuple[str, ...] = Field(
+        default=(), description="the legs by whose answers it was decided that its own is done"
+    )
     goal: str = Field(default="", description="of the mission")
     clause: str = Field(default="", description="the goal of the leg")
     reason: str = Field(default="", description="why, as the planner says")

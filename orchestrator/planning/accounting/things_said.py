@@ -36,6 +36,7 @@ _NO_DENIAL: Final = re.compile(r"\s+(?:let\s+\w+\s+)?(?:forget|hesitate)\b", re.
 """What is denied so is wanted: "don't let me forget"."""
 _CLAUSE_END: Final = re.compile(r"[,;.!?\n]|$")
 _CONDITIONAL: Final = _LISTS.word_set("conditional")
+_LOOKING: Final = WordLists("provisos").word_set("before_none") - {"even", "as", "what"}
 _SO: Final = frozenset({"so", "not"})
 _DASH: Final = re.compile(r"(?:\d(?:st|nd|rd|th)?|[a-z])\.?\s*[-\u2013]\s*$", re.IGNORECASE)
 """What stands before the last day of several: "12-14 December"."""
@@ -211,6 +212,8 @@ class _Clause:
         for match in _WORD.finditer(self.text, self.start, self.end):
             if match.group().lower() not in _CONDITIONAL or taken[match.start()]:
                 continue
+            if {*tokens(self.text[self.start : match.start()])[-1:]} & _LOOKING:
+                continue  # "see if there are any" is what is to be looked up
             after = _CLAUSE_END.search(self.text, match.end(), self.end)
             end = after.start() if after else self.end
             amounts = (slot for slot in self._own() if slot.kind == "amount")

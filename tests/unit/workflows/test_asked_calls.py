@@ -141,3 +141,5 @@ def test_what_a_leg_looked_up_in_vain_goes_along() -> None:
     done = Fact(source="3-c.1", tool="post", body={"seen_by": []}, side_effect=True)
 
     assert facts_of_nothing((empty, wider, nothing, done)) == (nothing,)
+    # "If there is nothing on Friday, book a table": that nothing is there is why it is done.
+    assert facts_of_nothing((empty, wider, nothing, done), but={"2-b"}) == ()

@@ -39,6 +39,7 @@ PLAIN = (
     "pay office plants",
     "Write to bo@example.com: please pay the Acme invoice",
     "Cancel the hotel and keep the flight",
+    "See if there are flights from Paris to Rome on 12 December. If there are, book the cheapest",
     "Pay all open invoices. Don't pay the one from Papier & Co.",
     "Book a hotel in Rome from 4 to 6 December. It must have a pool.",
     "Write in the team channel that the bus leaves at six",
