@@ -176,6 +176,8 @@ def _number(word: str | None) -> int:
 def _replaced(base: str, tail: str, *, is_same: bool = False) -> str:
     """The request with what the tail says in the place of what it said of the same kind."""
     text = base
+    # "The same for Ben" may be for a person or of a place: what is only looked up is of the place.
+    is_same = is_same and not read_clause(base).asks_side_effect
     rest, at = "", 0
     for slot in read_slots(tail, now=None):
         end = slot.position + len(slot.text)
@@ -195,7 +197,7 @@ def _counterpart(slot: Slot, own: Sequence[Slot], *, is_same: bool = False) -> S
         return next((s for s in alike if s.hint == slot.hint), None)
     if not alike and slot.kind in _PARTY:
         alike = [s for s in own if s.kind in _PARTY]
-    if slot.hint == "for" and not is_same:
+    if slot.hint == "for" and (not is_same or slot.kind == "name"):
         # Whom a further one is for does not take the place of where it is.
         alike = [s for s in alike if not _is_where(s)]
     return next((s for s in alike if s.hint == slot.hint), next(iter(alike), None))

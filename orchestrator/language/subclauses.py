@@ -85,6 +85,12 @@ _THING: Final = re.compile(
     r"(?:it|that|this|they|everything|both|all|you|the\s|my\s|our\s|i\s+have|we\s+have|i['\u2019]ve)",
     re.IGNORECASE,
 )
+_NO_EVENT: Final = re.compile(
+    rf"(?:you|[a-z]+ing|do|does|did|{'|'.join(map(re.escape, _LISTS.words('states')))}"
+    rf"|{'|'.join(WordLists('coordination').words('prepositions'))})(?!\w)",
+    re.IGNORECASE,
+)
+"""What begins a question ("when is it"), says where ("when in Rome") or what is done here."""
 _NOT: Final = re.compile(r"\b(?:not|no|none|cannot|nothing)\b|n['\u2019]t\b", re.IGNORECASE)
 
 
@@ -104,6 +110,14 @@ def says_no_more(condition: str, goal: str) -> bool:
         return True
     read = [governed.subclause for governed in read_goal(goal).governed]
     return any(condition in one.text and one.kind != "condition" for one in read)
+
+
+def _is_awaited(told: str, following: str) -> bool:
+    """Whether an order that follows has to wait for what is told: "when Ana writes, cancel it"."""
+    happens = len(told.split()) > 1 and not _NO_EVENT.match(told)
+    return happens and any(
+        read_clause(clause).asks_side_effect for clause in split_clauses(following)[:1]
+    )
 
 
 class _Reader:
@@ -403,8 +417,8 @@ class _Reader:
         )
         if mark.re is not CONDITION:
             asks = said is not None and said.action in (Action.READ, Action.SEARCH)
-            done = not DONE_STEMS.isdisjoint(map(stem, tokens(told)))
-            if (asks and not leads) or not done or not _THING.match(told):
+            done = not DONE_STEMS.isdisjoint(map(stem, tokens(told))) and _THING.match(told)
+            if (asks and not leads) or not (done or _is_awaited(told, following or "")):
                 return None
             return Subclause("awaited", text, told)
         there = said is not None and said.action in _OF_WHAT_IS_THERE

@@ -74,6 +74,11 @@ _PARTED: Final = re.compile(
     r"(?=\s+in\s+the\s+(?:morning|afternoon|evening)\b)"
 )
 """An hour after a day, told by its part of it alone: "tomorrow, 7 in the morning"."""
+_ZONE: Final = re.compile(
+    rf"\s*\(?(?:(?:{'|'.join(_LISTS.words('zones'))})(?:\s?[+\u2212-]\d{{1,2}}(?::?\d\d)?)?"
+    r"|(?!My\b|Our\b)[A-Z][\w-]+(?:\s[A-Z][\w-]+){0,2}\s+[Tt]ime)(?!\w)\)?"
+)
+"""Whose clock a time is of: "9 am EST", "3 pm New York time"."""
 _DAY: Final = 24 * 60
 _AFTERNOON: Final = re.compile(r"(?:1[3-9]|2[0-3])\b")
 _JOINED: Final = re.compile(r"(?:[\s\d,:\u2013-]|\b(?:and|or|to|until|till|at)\b)*")
@@ -113,7 +118,26 @@ def find_time_phrases(text: str) -> list[TimePhrase]:
         found += _bare(low)
     if " in the " in low:
         found += (_ambiguous(low, m.span("hour"), m["hour"], 0) for m in _PARTED.finditer(low))
-    return _on_one_clock(low, [_moved(low, one) for one in found])
+    return _in_their_zones(text, low, _on_one_clock(low, [_moved(low, one) for one in found]))
+
+
+def _in_their_zones(text: str, low: str, found: list[TimePhrase]) -> list[TimePhrase]:
+    """The phrases; of one that is said to be of another clock nothing here tells the hour.
+
+    What it is joined to is of the same clock: "from 15:00 to 16:00 CET".
+    """
+    zoned = [
+        TimePhrase(one.start, zone.end(), ())
+        for one in found
+        if (zone := _ZONE.match(text, one.end))
+    ]
+    others = [one for one in found if not any(one.start == other.start for other in zoned)]
+    return zoned + [
+        TimePhrase(one.start, one.end, ())
+        if any(_are_joined(low, one, other) for other in zoned)
+        else one
+        for one in others
+    ]
 
 
 def hourless(text: str) -> tuple[int, int] | None:

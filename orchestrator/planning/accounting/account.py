@@ -44,6 +44,7 @@ from orchestrator.planning.accounting.subjects import doubt_about_kind, doubt_ab
 from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
+from orchestrator.planning.order_deeds import named
 from orchestrator.planning.order_words import is_question, takes_up
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
@@ -162,11 +163,20 @@ class _Account:
             targets = [t for path in paths for t in path.targets if t.name in order.tools]
             said = things_said(order.clause, now=self._now)
             doubt = doubt_about_kinds(clause, said, targets, self._catalog)
-            if all(leg.goal == order.clause and not leg.depends_on for leg in legs):
+            if all(leg.goal == order.clause and self._follows_nothing(leg) for leg in legs):
                 able = [*map(self._catalog.tool, order.tools)] if not self._given else []
                 doubt = doubt or doubt_about_nothing_ordered(clause, said, able)
             if doubt is not None:
                 yield doubt
+
+    def _follows_nothing(self, leg: LegPlan) -> bool:
+        """Whether no leg before it has to do with a thing: what is told of is not what was made."""
+        before = [one for one in self._plan.legs if one.leg_id in leg.depends_on]
+        return all(self._only_tells(one) and self._follows_nothing(one) for one in before)
+
+    def _only_tells(self, leg: LegPlan) -> bool:
+        targets = self._paths[leg.leg_id].targets
+        return bool(targets) and all(named(tool)[1] is Action.SEND for tool in targets)
 
     def doubts_about_orders_said(self) -> Iterator[Doubt]:
         """What orders may only be a part of a message."""

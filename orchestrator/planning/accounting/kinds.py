@@ -49,7 +49,7 @@ def doubt_about_nothing_ordered(
     """The doubt about an order that says what to do and not to what, nor by any value: "Book it".
 
     Args:
-        clause: that orders, without anything before it that it could go on about.
+        clause: that orders, with nothing done or looked for before it that it could go on about.
         said: what it says.
         able: the tools that would serve it.
     """

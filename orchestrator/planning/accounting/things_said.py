@@ -82,6 +82,10 @@ _UNTIL_THEN: Final = re.compile(
 )
 """What makes what is said behind it no text, but when something is done."""
 _COMPARED: Final = re.compile(r"\b(?:[a-z]{2,}er|more|less|fewer)\s+(?:[a-z]+\s+)?than\b")
+_EITHER_NUMBER: Final = re.compile(
+    r"(?<![\w.,:/#-])\d{1,3}\s?[-\u2013\u00b1]\s?\d{1,3}\s+[a-z]{2,}", re.IGNORECASE
+)
+"""A count that may be several: "2-3 people"."""
 _THERE: Final = re.compile(
     r"\bthere\b(?!['\u2019]|\s+(?:is|are|was|were|will|has|have|may|might|and\s+back)\b)", re.I
 )
@@ -180,6 +184,7 @@ class _Clause:
             self._negations(reading, taken),
             self._relations(),
             self._comparisons(taken),
+            self._either_number(),
             self._there(),
             self._then(),
             self._values(reading),
@@ -249,6 +254,13 @@ class _Clause:
             end = self._denied(match.end(), taken)
             if not any(match.start() < slot.position < end for slot in self._own()):
                 yield self._of("quality", match.start(), end, hint=RELATIVE)
+
+    def _either_number(self) -> Iterator[Said]:
+        """A count of which no number is meant alone, unless it is read as days or hours."""
+        for match in _EITHER_NUMBER.finditer(self.text, self.start, self.end):
+            read = (s for s in self._own() if match.start() <= s.position < match.end())
+            if all(slot.kind == "quantity" for slot in read):
+                yield self._of("count", match.start(), match.end(), hint=RELATIVE)
 
     def _there(self) -> Iterator[Said]:
         """What points at a place that nobody has named: "find a free hour and put it there"."""

@@ -95,6 +95,14 @@ def test_a_list_is_one_request_for_each(text: str, requests: list[str]) -> None:
             [f"Send a message to {w}" for w in ("Ana", "Bo")],
         ),
         (
+            "Book a locker in Rome on 3 December, and the same for Jana in Faro",
+            ["Book a locker in Rome on 3 December", "Book a locker in Faro on 3 December for Jana"],
+        ),
+        (
+            "What is the weather in Oslo on Monday, and the same for Rome",
+            [f"What is the weather in {c} on Monday" for c in ("Oslo", "Rome")],
+        ),
+        (
             "Book a flight to Rome and one to Oslo on 3 December from Berlin",
             [f"Book a flight to {p} on 3 December from Berlin" for p in ("Rome", "Oslo")],
         ),
@@ -160,6 +168,7 @@ def test_two_days_without_more_may_be_a_stretch() -> None:
     [
         ("Message Ana that lunch is ready", "do the same for Bo", "Message Bo that lunch is ready"),
         ("Reserve a locker in Berlin", "then reserve one in Rome", "Reserve a locker in Rome"),
+        ("Reserve a locker in Berlin", "do the same for Bo", "Reserve a locker in Berlin for Bo"),
         ("Find a flight to Rome", "book one to Oslo", ""),
         ("Reserve a locker in Berlin", "do it again", ""),
         ("Reserve a locker in Berlin", "book a hotel in Rome", ""),

@@ -87,6 +87,32 @@ def test_times_that_may_mean_two(text: str, found: list[tuple[str, tuple[str, ..
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tomorrow at 9 am EST", ["9 am EST"]),
+        ("at 19:30 (UTC+2) on Friday", ["19:30 (UTC+2)"]),
+        ("at 3 pm New York time", ["3 pm New York time"]),
+        ("from 15:00 to 16:00 CET", ["15:00", "16:00 CET"]),
+    ],
+)
+def test_the_hour_of_another_clock_is_not_told(text: str, said: list[str]) -> None:
+    """It is not the requester's hour of that name."""
+    slots = [slot for slot in read_slots(text, now=None) if slot.kind == "time"]
+
+    assert [(slot.text, slot.value, slot.readings) for slot in slots] == [
+        (one, None, ()) for one in said
+    ]
+
+
+@pytest.mark.parametrize("text", ["at 9 am Time Square", "at 9:00 IN the hall", "at 9:00 my time"])
+def test_what_follows_an_hour_is_seldom_its_clock(text: str) -> None:
+    """Words with capitals, and one's own time."""
+    (slot,) = [slot for slot in read_slots(text, now=None) if slot.kind == "time"]
+
+    assert slot.value == "09:00"
+
+
+@pytest.mark.parametrize(
     "text",
     ["at 8 Main Street", "at 8 EUR", "from 3 to 6 people", "ten to 12 people", "at 100", "for 8"],
 )

@@ -450,6 +450,7 @@ def test_what_is_given_with_the_goal_is_taken_up(given: JsonObject, left: list[s
     [
         ("Book it", True),
         ("cancel it", True),
+        ("Tell the team channel that the demo is off and cancel it", True),
         ("Find flights from Oslo to Rome on 2026-12-08 and book it", False),
         ("Pay it", False),
     ],

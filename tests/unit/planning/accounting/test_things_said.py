@@ -55,6 +55,8 @@ def test_what_somebody_is_told_is_one_text(text: str, told: str) -> None:
     ("text", "kind", "words"),
     [
         ("Book a flight to Rome but not on Friday", "negation", "not on Friday"),
+        ("Book a table for 2-3 people in Rome", "count", "2-3 people"),
+        ("Book a room in Rome, 4-6 December", "date", "6 December"),
         ("Book a room without breakfast for 3 nights", "negation", "without breakfast"),
         ("Cancel all my bookings except the hotel", "negation", "except the hotel"),
         ("Cancel all my bookings except the hotel", "count", "all"),
