@@ -285,8 +285,10 @@ def _length(parameter: Parameter, utterance: Utterance) -> JsonValue:
     """How long something lasts, in the unit that an input's name or description says."""
     minutes = stated_minutes(utterance)
     described = tokens(str(parameter.schema.get("description", "")))
-    unit = next((word for word in (*parameter.words, *described) if word in MINUTES), "")
-    lasts = {*parameter.words} & {*MINUTES, "duration", "length"}
+    # "min_seats" counts no minutes.
+    words = [*parameter.words[parameter.bound is not None :]]
+    unit = next((word for word in (*words, *described) if word in MINUTES), "")
+    lasts = {*words} & {*MINUTES, "duration", "length"}
     if minutes is None or not unit or not lasts or minutes % MINUTES[unit]:
         return None
     return minutes // MINUTES[unit]
