@@ -163,7 +163,7 @@ def _flat(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
         if element is not None:
             yield from (element, *element.fields)
         elif parameter.kind is Kind.OBJECT:
-            yield from parameter.fields
+            yield from _flat(parameter.fields)
 
 
 @read_once
