@@ -310,6 +310,8 @@ def _quantities(text: str) -> Iterator[_Found]:
             yield _Found("quantity", number, match.start(), match.end("n"))
         else:
             yield _Found("quantity", number, match.start(), match.end(), unit)
+            # "Shipment 501 tomorrow": what follows is taken already, and counted by nothing.
+            yield _Found("quantity", number, match.start(), match.end("n"))
 
 
 def _people(text: str) -> Iterator[_Found]:
