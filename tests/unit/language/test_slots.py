@@ -222,3 +222,18 @@ def test_a_number_before_a_day_is_read(text: str, now: datetime) -> None:
     """It counts no days, and the noun before it says of what it is."""
     (slot,) = (s for s in find_slots(text, now=now) if s.value == 12)
     assert slot.hint in ("invoice", "desk", "ticket")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a permit for KLM 204 from Monday", "KLM 204"),
+        ("order from IBM 200 chairs", None),
+        ("pay EUR 200 to Ana", None),
+        ("book a table FOR 20", None),
+    ],
+)
+def test_letters_and_a_number_that_counts_nothing_are_a_code(text: str, code: str | None) -> None:
+    """As on the plate of a car."""
+    codes = [slot.value for slot in find_slots(text, now=None) if slot.kind == "identifier"]
+    assert codes == ([code] if code else [])

@@ -44,3 +44,16 @@ async def test_how_long_something_lasts_is_no_least_number_of_seats(mission: Any
     looked, booked = run.calls(run.plan.legs[0].leg_id)
     assert looked.arguments == {"date": "2026-12-02"}
     assert (booked.tool, booked.arguments["room_id"]) == ("book_room", 1)
+
+
+async def test_whom_something_is_for_is_told_by_a_description(mission: Any) -> None:
+    """`member` is the name of somebody, as it says."""
+    desk = {"desk_id": 32, "label": "H-2", "house": "harbour", "standing": False}
+    mission.provider.script = lambda tool, _: (
+        {"items": [desk], "total": 1} if tool.name == "find_desks" else None
+    )
+
+    run = await mission.run("Reserve desk H-2 for Ben Hale from 14 to 18 December")
+
+    reserved = run.calls(run.plan.legs[0].leg_id)[-1]
+    assert reserved.arguments["member"] == "Ben Hale"

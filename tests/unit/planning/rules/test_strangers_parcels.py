@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.models import Finish
+from orchestrator.planning.models import AskUser, Finish
 from orchestrator.routing.router import Router
 
 _SHIPMENTS = [
@@ -64,3 +64,12 @@ async def test_states_in_capitals_are_held_against_what_is_asked(mission: Any) -
     assert isinstance(told, Finish)
     assert "Bea Novak" in told.summary
     assert "Ines Duarte" not in told.summary
+
+
+async def test_who_receives_something_is_no_street(mission: Any) -> None:
+    """Whom it goes to is the recipient; where they live is asked for."""
+    run = await mission.run("Book a shipment with quote 9001 to Bea Novak")
+
+    asked = run.last(run.plan.legs[0].leg_id)
+    assert isinstance(asked, AskUser)
+    assert {*asked.fields} == {"street", "postalCode"}
