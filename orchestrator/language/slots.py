@@ -61,6 +61,10 @@ _NUMBERED = re.compile(
 )
 _IN_TWO_GROUPS = re.compile(r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z][A-Z\d]\b")
 """A code that is written with a blank in it, letters and digits in both parts: "LS6 3AA"."""
+_LETTERS_THEN_DIGITS: Final = re.compile(
+    r"(?<![\w-])(?P<letters>[A-Z]{2,3}) \d{2,4}\b(?![.,:/-]\d|\s+[a-z]{3,}s\b)"
+)
+"""A code in two parts, unless its number counts what follows: "KLM 204", not "IBM 200 chairs"."""
 _NOT_IDENTIFIER = re.compile(
     r"\d+(?:\.\d+)?[a-zA-Z]{1,3}\d?|\d+(?:st|nd|rd|th)|\d+-[a-z]+(?:-[a-z]+)*"
 )
@@ -248,6 +252,9 @@ def _identifiers(text: str) -> Iterator[_Found]:
     if _DIGIT.search(text):
         for match in _IN_TWO_GROUPS.finditer(text):
             yield _Found("identifier", match.group(), *match.span())
+        for match in _LETTERS_THEN_DIGITS.finditer(text):
+            if match["letters"].lower() not in STOP_WORDS:
+                yield _Found("identifier", match.group(), *match.span())
         for match in _IDENTIFIER.finditer(text):
             if is_identifier(match.group()):
                 yield _Found("identifier", match.group(), *match.span())
@@ -310,6 +317,8 @@ def _quantities(text: str) -> Iterator[_Found]:
             yield _Found("quantity", number, match.start(), match.end("n"))
         else:
             yield _Found("quantity", number, match.start(), match.end(), unit)
+            # "Shipment 501 tomorrow": what follows is taken already, and counted by nothing.
+            yield _Found("quantity", number, match.start(), match.end("n"))
 
 
 def _people(text: str) -> Iterator[_Found]:

@@ -10,6 +10,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, content_stems, stem
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.models import MentionKind
@@ -30,6 +31,7 @@ _TAKEN: Final[Mapping[MentionKind, frozenset[Kind]]] = {
 }
 _TOLD_BY_WORDS: Final = frozenset({"verb", "thing", "quality", "name", "count"})
 _LEADING_TO_PLACES: Final = frozenset({"from", "to", "into", "at", "in"})
+_FOR_WHOM: Final = WordLists("matching").word_set("on_behalf")
 _NAMING: Final = frozenset({"name", "place", "identifier"})
 """Kinds of what is introduced by the noun of its input: "in building North"."""
 
@@ -139,6 +141,8 @@ def takes(said: Said, parameter: Parameter) -> bool:
     is_named = said.hint not in STOP_WORDS and stem(said.hint) in map(stem, parameter.words)
     if said.kind in _NAMING and is_named:
         return True
+    if said.kind in ("name", "place") and said.hint in _FOR_WHOM and parameter.is_persons_name:
+        return True
     if said.kind == "identifier" and parameter.kind is Kind.PLACE:
         return said.hint in _LEADING_TO_PLACES
     if said.kind == "identifier" and parameter.is_code(said.value):
@@ -163,7 +167,7 @@ def _flat(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
         if element is not None:
             yield from (element, *element.fields)
         elif parameter.kind is Kind.OBJECT:
-            yield from parameter.fields
+            yield from _flat(parameter.fields)
 
 
 @read_once

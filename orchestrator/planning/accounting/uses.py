@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from orchestrator.catalog.stated_prices import names_price
+from orchestrator.catalog.tool import Tool
 from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import POINTING_STEMS
@@ -94,6 +95,7 @@ _MEASURED: Final = frozenset({"date", "time", "amount", "quantity"})
 _LEFT_OUT: Final = "left out of what is found"
 _NEGATING: Final = frozenset(content_stems(" ".join(WordLists("accounting").words("negations"))))
 _MOST_LEVELS: Final = 8
+_MAKE: Final = "create"
 _INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
 _DENYING: Final = frozenset({"negation", "correction", "condition"})
 _WORDS: Final = frozenset({"thing", "quality", "name", "addressee", "place", "identifier"})
@@ -270,7 +272,7 @@ class Taken:
                 return f"the tool {tool.name}"
             if is_vague(verb) or verb in QUESTION_WORDS:
                 return f"the tool {tool.name}"
-        if self.path.targets and all(other_deed(verb, named(t)[0]) for t in self.path.targets):
+        if self.path.targets and all(_is_other_deed(verb, tool) for tool in self.path.targets):
             return ""
         # To restart a thing is to make none, however near a tool's words are.
         may_be = is_verb(verb) and self.clause.action is not Action.EXECUTE
@@ -450,3 +452,12 @@ class Taken:
             answers_price(finds) or any(map(names_price, answer_fields(finds)))
         )
         return "the most that is paid" if is_bound and priced else ""
+
+
+def _is_other_deed(verb: str, tool: Tool) -> bool:
+    """Whether a tool is known to do something else; one that is named by no verb makes things."""
+    own, action = named(tool)
+    if action is Action.UNKNOWN and tool.method == "POST" and not is_verb(own):
+        is_named = any(word.startswith(stem(verb)) for word in name_stems(tool.name))
+        return not is_named and other_deed(verb, _MAKE)
+    return other_deed(verb, own)

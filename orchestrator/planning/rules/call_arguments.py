@@ -130,12 +130,12 @@ class _Call:
                 value: JsonValue = handle_for(parameter.name) if wanted else None
             else:
                 value = _given(parameter, self.situation)
+                value = self._of_the_pair(parameter) if value is None else value
                 asked = replace(parameter, required=parameter.required or optional)
                 if value is None and (asked.required or may_fill_optional(asked)):
                     value = self._from_clause(asked)
                 if value is None and not asked.required:
                     value = quoted_as(parameter, self.situation.utterance)
-                value = self._of_the_pair(parameter) if value is None else value
                 if value is None and parameter.required and parameter.kind is Kind.OTHER:
                     value = self._composed(parameter)
             self.draft.add(parameter, value)

@@ -140,6 +140,8 @@ class Parameter:
     def is_persons_name(self) -> bool:
         """Whether it takes what a person is called."""
         *before, last = self.words or ("",)
+        if self.kind is Kind.OTHER and last in lexicon.PERSONAL:
+            return "name" in tokens(str(self.schema.get("description", "")))
         return last == "name" and not lexicon.PERSONAL.isdisjoint(before)
 
     @property

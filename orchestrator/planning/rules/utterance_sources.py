@@ -27,6 +27,7 @@ _BOUNDS: Final = WordLists("matching").word_set("earliest") | WordLists("matchin
     "latest"
 )
 _FOR_WHOM: Final = WordLists("matching").word_set("on_behalf")
+_TO_WORDS: Final = WordLists("matching").word_set("to_words")
 _LATEST: Final = WordLists("matching").word_set("latest")
 _BETWEEN: Final = "between"
 _FROM: Final = "from"
@@ -35,6 +36,8 @@ _AT: Final = frozenset({"to", "into", "at", "in"})
 _BIRTHDAY: Final = "birthday"
 _DASH: Final = re.compile(r"\s+(?:-|\u2013|->|\u2192)\s+")
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
+_STREET: Final = "street"
+_DIGIT: Final = re.compile(r"\d")
 _BY: Final = frozenset({"by", "to"})
 _LENGTHS: Final = lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
@@ -220,6 +223,8 @@ def _later(start: str, minutes: int) -> JsonValue:
 
 def _places(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     origins, places = utterance.of("origin"), utterance.of("place")
+    if _STREET in parameter.words:  # "to Bea Novak" is no street; "to 12 Rue Mouffetard" is
+        origins, places = ([s for s in said if _DIGIT.search(s.text)] for said in (origins, places))
     if not origins and not places:  # "from A-12 to B-07"
         coded = utterance.of("identifier")
         origins = [slot for slot in coded if slot.hint == _FROM]
@@ -285,8 +290,10 @@ def _length(parameter: Parameter, utterance: Utterance) -> JsonValue:
     """How long something lasts, in the unit that an input's name or description says."""
     minutes = stated_minutes(utterance)
     described = tokens(str(parameter.schema.get("description", "")))
-    unit = next((word for word in (*parameter.words, *described) if word in MINUTES), "")
-    lasts = {*parameter.words} & {*MINUTES, "duration", "length"}
+    # "min_seats" counts no minutes.
+    words = [*parameter.words[parameter.bound is not None :]]
+    unit = next((word for word in (*words, *described) if word in MINUTES), "")
+    lasts = {*words} & {*MINUTES, "duration", "length"}
     if minutes is None or not unit or not lasts or minutes % MINUTES[unit]:
         return None
     return minutes // MINUTES[unit]
@@ -367,7 +374,9 @@ def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     stems = {stem(word) for word in parameter.words}
     if parameter.is_persons_name:
         said = utterance.of("name", "place")  # who stands behind "for" may be either
-        people = dict.fromkeys(s.value for s in said if s.hint in {*_FOR_WHOM, *stems})
+        receives = not _TO_WORDS.isdisjoint(parameter.words)
+        whose = {*_FOR_WHOM, *stems, *(_TO_WORDS if receives else ())}
+        people = dict.fromkeys(s.value for s in said if s.hint in whose)
         return [*people] if len(people) == 1 else []
     quoted = utterance.of("quoted")
     # "a board called Launch": that is the name of what is made, and no part of something else.
@@ -383,7 +392,20 @@ def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     numbers = _numbered(parameter, utterance) if parameter.is_id else numbers
     # A code is told by its form, where the schema says what form it has.
     codes = [s.value for s in utterance.of("identifier") if parameter.is_code(s.value)]
+    codes += _code_it_is_for(parameter, utterance, draft)
     return [*files, *named, *(slot.value for slot in quoted), *numbers, *codes]
+
+
+def _code_it_is_for(
+    parameter: Parameter, utterance: Utterance, draft: ArgumentDraft
+) -> list[JsonValue]:
+    """The one code that something is for, where a single input takes it: "a spot for KLM-204"."""
+    codes = [s.value for s in utterance.of("identifier") if s.hint in _FOR_WHOM]
+    if len(codes) != 1:
+        return []
+    needed = (p for p in draft.parameters if p.required and p.kind in (Kind.OTHER, Kind.IDENTIFIER))
+    taking = [p.name for p in needed if p.accepts(codes[0])]
+    return codes if taking == [parameter.name] else []
 
 
 def _numbered(parameter: Parameter, utterance: Utterance) -> list[JsonValue]:

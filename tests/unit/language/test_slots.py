@@ -213,3 +213,27 @@ def test_the_codes_of_well_known_currencies_may_be_small(text: str, amounts: lis
 def test_what_ends_then_is_told_by_the_word_before_the_preposition(text: str, hint: str) -> None:
     """Who leaves where they stayed ends that; who leaves on a flight begins it."""
     assert find_slots(text, now=None)[-1].hint == hint
+
+
+@pytest.mark.parametrize(
+    "text", ["pay invoice 12 tomorrow", "move desk 12 next Friday", "close ticket 12 today"]
+)
+def test_a_number_before_a_day_is_read(text: str, now: datetime) -> None:
+    """It counts no days, and the noun before it says of what it is."""
+    (slot,) = (s for s in find_slots(text, now=now) if s.value == 12)
+    assert slot.hint in ("invoice", "desk", "ticket")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a permit for KLM 204 from Monday", "KLM 204"),
+        ("order from IBM 200 chairs", None),
+        ("pay EUR 200 to Ana", None),
+        ("book a table FOR 20", None),
+    ],
+)
+def test_letters_and_a_number_that_counts_nothing_are_a_code(text: str, code: str | None) -> None:
+    """As on the plate of a car."""
+    codes = [slot.value for slot in find_slots(text, now=None) if slot.kind == "identifier"]
+    assert codes == ([code] if code else [])

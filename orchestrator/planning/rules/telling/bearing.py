@@ -145,7 +145,7 @@ def options_asked(told: Told, question: Inquiry) -> list[str]:
         words -= lexicon.AMBIGUOUS_CHOICES
     if _TO_COME & words:
         # "When does she play" asks of no match that was played.
-        done = {option for option in told.options if option.endswith("ed")}
+        done = {one for option in told.options if (one := option.casefold()).endswith("ed")}
         words = words - {w for w in words - done if stem(w) in map(stem, done)}
     said = {stem(word) for word in words} - question.denied
     sent = set(map(str, question.arguments.values()))
@@ -191,10 +191,10 @@ def _having(value: str, *, wanted: bool) -> _Test:
 
 def _options(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _Test]]:
     options = {o for thing in things for told in thing for o in options_asked(told, question)}
-    options = {option for option in options if stem(option) != question.predicate}
+    options = {one for one in options if stem(one.casefold()) != question.predicate}
     known = {text for s in question.unasked for text in (str(s.value).casefold(), _weekday(s))}
-    for option in sorted(options - known):
-        yield said_words(option), _having(option, wanted=True)
+    for option in sorted(one for one in options if one.casefold() not in known):
+        yield said_words(option), _having(option.casefold(), wanted=True)
 
 
 def _words(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _Test]]:

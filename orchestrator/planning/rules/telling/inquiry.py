@@ -123,8 +123,9 @@ class Inquiry:
 
     @cached_property
     def predicate(self) -> str:
-        """The stem of what it asks of a thing, yes or no; empty where it asks nothing so."""
-        return stem(predicate_of(self.said.text)) if self.is_yes_or_no else ""
+        """The stem of what it asks whether it is so, or when it will be; empty: it asks no such."""
+        is_denied = bool(_NEGATIONS & self.words)
+        return "" if is_denied else stem(predicate_of(self.said.text))
 
     @property
     def untold_kind(self) -> str:

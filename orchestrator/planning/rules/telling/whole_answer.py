@@ -203,8 +203,9 @@ def _so(thing: Sequence[Told], question: Inquiry) -> str:
     if question.names_one and len(left) == 1:
         return "Yes. " if left[0].value else "No. "
     for told in thing:
-        if question.predicate and question.predicate in map(stem, told.options):
-            return "Yes. " if stem(str(told.value)) == question.predicate else "No. "
+        listed = {stem(option.casefold()) for option in told.options}
+        if question.is_yes_or_no and question.predicate in listed:
+            return "Yes. " if stem(str(told.value).casefold()) == question.predicate else "No. "
     return ""
 
 
