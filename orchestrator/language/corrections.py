@@ -177,6 +177,8 @@ def _contrast(text: str, mark: re.Match[str]) -> _Step:
 
 def _repair(text: str, mark: re.Match[str]) -> _Step:
     word = _word_of(mark)
+    if _is_of_a_time(text, mark):
+        return _Step(text, mark.end())
     slots = _slots_around(text, mark)
     repair = _slot_after(text, mark.end(), slots)
     if repair is not None:
@@ -210,6 +212,13 @@ def _doubted(text: str, mark: re.Match[str], word: str) -> tuple[str, ...]:
     sure = _SURE.search(word) or _WHOLE.fullmatch(word) or " " in word.strip()
     idle = word.lower() in ("make it", "actually")
     return (_shown(text, mark),) if (sure or pausing) and not idle else ()
+
+
+def _is_of_a_time(text: str, mark: re.Match[str]) -> bool:
+    """Whether the word makes an hour the earliest or the latest: "..., no later than noon"."""
+    start = mark.start("word")
+    times = (slot for slot in read_slots(text, now=None) if slot.kind == "time")
+    return any(slot.position <= start < _end(slot) for slot in times)
 
 
 def _slots_around(text: str, mark: re.Match[str]) -> list[Slot]:

@@ -105,6 +105,13 @@ _CALLED: Final = re.compile(
     r"(?P<name>[a-z][\w-]*)(?![\w.@-])"
 )
 _PERSON = re.compile(rf"\b(?:my|our|the)\s+(?P<who>(?:[a-z]+\s+)?(?:{_PEOPLE}))\b")
+_ONE_PERSON: Final = "|".join(_LISTS.words("one_person"))
+_WE_TWO: Final = re.compile(
+    rf"\bfor\s+(?P<two>(?:me|myself)\s+and\s+my\s+(?:{_ONE_PERSON})"
+    rf"|my\s+(?:{_ONE_PERSON})\s+and\s+(?:me|myself|i))\b(?!\s*,?\s*(?:and|or|plus)\b|['\u2019])"
+)
+"""Two people, of whom none has a name: "for me and my wife"."""
+_TWO: Final = 2
 _HANDLE = re.compile(r"(?<![\w&])[#@][A-Za-z][\w-]*")
 _FOR: Final = "for"
 _IN: Final = "in"
@@ -233,7 +240,7 @@ def _dates(text: str, now: datetime | None, before: str) -> Iterator[_Found]:
 def _times(text: str) -> Iterator[_Found]:
     for phrase in find_time_phrases(text):
         only = phrase.readings[0] if len(phrase.readings) == 1 else None
-        yield _Found("time", only, phrase.start, phrase.end, readings=phrase.readings)
+        yield _Found("time", only, phrase.start, phrase.end, phrase.bound, phrase.readings)
 
 
 def _money(text: str) -> Iterator[_Found]:
@@ -299,6 +306,8 @@ def _durations(text: str) -> Iterator[_Found]:
 
 def _quantities(text: str) -> Iterator[_Found]:
     low = lowered(text)
+    for match in _WE_TWO.finditer(low):
+        yield _Found("quantity", _TWO, *match.span("two"), "people")
     for start, end, spoken in find_spoken_numbers(low):
         after = _UNIT.match(low, end)
         noun = after["unit"] if after and after["unit"] not in _NO_UNIT else ""

@@ -6,7 +6,7 @@ half it is by a word as "dinner" or "in the morning". Nobody guesses.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.language.date_words import MONTH, WEEKDAY
@@ -33,7 +33,17 @@ _FOLLOWED: Final = (
 _DIGITS: Final = frozenset("0123456789")
 _WORDS: Final = (*_NAMED, *_HOURS)
 _HALF_MARK: Final = re.compile(r"[ap]\.?m\b")
-_OPENED: Final = ("at ", "from ", "between ", "@", "until ", "till ", "before ", "after ")
+_OPENED: Final = (
+    "at ",
+    "from ",
+    "between ",
+    "@",
+    "until ",
+    "till ",
+    "before ",
+    "after ",
+    "er than ",
+)
 _RANGE: Final = re.compile(
     rf"\b(?:(?:from|between)\s+)?(?P<one>{_HOUR})(?::(?P<m1>[0-5]\d))?{_HALF.format('ap1')}?"
     rf"(?:\s*[-\u2013]\s*|\s+(?:to|and|until|till)\s+)"
@@ -58,7 +68,7 @@ _SPOKEN: Final = re.compile(
     rf"|(?<!for )\b(?P<h24>[01]?\d|2[0-3])\s?h(?P<m24>[0-5]\d)?\b(?!\s*\w)"
 )
 _AT: Final = re.compile(
-    rf"(?:\bat|@|\buntil|\btill|\bbefore|\bafter)\s+(?:around\s+|about\s+|approximately\s+)?"
+    rf"(?:\bat|@|\buntil|\btill|\bbefore|\bafter|\b(?:later|earlier|sooner)\s+than)\s+(?:around\s+|about\s+|approximately\s+)?"
     rf"(?P<at>{_HOUR})(?:\.(?P<m>[0-5]\d))?\b{_FOLLOWED}"
     rf"|\b(?:from|between)\s+(?P<from>{_HOUR})\b(?=\s+(?:to|and|until|till)\s+"
     rf"(?:(?:{_PAST})\s+(?:minutes\s+)?(?:past|to)\b|{'|'.join(_NAMED)}\b|\d{{1,2}}:\d\d))"
@@ -92,13 +102,36 @@ _HOURLESS: Final = re.compile(
 """A part of a day by which something is to be, and no hour of it."""
 
 
+_LONGEST_BOUND: Final = 30
+"""Characters before a time in which its bound stands."""
+
+
+def _bounds(behind: str) -> dict[str, re.Pattern[str]]:
+    """How each bound is said before a time, or behind it, by the one word that says it as well."""
+    found = {}
+    for kind, word in (("earliest", "after"), ("latest", "by")):
+        lines = sorted(_LISTS.lines(f"{kind}{behind}"), key=len, reverse=True)
+        said = "|".join(r"\s+".join(line.split()) for line in lines)
+        found[word] = rf"\s+(?:{said})\b" if behind else rf"\b(?:{said})\s+(?:at\s+)?$"
+    return {word: re.compile(pattern) for word, pattern in found.items()}
+
+
+_BOUND_BEFORE: Final = _bounds("")
+_BOUND_BEHIND: Final = _bounds("_behind")
+
+
 @dataclass(frozen=True, slots=True)
 class TimePhrase:
-    """Words that name a time of day; more than one reading: nothing tells which is meant."""
+    """Words that name a time of day; more than one reading: nothing tells which is meant.
+
+    `bound` is "after" or "by" where the words say that it is the earliest or the latest one, in
+    more than the one word before it: "no later than noon", "at 9 at the earliest".
+    """
 
     start: int
     end: int
     readings: tuple[str, ...]
+    bound: str | None = None
 
 
 def find_time_phrases(text: str) -> list[TimePhrase]:
@@ -118,7 +151,8 @@ def find_time_phrases(text: str) -> list[TimePhrase]:
         found += _bare(low)
     if " in the " in low:
         found += (_ambiguous(low, m.span("hour"), m["hour"], 0) for m in _PARTED.finditer(low))
-    return _in_their_zones(text, low, _on_one_clock(low, [_moved(low, one) for one in found]))
+    here = _in_their_zones(text, low, _on_one_clock(low, [_moved(low, one) for one in found]))
+    return [_bounded(low, one) for one in here]
 
 
 def _in_their_zones(text: str, low: str, found: list[TimePhrase]) -> list[TimePhrase]:
@@ -155,6 +189,19 @@ def _moved(low: str, phrase: TimePhrase) -> TimePhrase:
     times = [60 * int(at[:2]) + int(at[3:]) + by for at in phrase.readings]
     stays = all(0 <= time < _DAY for time in times)
     return TimePhrase(move.start(), phrase.end, tuple(map(_clock, times)) if stays else ())
+
+
+def _bounded(low: str, phrase: TimePhrase) -> TimePhrase:
+    """The time with the words that make it the earliest or the latest: "not before 9"."""
+    begin = max(0, phrase.start - _LONGEST_BOUND)
+    searched = ((p.search(low, begin, phrase.start), word) for word, p in _BOUND_BEFORE.items())
+    if before := [(found.start(), word) for found, word in searched if found]:
+        start, word = min(before)  # "no later than" is no "later than"
+        return replace(phrase, start=start, bound=word)
+    for word, pattern in _BOUND_BEHIND.items():
+        if behind := pattern.match(low, phrase.end):
+            return replace(phrase, end=behind.end(), bound=word)
+    return phrase
 
 
 def _stretch(move: re.Match[str]) -> int:

@@ -252,7 +252,8 @@ class _Clause:
         """What something is more or less than, where no value says it: "older than a year"."""
         for match in _COMPARED.finditer(self.text, self.start, self.end):
             end = self._denied(match.end(), taken)
-            if not any(match.start() < slot.position < end for slot in self._own()):
+            ends = ((slot, slot.position + len(slot.text)) for slot in self._own())
+            if not any(slot.position < end and match.start() < stop for slot, stop in ends):
                 yield self._of("quality", match.start(), end, hint=RELATIVE)
 
     def _either_number(self) -> Iterator[Said]:
@@ -322,13 +323,15 @@ class _Clause:
             if _NO_DENIAL.match(self.text, match.end(), self.end):
                 continue
             end = self._denied(match.end(), taken)
-            if not any(match.start() < slot.position < end for slot in self._bounded()):
+            if not any(match.start() <= slot.position < end for slot in self._bounded()):
                 yield self._of("negation", match.start(), end)
 
     def _bounded(self) -> list[Slot]:
-        """Amounts that are a most or a least: "no more than 300 EUR" denies nothing."""
+        """What is a most or a least: "no more than 300 EUR", "not before 9" deny nothing."""
         amounts = (slot for slot in self._own() if slot.kind == "amount")
-        return [slot for slot in amounts if limit_of(self.text, slot) is not None]
+        limits = [slot for slot in amounts if limit_of(self.text, slot) is not None]
+        times = (slot for slot in self._own() if slot.kind == "time")
+        return [*limits, *(slot for slot in times if {*tokens(slot.text)} & _NEGATIONS)]
 
     def _denied(self, start: int, taken: Sequence[int]) -> int:
         """Where what is denied from `start` on ends: "no onions", "not before noon"."""

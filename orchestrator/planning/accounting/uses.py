@@ -291,8 +291,24 @@ class Taken:
         if said.kind == "time" and said.position not in self.values:
             return self._as_end(said)
         if said.kind in ("date", "time", "place"):
-            return self.values.get(said.position, "") or self._as_day_found(said)
+            found = self.values.get(said.position, "") or self._as_day_found(said)
+            return found or self._as_day_of_an_expense(said)
         return explained(said, self.path.grounds)
+
+    def _as_day_of_an_expense(self, said: Said) -> str:
+        """A day behind an amount, where what that was for is written: "12 EUR for lunch today"."""
+        written = self.path.writes
+        if written is None or said.kind != "date" or self._fills_days or not self._lists_amounts:
+            return ""
+        slots = read_slots(self.clause.text, now=None)
+        paid = any(slot.kind == "amount" and slot.position < said.position for slot in slots)
+        return f"{written.name} that is written" if paid else ""
+
+    @cached_property
+    def _lists_amounts(self) -> bool:
+        """Whether what is ordered takes a list of things with what each costs."""
+        elements = (p.element for _, p in self.path.grounds.inputs if p.element is not None)
+        return any(f.kind in (Kind.AMOUNT, Kind.MONEY) for e in elements for f in e.fields)
 
     def _as_day_found(self, said: Said) -> str:
         """A day of what is there already and is told by it, where nothing is searched by days."""

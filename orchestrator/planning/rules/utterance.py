@@ -44,8 +44,15 @@ class Utterance:
 
     @cached_property
     def wanted(self) -> str:
-        """The text with blanks in the place of what it rules out."""
-        return without_exclusions(self.text)
+        """The text with blanks in the place of what it rules out, and of hours.
+
+        "At 14:00 at the latest" prefers no latest one.
+        """
+        text = without_exclusions(self.text)
+        for slot in self.of("time"):
+            end = slot.position + len(slot.text)
+            text = f"{text[: slot.position]}{' ' * len(slot.text)}{text[end:]}"
+        return text
 
     @property
     def words(self) -> frozenset[str]:

@@ -82,6 +82,7 @@ def test_what_stands_in_its_place_is_meant(text: str, meant: str) -> None:
         "Book a table for 3, sorry for the short notice",
         "Book a table for two and make it 8 pm",
         "Is it raining in Rome, no?",
+        "Book the cheapest flight to Rome for two, no earlier than 10:00",
     ],
 )
 def test_what_corrects_nothing_stays(text: str) -> None:

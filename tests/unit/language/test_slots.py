@@ -139,6 +139,23 @@ def test_a_number_of_an_address_counts_nothing(text: str, slot: tuple[str, JsonV
     assert ("quantity", 3, "nights") in found("Book a room in Lisbon 3 nights")
 
 
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("a table for me and my wife", [2]),
+        ("a room for my husband and me, tomorrow", [2]),
+        ("a table for me and my friends", []),
+        ("a table for me and my wife and my mother", []),
+        ("a table for me, my wife and me", []),
+        ("tell me and my wife", []),
+        ("a present for me and my wife's mother", []),
+    ],
+)
+def test_oneself_and_one_more_are_two_people(text: str, counts: list[int]) -> None:
+    """Who has no name; of several more nobody knows how many, unless it is counted."""
+    assert [slot.value for slot in find_slots(text, now=None) if slot.kind == "quantity"] == counts
+
+
 def test_a_currency_is_no_place() -> None:
     """What money is changed "to" is none, and no name."""
     assert [kind for kind, *_ in found("convert 100 USD to EUR")] == ["amount"]

@@ -51,11 +51,35 @@ def times(text: str) -> list[tuple[str, tuple[str, ...]]]:
         ("from 2 to 4 pm", [("2", ("14:00",)), ("4 pm", ("16:00",))]),
         ("from 10 to 2 pm", [("10", ("10:00",)), ("2 pm", ("14:00",))]),
         ("between 9 and 11 am", [("9", ("09:00",)), ("11 am", ("11:00",))]),
+        ("no later than noon", [("no later than noon", ("12:00",))]),
+        ("earlier than 14:30", [("earlier than 14:30", ("14:30",))]),
+        ("not before 9 in the evening", [("not before 9", ("21:00",))]),
+        ("at 19:00 at the earliest", [("19:00 at the earliest", ("19:00",))]),
     ],
 )
 def test_times_that_are_told(text: str, found: list[tuple[str, tuple[str, ...]]]) -> None:
     """By the clock, by am and pm, or by a word for a part of the day."""
     assert times(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("not before 20:00", "after"),
+        ("no earlier than 8 pm", "after"),
+        ("later than 15:00", "after"),
+        ("at 8 at the earliest", "after"),
+        ("19:00 or later", "after"),
+        ("no later than noon", "by"),
+        ("not after 6 pm", "by"),
+        ("at 14:00 at the latest", "by"),
+        ("at 14:00, and the latest flight", None),
+        ("not at noon", None),
+    ],
+)
+def test_the_earliest_and_the_latest_time(text: str, bound: str | None) -> None:
+    """By the words before a time, or behind it; of "no later than" the "no" belongs to it."""
+    assert [phrase.bound for phrase in find_time_phrases(text)] == [bound]
 
 
 def test_an_hour_that_is_moved_out_of_its_day_is_not_told() -> None:

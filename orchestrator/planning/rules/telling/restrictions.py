@@ -164,7 +164,9 @@ def _hours(question: Inquiry) -> Iterator[Restriction]:
     for slot in times:
         wanted = [str(slot.value)[:5]] if slot.value else [*slot.readings]
         if not any(hour in sent for sent in question.sent for hour in wanted):
-            said = f"{slot.hint} {slot.text}" if slot.hint in _BOUNDS else slot.text
+            is_before_it = question.said.text[: slot.position].rstrip().lower().endswith(slot.hint)
+            is_bound = slot.hint in _BOUNDS and is_before_it
+            said = f"{slot.hint} {slot.text}" if is_bound else slot.text
             test = partial(_is_at, slot.hint, tuple(wanted))
             yield Restriction(repr(said), partial(_of_hour, test, now))
     for word, hours in _PARTS.items():

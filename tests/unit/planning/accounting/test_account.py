@@ -101,6 +101,12 @@ PLAIN = (
     "Add a meeting titled Budget to my calendar tomorrow at 10",
     "Remind me on 2026-12-02 at 9:00 of the taxi",
     "Please do two things: pay INV-20031 and cancel my car in Oslo",
+    "Submit an expense of 12 EUR for lunch yesterday",
+    "Expense 40 EUR for a taxi yesterday and 12 EUR for lunch today",
+    "Book a flight from Rome to Oslo on 4 December, not before 10 am",
+    "Book the cheapest flight from Rome to Oslo on 4 December, no earlier than 10:00",
+    "Book a flight from Rome to Oslo on 4 December, departing at 14:00 at the latest",
+    "Book a table in Rome tomorrow at 20:00 for me and my wife",
 )
 """Plainly understood: nothing of them is worth a question before anything is done."""
 
@@ -110,6 +116,7 @@ DOUBTFUL = (
         "and one for her mother",
     ),
     ("Pay Papier & Co in two instalments", "in two instalments"),
+    ("Yesterday I spent 12 EUR on a taxi, file it as an expense", "Yesterday"),
     ("Cancel my hotel, the flight can stay.", "the flight can stay"),
     ("Pay the Papier & Co invoice, the other one is wrong", "the other one is wrong"),
     ("Book a hotel in Rome from 4 to 6 December. The tea must be hot.", "The tea must be hot"),

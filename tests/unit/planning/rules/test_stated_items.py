@@ -16,6 +16,7 @@ NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
     ("goal", "description", "amount", "currency"),
     [
         ("file an expense of $42.50 for lunch with a client", "Lunch with a client", 42.5, "USD"),
+        ("file an expense of $12 for lunch yesterday", "Lunch yesterday", 12, "USD"),
         ("submit an expense report for 42 EUR lunch", "Lunch", 42, "EUR"),
         ("expense 35 euros for parking in Bonn", "Parking in Bonn", 35, "EUR"),
     ],
