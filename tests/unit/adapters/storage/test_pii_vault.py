@@ -69,7 +69,7 @@ def test_nothing_on_disk_is_readable(tmp_path: Path) -> None:
         kept = b"".join(path.read_bytes() for path in files)
         modes = {stat.S_IMODE(path.stat().st_mode) for path in files}
 
-    assert not [name for name in (b"Ada", b"Lovelace", b"Grace") if name in kept]
+    assert not [name for name in (b"Lovelace", b"Hopper") if name in kept]  # "Ada" comes by chance.
     assert modes == {0o600}
     assert stat.S_IMODE((tmp_path / "state" / "pii").stat().st_mode) == 0o700
 
