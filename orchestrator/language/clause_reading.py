@@ -73,9 +73,22 @@ _OWN: Final = re.compile(
 )
 _TOLD_TO_DO: Final = _LISTS.word_set("told_to_do")
 _TOLD_OF: Final = _LISTS.word_set("told_of")
+_TELLING: Final = _LISTS.word_set("telling")
+_ASKS: Final = _LISTS.word_set("asking")
 _ABOUT: Final = re.compile(
     r"(?<!morning)(?<!afternoon)(?<!evening)(?<!night)\s(?:of|about)\s", re.IGNORECASE
 )
+_QUESTION: Final = re.compile(
+    r"\s(?:what|when|where|how|why|who|which|whether|if)\b", re.IGNORECASE
+)
+_ASKED_LAST: Final = re.compile(rf"{_QUESTION.pattern}(?:\s\w+)?$", re.IGNORECASE)
+_TOLD_THING: Final = re.compile(
+    r"(?P<before>\S+)\s(?=(?:the|its|their|his|her|our|my|this|what|when|where|how|why|who|which)"
+    r"\s+[\w'\u2019-]+)",
+    re.IGNORECASE,
+)
+"""What is told as a thing, behind whom it is told to: "tell #team the price"."""
+_ADDRESS: Final = re.compile(r"\S*[#@]\S*")
 _QUOTED_LAST: Final = re.compile(r"\s(?:\"[^\"]*\s[^\"]*\"|“[^”]*\s[^”]*”)[\s.!?]*$")
 """Several words between quotation marks, with nothing behind them."""
 _NAMED_WITHIN: Final = 40
@@ -215,21 +228,24 @@ def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
 def _stems(clause: str, verb: str, action: Action, verbs: CatalogVerbs) -> tuple[str, ...]:
     """Stems of the words that tell what is asked.
 
-    To tell somebody something is to send, whatever it is; to unshare something is about sharing.
+    To tell somebody something is to send a message, whatever it is and to whatever address, where
+    no tool is named by that verb; to unshare something is about sharing.
     """
     if action is Action.CANCEL and verb not in verbs and (base := reverses(verb)):
         return (*content_stems(clause), stem(base))
     if action is not Action.SEND:
         guests = guests_span(clause)
         return tuple(content_stems(clause[: guests[0]] if guests else clause))
-    said = _SAYING.search(clause)
-    start = said.end() if said else clause.lower().find(verb) + len(verb)
-    end = _matter_of(clause, start, verb)
-    if said is None:
-        stems = content_stems(clause[:end])
-        return (*stems, stem(verb)) if verb in STOP_WORDS else tuple(stems)
-    rest = said["let"] or f"{said['to'] or ''} {clause[start:end]}"
-    return (stem(verb), *content_stems(rest))
+    said, start = _SAYING.search(clause), _saying_end(clause, verb)
+    ends = (_matter_of(clause, start, verb), _told_thing(clause, start, verb))
+    end = min(end for end in ends if end is not None)
+    speaks = verb in _TELLING or (verb in _ASKS and end < len(clause))
+    deed = ("send", "message") if speaks and verb not in verbs else (verb,)
+    rest = clause[:end]
+    if said is not None:
+        rest = said["let"] or f"{said['to'] or ''} {clause[start:end]}"
+    others = (one for one in content_stems(_ADDRESS.sub(" ", rest)) if one != stem(verb))
+    return (*map(stem, deed), *others)
 
 
 def matter_start(clause: str) -> int | None:
@@ -237,10 +253,7 @@ def matter_start(clause: str) -> int | None:
     reading = read_clause(clause)
     if reading.action is not Action.SEND or reading.is_negated:
         return None
-    said = _SAYING.search(clause)
-    place = _find(reading.verb, clause)
-    start = said.end() if said else place.end() if place else 0
-    matter = _matter_of(clause, start, reading.verb)
+    matter = _matter_of(clause, _saying_end(clause, reading.verb), reading.verb)
     return matter if matter < len(clause) else None
 
 
@@ -254,6 +267,10 @@ def _matter_of(clause: str, start: int, by: str) -> int:
     # Whom it is said to stands before it, and is no part of it: "tell my team that I am late".
     found = (MATTER.search(clause, start, within), SUBJECT.search(clause, start + 1, within))
     ends = [matter.start() for matter in found if matter]
+    if by in _TELLING:  # Who is told "when the meeting is" is told what that is, not those words.
+        ends = [end for end in ends if _ASKED_LAST.search(clause[:end]) is None]
+    if by in _ASKS and (question := _QUESTION.search(clause, start)) is not None:
+        ends.append(question.start())
     for told in _TO_DO.finditer(clause, start):
         verb, following = told["verb"].lower(), (told["next"] or "").lower()
         sure = verb not in NOUN_LIKE_VERBS or following in _DETERMINERS
@@ -266,6 +283,38 @@ def _matter_of(clause: str, start: int, by: str) -> int:
     if by in _TOLD_OF and (about := _ABOUT.search(clause, start)) is not None:
         ends.append(about.start())
     return min(ends, default=len(clause))
+
+
+def tells_something(clause: str) -> bool:
+    """Whether somebody is to be told something, in words that stand there or as a thing."""
+    return matter_start(clause) is not None or told_thing_start(clause) is not None
+
+
+def told_thing_start(clause: str) -> int | None:
+    """Where begins a thing that somebody is to be told and that is not said: "tell Ana the price".
+
+    It is a noun phrase or a question that no preposition joins to whom it is told.
+    """
+    reading = read_clause(clause)
+    if reading.action is not Action.SEND or reading.is_negated:
+        return None
+    return _told_thing(clause, _saying_end(clause, reading.verb), reading.verb)
+
+
+def _told_thing(clause: str, start: int, by: str) -> int | None:
+    if by not in _TELLING:
+        return None
+    known = clause[:start].lower().endswith("know")
+    for told in _TOLD_THING.finditer(clause, start - len("know") if known else start):
+        if told["before"].lower().rstrip(",") not in _OBJECT_ENDS - {"of"}:
+            return told.end() - 1
+    return None
+
+
+def _saying_end(clause: str, verb: str) -> int:
+    """Where the words end that say that somebody is told something."""
+    said, place = _SAYING.search(clause), _find(verb, clause)
+    return said.end() if said else place.end() if place else 0
 
 
 def _said_verb(bare: str) -> tuple[str, Action, str] | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from orchestrator.language.clause_reading import matter_start
+from orchestrator.language.clause_reading import matter_start, told_thing_start
 from orchestrator.language.clauses import clause_spans, without_lead
 from orchestrator.language.durations import STRETCH
 
@@ -55,6 +55,12 @@ def told_spans(text: str) -> tuple[Span, ...]:
         if matter is not None:
             found.append((start + matter, start + told_end(text[start:end])))
     return tuple(found)
+
+
+def told_thing_spans(text: str) -> tuple[Span, ...]:
+    """Where a text speaks of a thing that somebody is told, and that is not said: "the price"."""
+    starts = ((a, b, told_thing_start(text[a:b])) for a, b in clause_spans(text))
+    return tuple((a + start, b) for a, b, start in starts if start is not None)
 
 
 def told_end(clause: str) -> int:

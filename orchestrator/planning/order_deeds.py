@@ -1,13 +1,13 @@
 """Whether what a tool does is what a clause orders: made, changed, ended, sent, paid."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.deeds import is_any_change, is_vague, same_deed
-from orchestrator.language.intent import Action
+from orchestrator.language.intent import Action, Slot
 from orchestrator.language.words import (
     QUESTION_WORDS,
     STOP_WORDS,
@@ -90,6 +90,14 @@ def tells(tool: Tool) -> bool:
     """Whether the tool says something to somebody: by its verb, or since it must have the words."""
     texts = (p.required and p.kind is Kind.TEXT for p in tool_parameters(tool))
     return tool.is_side_effect and (named(tool)[1] is Action.SEND or any(texts))
+
+
+def reaches(tool: Tool, values: Iterable[Slot]) -> bool:
+    """Whether the tool takes an address where one is said: a channel is found by none."""
+    if not any(slot.kind == "email" for slot in values):
+        return True
+    taken = (p.element or p for p in tool_parameters(tool))
+    return any(parameter.kind is Kind.EMAIL for parameter in taken)
 
 
 def is_said(tool: Tool, clause: ClauseReading) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.language.anaphora import reference_in
-from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
+from orchestrator.language.clause_reading import ClauseReading, read_clause, tells_something
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
 from orchestrator.language.ellipsis import continued
@@ -30,6 +30,7 @@ from orchestrator.planning.order_deeds import (
     makes,
     named,
     of_the_deed,
+    reaches,
     tells,
 )
 from orchestrator.planning.order_terms import (
@@ -279,8 +280,10 @@ class OrderReader:
             for tool, score in zip(asked.tools, asked.scores, strict=True)
             if can_serve(tool, asked.clause)
         ]
-        if matter_start(asked.clause.text) is not None:
+        if tells_something(asked.clause.text):
             able = [one for one in able if tells(one[0])] or able
+        if asked.clause.action is Action.SEND:
+            able.sort(key=lambda one: not reaches(one[0], asked.values))
         if not asked.clause.asks_side_effect:
             able.sort(key=lambda one: not is_asked_for_by(one[0], asked.clause.verb))
         if not able:
@@ -299,7 +302,8 @@ class OrderReader:
                 or is_what_is_done(tool, asked.clause.verb, asked.clause.objects)
             )
         ]
-        return tuple(tool.name for tool in (*of_the_deed(likely, asked.clause), *better))
+        served = (*of_the_deed(likely, asked.clause), *better)
+        return tuple(dict.fromkeys(tool.name for tool in served))
 
 
 def _domains(asked: _Asked) -> frozenset[str]:

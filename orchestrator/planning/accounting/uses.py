@@ -12,7 +12,7 @@ from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import POINTING_STEMS
 from orchestrator.language.bounds import limit_of
-from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.clause_reading import ClauseReading, told_thing_start
 from orchestrator.language.deeds import is_vague, other_deed
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.guests import guests_span
@@ -178,7 +178,7 @@ class Taken:
                 return ""
             case "thing" | "quality" if self._is_told_as_well(said):
                 return ""
-            case "thing" if self._is_what_was_told(said):
+            case "thing" | "quality" if self._is_what_was_told(said):
                 return "what was found or done before"
             case "thing" if self._is_strange(said):
                 return self._as_part_of_day(said) or self._as_text(said) or self._as_search(said)
@@ -237,9 +237,11 @@ class Taken:
         return bool(strange) and (strange[-1:] == head or any(map(synonyms_of, strange)))
 
     def _is_what_was_told(self, said: Said) -> bool:
-        """Whether what is sent is the answer before it: "email the results to Bo"."""
+        """Whether what is sent is the answer before it: "email the results to Bo", "its name"."""
         is_sent = self.clause.action is Action.SEND and refers_back(self.clause.text)
-        return is_sent and lexicon.REFERENCES.issuperset(tokens(said.text))
+        told = told_thing_start(self.clause.text)
+        is_its = told is not None and said.position > told
+        return is_sent and (is_its or lexicon.REFERENCES.issuperset(tokens(said.text)))
 
     def _is_told_as_well(self, said: Said) -> bool:
         """Whether it is somebody who is told the same: "the team and the travel channel"."""

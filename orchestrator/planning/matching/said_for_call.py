@@ -12,6 +12,7 @@ from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
 from orchestrator.language.ellipsis import written_in
+from orchestrator.language.said import is_within, told_thing_spans
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, tokens
 from orchestrator.planning.accounting.things_said import Said, things_said
@@ -36,6 +37,7 @@ _JOINT: Final = re.compile(
 _ENDS: Final = re.compile(r"[,;.!?&\n]|\b(?:and|or|but|then|plus|as\s+well)\b", re.IGNORECASE)
 _CALLED: Final = frozenset[MentionKind]({"place", "name", "addressee"})
 """Kinds of which a list may mix two: the second of "in Rome & Oslo" has no preposition."""
+_DESCRIBING: Final = frozenset[MentionKind]({"thing", "quality"})
 _TOLD: Final = NAMING | {"date", "time", "duration", "amount", "count", "negation"}
 
 
@@ -157,7 +159,10 @@ def _with_what_it_points_at(clause: str, goal: str) -> str:
 
 def _things(text: str, call: TakenCall) -> Iterator[SaidThing]:
     text = corrected(text).text
+    told = told_thing_spans(text)
     for said in things_said(text, now=call.now):
+        if said.kind in _DESCRIBING and is_within(said.position, said.end, told):
+            continue  # What composes the text sees to it that it tells that.
         if said.kind == "negation" and (limit := _limit_in(said)) is not None:
             yield SaidThing(limit, text)
         elif said.kind in _TOLD:

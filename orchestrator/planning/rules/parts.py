@@ -13,6 +13,7 @@ from orchestrator.language.clause_reading import (
     matter_start,
     read_clause,
     tells_what_to_do,
+    told_thing_start,
 )
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.ellipsis import written_in
@@ -22,6 +23,7 @@ from orchestrator.language.words import content_stems, tokens
 from orchestrator.planning.models import GoalCondition, OnlyIf
 
 _PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
+_ITS: Final = re.compile(r"\s*(?:its|their)\s", re.IGNORECASE)
 _POINTERS: Final = frozenset({"this", "that", "these", "those"})
 _THEN: Final = re.compile(
     r"\b(?:then|after\s+(?:that|this|which)|afterwards?|thereafter|subsequently|next|finally|lastly"
@@ -88,7 +90,9 @@ class Part:
 
 def refers_back(clause: str) -> bool:
     """Whether a clause points at what came before: "it", "them", "the receipts", "the latest"."""
-    words = tokens(clause)
+    words, told = tokens(clause), told_thing_start(clause)
+    if told is not None and _ITS.match(clause, told):
+        return True
     for word, following, after in zip(words, [*words[1:], ""], [*words[2:], "", ""], strict=False):
         if word in _PRONOUNS:
             return True

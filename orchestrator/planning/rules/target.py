@@ -7,7 +7,7 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
-from orchestrator.language.clause_reading import matter_start
+from orchestrator.language.clause_reading import tells_something
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
 from orchestrator.language.word_lists import WordLists
@@ -18,6 +18,7 @@ from orchestrator.planning.order_deeds import (
     is_asked_for_by,
     is_what_is_done,
     named,
+    reaches,
     tells,
 )
 from orchestrator.planning.rules.answers import answer_fields, is_listing, tells_what_is_made
@@ -135,7 +136,7 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     """The forwarded tools that do what the clause asks, best first."""
     unasked = {*selection.prerequisites, *selection.padding}
     # "Tell finance that INV-7 is paid" pays nothing, whatever it speaks of.
-    is_told = any(matter_start(clause) is not None for clause in selection.frame.clauses[:1])
+    is_told = any(map(tells_something, selection.frame.clauses[:1]))
     tools = map(catalog.tool, selection.tools)
     ranked = [t for t in tools if t.name not in unasked or (is_told and tells(t))]
     if ranked and _is_one_of_many(ranked[0], selection.frame):
@@ -148,6 +149,8 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     ranked.sort(key=lambda tool: not is_what_is_done(tool, verb, objects))
     if action not in SIDE_EFFECT_ACTIONS:
         ranked.sort(key=lambda tool: not is_asked_for_by(tool, verb))
+    if action is Action.SEND:
+        ranked.sort(key=lambda tool: not reaches(tool, selection.frame.slots))
     if is_told and any(map(tells, catalog.tools.values())):
         ranked = [tool for tool in ranked if tells(tool) or not tool.is_side_effect]
     fitting = [tool for tool in ranked if _fits(tool, selection.frame)]

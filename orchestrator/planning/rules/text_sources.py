@@ -8,7 +8,7 @@ from typing import Final
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import reference_in
-from orchestrator.language.clause_reading import PARTICIPLES
+from orchestrator.language.clause_reading import PARTICIPLES, told_thing_start
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.guests import guests_span
@@ -202,13 +202,26 @@ def _message(parameter: Parameter, situation: Situation) -> str:
         return told
     if deed := _told_to_do(clause):
         return deed
-    if reports := _joined(_told_of(source, situation) for source in _worth_telling(situation)):
+    known = [one for one in _worth_telling(situation) if _is_told_by(clause, one)]
+    if reports := _joined(_told_of(source, situation) for source in known):
         return f"{reports}."
     if set(parameter.words) & {"description", "purpose", "reason", "justification"}:
         why = None if "description" in parameter.words else _WHY.search(clause)
         return clause_title(clause) if why is None else why["why"].strip(" .")
     matter = _matter(situation.utterance)
     return "" if matter.lower() in lexicon.POINTS_BACK else matter[:1].upper() + matter[1:]
+
+
+def _is_told_by(clause: str, source: FactSource) -> bool:
+    """Whether a fact has the thing that a clause tells somebody: "the price", "its address".
+
+    Of anything else nobody is told what happens to be known.
+    """
+    start = told_thing_start(clause)
+    if start is None:
+        return True
+    had = {stem(word) for word in (*generic_words(source.tool), *tokens(" ".join(source.fields)))}
+    return {*content_stems(clause[start:])} <= had | {*map(stem, lexicon.REFERENCES)}
 
 
 def _told_to_do(clause: str) -> str:

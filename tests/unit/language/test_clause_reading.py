@@ -71,7 +71,7 @@ def test_a_forbidden_side_effect_is_not_asked_for(clause: str) -> None:
     ("clause", "stems"),
     [
         ("remind me on Friday to pay the invoice", ("remind", "friday")),
-        ("ask Bob to cancel the hotel", ("bob", "ask")),
+        ("ask Bob to cancel the hotel", ("bob", "send", "messag")),
         ("message the team to book club", ("messag", "team", "book", "club")),
     ],
 )

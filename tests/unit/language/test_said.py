@@ -2,6 +2,7 @@
 
 import pytest
 
+from orchestrator.language.clause_reading import told_thing_start
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.said import told_in
 
@@ -24,6 +25,8 @@ from orchestrator.language.said import told_in
         ("Write in #team that dinner is at 8", "dinner is at 8"),
         ('Tell the team "Book nothing, call Bo"', '"Book nothing, call Bo"'),
         ("Remind me on the evening of 5 December to pack", "to pack"),
+        ("Ask Bo if he wants to come", "if he wants to come"),
+        ("Ask the team when the meeting is over", "when the meeting is over"),
         ("Let Bo know that dinner isn't at 8 but at 9", "dinner isn't at 8 but at 9"),
     ],
 )
@@ -40,11 +43,34 @@ def test_a_message_keeps_its_words(clause: str, told: str) -> None:
         "Invite Bo to lunch",
         'Share "sales report" with Bo',
         "Write a report that sums it up",
+        "Tell the team what the weather is like in Oslo",
+        "Tell Bo when the meeting is",
     ],
 )
 def test_nothing_is_told(clause: str) -> None:
     """Who gets a thing is told nothing."""
     assert told_in(clause) is None
+
+
+@pytest.mark.parametrize(
+    ("clause", "thing"),
+    [
+        ("tell #trips the price", "the price"),
+        ("tell the team and the boss its name", "its name"),
+        ("let Bo know the flight number", "the flight number"),
+        ("inform Bo of the delay", "the delay"),
+        ("tell Bo what the weather is like", "what the weather is like"),
+        ("tell Bo", None),
+        ("tell Bo that the price is high", None),
+        ("tell the team in the office", None),
+        ("send Bo the report", None),
+    ],
+)
+def test_a_thing_that_is_told_is_not_said(clause: str, thing: str | None) -> None:
+    """Its words are no message: what it is has to be found out."""
+    start = told_thing_start(clause)
+
+    assert (None if start is None else clause[start:].strip()) == thing
 
 
 def test_what_goes_on_without_a_conjunction_is_still_said() -> None:

@@ -40,6 +40,31 @@ def test_what_there_is_comes_before_what_was_booked(
     assert found.name == target
 
 
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("tell #trips the price", "message_send"),
+        ("let #nobody-knows know that I am late", "message_send"),
+        ("let the team know the flight number", "message_send"),
+        ("ask #trips whether the room is free", "message_send"),
+        ("tell ana@acme.io the price", "message_send_email"),
+        ("tell ana@acme.io that I am late", "message_send_email"),
+        ("send a message to ana@acme.io saying I am late", "message_send_email"),
+        ("inform ana@acme.io of the delay", "message_send_email"),
+        ("ask ana@acme.io if she comes", "message_send_email"),
+    ],
+)
+def test_who_is_told_something_says_the_tool_and_not_what_it_is(
+    text: str, target: str, shipped: Catalog, router: Router
+) -> None:
+    """Whatever the address: a price is no car, and #trips no folder."""
+    found = find_target(router.route(text), shipped)
+
+    assert found is not None
+    assert found.name == target
+    assert router.fits(text)
+
+
 def test_nobody_is_asked_for_a_reference_that_is_ours(
     step_context: StepContext, shipped: Catalog, router: Router
 ) -> None:

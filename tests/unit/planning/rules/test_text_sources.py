@@ -189,3 +189,23 @@ async def test_what_was_looked_up_is_told_with_its_values(mission: Any) -> None:
     text = run.calls(run.plan.legs[1].leg_id)[0].arguments["text"]
     assert "flight" in text.lower()
     assert "EUR" in text
+
+
+@pytest.mark.parametrize("thing", ["the price", "what it costs", "its class"])
+async def test_who_is_told_a_thing_learns_it_from_what_was_done(mission: Any, thing: str) -> None:
+    """In a message with what the booking answered, and not in those words."""
+    goal = "rent the cheapest car in Porto from 2026-12-03 to 2026-12-06 and tell jo@acme.io "
+    run = await mission.run(goal + thing)
+
+    text = run.calls(run.plan.legs[1].leg_id)[0].arguments["text"]
+    assert "EUR" in text
+    assert thing not in text
+
+
+@pytest.mark.parametrize("thing", ["the seat", "the address of the new office"])
+async def test_nobody_is_told_what_nothing_tells(mission: Any, thing: str) -> None:
+    """What the message says is asked for."""
+    goal = "rent the cheapest car in Porto from 2026-12-03 to 2026-12-06 and tell jo@acme.io "
+    run = await mission.run(goal + thing)
+
+    assert "message_send_email" not in run.names(run.plan.legs[-1].leg_id)
