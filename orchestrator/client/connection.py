@@ -170,6 +170,17 @@ class Connection:
         with self.explaining(workflow_id):
             return await self.temporal.get_workflow_handle(workflow_id).describe()
 
+    async def mission(self, mission_id: str) -> WorkflowExecutionDescription:
+        """What the server knows of a mission without asking any worker.
+
+        Raises:
+            MissionNotFound: nothing; or what has that id is a leg, a rollback or a stranger's.
+        """
+        found = await self.describe(mission_id)
+        if found.workflow_type != names.MISSION_WORKFLOW:
+            raise errors.MissionNotFound(mission_id)
+        return found
+
     async def update(
         self, workflow_id: str, name: str, message: Record, kind: type[T], *, about: str
     ) -> T:

@@ -32,7 +32,7 @@ class KnownMission(MissionSummary):
 
 async def stuck_in(connection: Connection, mission_id: str) -> list[WorkflowStuck]:
     """Why a mission, or a leg of it that runs, cannot go on: of each that cannot."""
-    mission = await connection.describe(mission_id)
+    mission = await connection.mission(mission_id)
     legs = (await family_of(connection, [mission])).legs.get(mission_id, [])
     runs = [mission, *[await connection.describe(leg.id) for leg in legs]]
     return [why for run in runs if (why := await connection.stuck(run)) is not None]
@@ -44,7 +44,7 @@ async def known_mission(connection: Connection, mission_id: str, *, why: str) ->
     Raises:
         MissionNotFound: there is none.
     """
-    mission = await connection.describe(mission_id)
+    mission = await connection.mission(mission_id)
     family = await family_of(connection, [mission])
     legs = family.legs.get(mission_id, [])
     return KnownMission(

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 
-from temporalio.client import WorkflowFailureError
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
 from orchestrator.client.answer_sending import send_answer
 from orchestrator.client.connection import Connection, until_answered
@@ -60,8 +60,9 @@ class MissionHandle:
 
         With what a rollback has made of it, when there was one by now.
         """
+        run = await self._connection.mission(self.mission_id)
         workflow = self._connection.temporal.get_workflow_handle(
-            self.mission_id, result_type=MissionResult
+            self.mission_id, run_id=run.run_id, result_type=MissionResult
         )
         try:
             with self._connection.explaining(self.mission_id):
@@ -125,7 +126,8 @@ class MissionHandle:
         return waiting
 
     async def _is_running(self) -> bool:
-        return await self._connection.is_running(self.mission_id)
+        mission = await self._connection.mission(self.mission_id)
+        return mission.status is WorkflowExecutionStatus.RUNNING
 
     async def approve(self, card: ConfirmationCard, *, approver: str) -> DecisionReceipt:
         """Yes, to exactly what the card shows."""

@@ -41,7 +41,7 @@ async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
     """
     from orchestrator.client.live.mission_events import mission_events  # loads the workflows
 
-    mission = await connection.describe(mission_id)
+    mission = await connection.mission(mission_id)
     if mission.status is WorkflowExecutionStatus.RUNNING:
         raise UsageError(f"mission {mission_id} still runs; its record is made when it is over")
     with connection.explaining(mission_id):

@@ -120,7 +120,7 @@ async def _rollback_before(
 async def _end_that_stands(connection: Connection, mission_id: str) -> str | None:
     """How a mission ended whose effects are meant to stand, as the server knows it; else None."""
     with connection.explaining(mission_id):
-        mission = await connection.temporal.get_workflow_handle(mission_id).describe()
+        mission = await connection.mission(mission_id)
         if mission.status is WorkflowExecutionStatus.COMPLETED:
             return "succeeded"
         if mission.status is not WorkflowExecutionStatus.FAILED:

@@ -9,6 +9,7 @@ processes.
 import asyncio
 import dataclasses
 import logging
+import re
 from collections.abc import AsyncIterator, Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -25,7 +26,7 @@ from orchestrator.client.overview import MissionSummary
 from orchestrator.core.errors import MissionNotFound, OrchestratorError
 from orchestrator.core.record import Record
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionResult
+from orchestrator.messages.mission import MISSION_ID_PATTERN, MissionResult
 
 if TYPE_CHECKING:  # imports a database library
     from orchestrator.adapters.storage.sql_results import KeptPiece, SqlResults
@@ -121,7 +122,12 @@ async def _ends(client: Client, task_queue: str, since: datetime) -> dict[str, d
     closed = f"{_OVER} AND TaskQueue = '{queue}' AND CloseTime > '{since.isoformat()}'"
     of_missions = f"WorkflowType = '{names.MISSION_WORKFLOW}' AND {closed}"
     of_rollbacks = f"WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND {closed}"
-    ends = {one.id: _end(one) async for one in client.list_workflows(of_missions)}
+    # Others were turned away at their start, and have no result: their ids may be of rollbacks.
+    ends = {
+        one.id: _end(one)
+        async for one in client.list_workflows(of_missions)
+        if re.fullmatch(MISSION_ID_PATTERN, one.id)
+    }
     async for one in client.list_workflows(of_rollbacks):
         mission_id = names.mission_of(one.id)
         if mission_id in ends:

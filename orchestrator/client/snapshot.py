@@ -2,6 +2,8 @@
 
 import asyncio
 
+from temporalio.client import WorkflowExecutionStatus
+
 from orchestrator.adapters.temporal.rollbacks import begun_rollback
 from orchestrator.client.connection import Connection
 from orchestrator.core.budget import Usage
@@ -21,7 +23,7 @@ async def take_snapshot(connection: Connection, mission_id: str) -> MissionResul
         MissionNotFound: there is no such mission.
     """
     # Asked first: the result of one that is over by now is final when it is read.
-    running = await connection.is_running(mission_id)
+    running = (await connection.mission(mission_id)).status is WorkflowExecutionStatus.RUNNING
     result = await connection.query(mission_id, names.RESULT_QUERY, MissionResult)
     if result.finished_at is not None:
         return await standing(connection, result)

@@ -92,6 +92,15 @@ async def test_the_process_itself_exits_with_one_line_and_2(cli: Cli) -> None:
     assert "did you mean" in refusal(await cli("tools", "show", "flight_bok_offer"), 2)
 
 
+def test_the_id_of_a_leg_is_no_missions(here: Callable[..., Ran]) -> None:
+    """Whoever takes it for one is told so, and the leg goes on."""
+    mission = here("mission", "start", WEATHER, "--wait", "--json").json
+    leg = f"{mission['mission_id']}.{mission['legs'][0]['leg_id']}"
+
+    for command in ("show", "watch", "cancel", "rollback"):
+        assert f"no mission '{leg}'" in refusal(here("mission", command, leg), 2)
+
+
 @pytest.mark.parametrize("content", ["openapi: [", "just words"], ids=["no-yaml", "no-object"])
 async def test_a_document_that_does_not_parse_is_named(
     content: str, cli: Cli, tmp_path: Path

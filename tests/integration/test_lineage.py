@@ -15,9 +15,11 @@ from temporalio.client import (
 )
 from temporalio.exceptions import ActivityError, ApplicationError
 
+from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.result_retention import keep_results
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
@@ -234,6 +236,15 @@ async def test_a_rollback_that_was_turned_away_decides_nothing(
         await client.rollback(mission_id, reason="nobody's")
     untouched = await sandbox.live(mission_id)
     report = await client.rollback(mission_id, reason="wrong evening", approver="ann")
+    with Store(stack.settings.state_dir) as store:
+        queue, year = stack.settings.task_queue, timedelta(days=365)
+
+        async def kept() -> bool:
+            await keep_results(client.temporal, queue, store.results, year, now=datetime.now(UTC))
+            return mission_id in store.results.closed()
+
+        await eventually(kept)
+        results = set(store.results.closed())
 
     assert [e.type for e in (early, beside, anothers, squatting)] == [
         "MissionUnknown",
@@ -248,3 +259,4 @@ async def test_a_rollback_that_was_turned_away_decides_nothing(
     assert report.order.approver == "ann"
     assert set(states_of(report.ledger).values()) == {"cancelled"}
     assert await sandbox.live(mission_id) == []
+    assert rollback_id not in results

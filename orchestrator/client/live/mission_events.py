@@ -99,7 +99,7 @@ class _MissionReading:
     async def read(self) -> list[ToldEvent]:
         """The events of all that is recorded by now, in the order of their times."""
         if not self._readers:
-            newest = await self._connection.describe(self._mission_id)
+            newest = await self._connection.mission(self._mission_id)
             assert newest.run_id is not None
             first = await self._first_of(newest.run_id)
             self._follow(self._mission_id, names.MISSION_WORKFLOW, first)

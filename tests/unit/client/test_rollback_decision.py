@@ -40,14 +40,13 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Any:
         ended=Status.COMPLETED, failed_with=names.MISSION_FAILED, task_queue="q"
     )
 
-    async def describe() -> object:
+    async def mission(_: str) -> object:
         return SimpleNamespace(status=server.ended)
 
     async def is_running(_: str, **_more: object) -> bool:
         return False
 
-    handle = SimpleNamespace(describe=describe)
-    server.temporal = SimpleNamespace(get_workflow_handle=lambda _: handle)
+    server.temporal, server.mission = object(), mission
     server.is_running = is_running
     server.explaining = lambda _: nullcontext()
     return server

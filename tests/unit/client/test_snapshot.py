@@ -1,7 +1,10 @@
 """How a mission stands while its legs run."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import cast
+
+from temporalio.client import WorkflowExecutionStatus
 
 from orchestrator.client.connection import Connection
 from orchestrator.client.snapshot import take_snapshot
@@ -32,8 +35,8 @@ MISSION = MissionResult(
 class _Answers:
     """What the workflows of a mission answer when they are asked."""
 
-    async def is_running(self, workflow_id: str) -> bool:
-        return True
+    async def mission(self, mission_id: str) -> object:
+        return SimpleNamespace(status=WorkflowExecutionStatus.RUNNING)
 
     async def query(self, workflow_id: str, name: str, kind: type[object]) -> object:
         if workflow_id == "trip":
