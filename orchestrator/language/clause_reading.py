@@ -16,6 +16,7 @@ from orchestrator.language.clauses import (
 from orchestrator.language.guests import guests_span
 from orchestrator.language.inflection import participle, singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
+from orchestrator.language.numbers import NUMBER_WORDS
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     NOUN_LIKE_VERBS,
@@ -256,6 +257,8 @@ def _matter_of(clause: str, start: int, by: str) -> int:
     ends = [matter.start() for matter in found if matter]
     for told in _TO_DO.finditer(clause, start):
         verb, following = told["verb"].lower(), (told["next"] or "").lower()
+        if verb in NUMBER_WORDS:
+            continue  # "at quarter to nine"
         sure = verb not in NOUN_LIKE_VERBS or following in _DETERMINERS
         is_told = by in _TOLD_TO_DO and told["verb"].islower() and verb not in STOP_WORDS
         if is_told or (told.start() < within and is_verb(verb) and sure):
