@@ -72,7 +72,7 @@ def as_stated(told: str) -> str:
 
 
 def bound_in(text: str) -> str:
-    """The bound that a text begins with, to the end of its number: "under 150 euros"; else empty."""
+    """The bound that a text begins with, to the end of its number: "under 150 euros"."""
     values = (s for s in find_slots(text, now=None) if s.kind in ("amount", "quantity"))
     first = next(values, None)
     if first is None or limit_of(text, first) is None or len(tokens(text[: first.position])) > _FEW:

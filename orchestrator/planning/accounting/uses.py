@@ -13,8 +13,8 @@ from orchestrator.language import lexicon
 from orchestrator.language.anaphora import POINTING_STEMS
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading
-from orchestrator.language.deeds import is_vague, other_deed
 from orchestrator.language.coordination import coordinated, joined_spans
+from orchestrator.language.deeds import is_vague, other_deed
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.guests import guests_span
 from orchestrator.language.inflection import singular

@@ -22,17 +22,33 @@ def times(text: str, before: str = "") -> list[tuple[str, str | None]]:
     ("before", "text", "found"),
     [
         ("Book a table at 8 pm and ", "remind me an hour before", [("an hour before", "19:00")]),
-        ("Book a table at 8 pm, ", "schedule drinks half an hour earlier", [("half an hour earlier", "19:30")]),
+        (
+            "Book a table at 8 pm, ",
+            "schedule drinks half an hour earlier",
+            [("half an hour earlier", "19:30")],
+        ),
         ("Lunch at noon, ", "a call three hours later", [("three hours later", "15:00")]),
-        ("Book dinner at 8 pm. ", "Remind me 90 minutes before dinner", [("90 minutes before dinner", "18:30")]),
-        ("Book a table at 8 pm and ", "remind me an hour before that", [("an hour before that", "19:00")]),
+        (
+            "Book dinner at 8 pm. ",
+            "Remind me 90 minutes before dinner",
+            [("90 minutes before dinner", "18:30")],
+        ),
+        (
+            "Book a table at 8 pm and ",
+            "remind me an hour before that",
+            [("an hour before that", "19:00")],
+        ),
         ("", "at 9 am, and an hour later", [("9 am", "09:00"), ("an hour later", "10:00")]),
-        ("", "an hour before the meeting at 3 pm", [("an hour before the meeting at 3 pm", "14:00")]),
+        (
+            "",
+            "an hour before the meeting at 3 pm",
+            [("an hour before the meeting at 3 pm", "14:00")],
+        ),
         ("", "remind me in two hours to stretch", [("in two hours", "14:00")]),
         ("", "remind me in half an hour", [("in half an hour", "12:30")]),
         ("", "ten minutes from now", [("ten minutes from now", "12:10")]),
     ],
-)  # fmt: skip
+)
 def test_what_is_counted_from_a_time_that_is_said(
     before: str, text: str, found: list[tuple[str, str | None]]
 ) -> None:
@@ -44,17 +60,29 @@ def test_what_is_counted_from_a_time_that_is_said(
 @pytest.mark.parametrize(
     ("before", "text", "said"),
     [
-        ("Book a flight on 4 December and ", "remind me an hour before the flight to pack", "an hour before the flight"),
+        (
+            "Book a flight on 4 December and ",
+            "remind me an hour before the flight to pack",
+            "an hour before the flight",
+        ),
         ("Book a flight on 4 December and ", "remind me an hour before", "an hour before"),
         ("Add a review from 4 pm to 6 pm and ", "drinks an hour later", "an hour later"),
         ("Add a review at 4 pm for an hour and ", "drinks an hour later", "an hour later"),
-        ("Add lunch at noon, dinner at 8 pm. ", "Call Bo an hour before the movie", "an hour before the movie"),
-        ("Book a table at 8 pm and ", "remind me an hour before we leave", "an hour before we leave"),
+        (
+            "Add lunch at noon, dinner at 8 pm. ",
+            "Call Bo an hour before the movie",
+            "an hour before the movie",
+        ),
+        (
+            "Book a table at 8 pm and ",
+            "remind me an hour before we leave",
+            "an hour before we leave",
+        ),
         ("Add a party at 11 pm and ", "drinks two hours later", "two hours later"),
         ("", "remind me an hour before my flight on Friday at 9 am", "an hour before my flight"),
         ("", "remind me in 13 hours to sleep", "in 13 hours"),
     ],
-)  # fmt: skip
+)
 def test_what_nothing_tells_is_still_a_time(before: str, text: str, said: str) -> None:
     """It is asked about, and is no part of what is told or made."""
     assert (said, None) in times(text, before)
