@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.json_schema.validation import field_problems
 from orchestrator.planning.models import AskUser
 
 
@@ -83,3 +84,32 @@ async def test_the_way_back_is_shown_by_its_day(mission: Any) -> None:
     )
 
     assert "2026-12-07" in run.last(run.plan.legs[0].leg_id).summary
+
+
+@pytest.mark.parametrize(
+    ("goal", "field", "answer", "problem"),
+    [
+        (
+            "Book a hotel in Rome from 2026-12-04 for 2 guests",
+            "check_out",
+            "2026-12-02",
+            "check_out cannot be before 2026-12-04, on which it starts",
+        ),
+        (
+            "Book a hotel in Rome until 2026-12-04 for 2 guests",
+            "check_in",
+            "2026-12-06",
+            "check_in cannot be after 2026-12-04, on which it ends",
+        ),
+    ],
+)
+async def test_an_answer_ends_nothing_before_it_starts(
+    mission: Any, goal: str, field: str, answer: str, problem: str
+) -> None:
+    """Also where the other day stands in the goal."""
+    run = await mission.run(goal)
+    asked = run.last(run.plan.legs[0].leg_id)
+
+    assert isinstance(asked, AskUser)
+    assert field_problems(asked.fields, {field: answer}) == (problem,)
+    assert field_problems(asked.fields, {field: "2026-12-04"}) == ()
