@@ -83,6 +83,8 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     slots = [s for s in utterance.of("date") if _is_of_its_birth(s, utterance, parameter)]
     ends_too = any(p.kind is parameter.kind and p.side == "end" for p in draft.parameters)
     if not parameter.required and (parameter.side is None or not ends_too):
+        if draft.lists and parameter.side is None and len(slots) > 1:
+            return []  # of all between two days one would find those of one of them alone
         # "Before 1 December" is no day that things are on.
         slots = [slot for slot in slots if slot.hint not in _BOUNDS]
     filters = draft.lists and ends_too and parameter.side is not None and not parameter.required

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.json_schema.validation import field_problems
-from orchestrator.planning.models import AskUser
+from orchestrator.planning.models import AskUser, Observation
 
 
 async def _sent(mission: Any, goal: str, leg: int) -> dict[str, Any]:
@@ -113,3 +113,72 @@ async def test_an_answer_ends_nothing_before_it_starts(
     assert isinstance(asked, AskUser)
     assert field_problems(asked.fields, {field: answer}) == (problem,)
     assert field_problems(asked.fields, {field: "2026-12-04"}) == ()
+
+
+async def test_when_a_thing_was_made_is_not_when_it_is(mission: Any) -> None:
+    """Events of that day and later ones were cancelled, for they were made before it."""
+    listed = [
+        {"event_id": f"evt_{n}", "title": f"Talk {n}", "start_date": day, "created_at": made}
+        for n, (day, made) in enumerate(
+            [
+                ("2026-11-25", "2026-11-20T09:00:00Z"),
+                ("2026-11-27", "2026-11-20T09:00:00Z"),
+                ("2026-11-28", "2026-11-20T09:00:00Z"),
+            ]
+        )
+    ]
+    mission.outcomes = lambda tool, arguments, step: (
+        Observation(
+            step=step,
+            tool=tool.name,
+            arguments=arguments,
+            outcome="succeeded",
+            body={"events": listed},
+        )
+        if tool.name == "calendar_list_events"
+        else None
+    )
+    run = await mission.run("Cancel my events before 2026-11-27")
+
+    calls = run.calls(run.plan.legs[0].leg_id)
+    cancelled = [c.arguments["event_id"] for c in calls if c.tool == "calendar_cancel_event"]
+    assert cancelled == ["evt_0"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "summary"),
+    [
+        (
+            "Show my reminders between 4 December and 6 December",
+            "2 of them 'between 4 December and 6 December'",
+        ),
+        ("Show my reminders before 6 December", "2 of them 'before 6 December'"),
+        ("Show my reminders after 5 December", "2 of them 'after 5 December'"),
+    ],
+)
+async def test_a_list_is_told_by_all_the_days_that_are_meant(
+    mission: Any, goal: str, summary: str
+) -> None:
+    """Where one day can be sent, none is."""
+    listed = [
+        {"reminder_id": f"rem_{n}", "reminder_text": text, "date": day, "time": "09:00"}
+        for n, (text, day) in enumerate(
+            [
+                ("Pack", "2026-12-04"),
+                ("Call Bo", "2026-12-05"),
+                ("Swim", "2026-12-06"),
+                ("Run", "2026-12-09"),
+            ][(0 if "before" in goal else 1) if "between" not in goal else 1 :]
+        )
+    ]
+    mission.outcomes = lambda tool, arguments, step: Observation(
+        step=step,
+        tool=tool.name,
+        arguments=arguments,
+        outcome="succeeded",
+        body={"reminders": listed},
+    )
+    run = await mission.run(goal)
+
+    assert summary in run.last(run.plan.legs[0].leg_id).summary
+    assert run.calls(run.plan.legs[0].leg_id)[0].arguments == {}
