@@ -13,6 +13,7 @@ from orchestrator.language.clauses import (
     leaves_alone,
     without_lead,
 )
+from orchestrator.language.date_words import MONTH
 from orchestrator.language.guests import guests_span
 from orchestrator.language.inflection import participle, singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
@@ -75,7 +76,9 @@ _OWN: Final = re.compile(
 _TOLD_TO_DO: Final = _LISTS.word_set("told_to_do")
 _TOLD_OF: Final = _LISTS.word_set("told_of")
 _ABOUT: Final = re.compile(
-    r"(?<!morning)(?<!afternoon)(?<!evening)(?<!night)\s(?:of|about)\s", re.IGNORECASE
+    r"(?<!morning)(?<!afternoon)(?<!evening)(?<!night)\s(?:of|about)\s"
+    rf"(?!(?:the\s+|this\s+|next\s+)?(?:week|month|year|{MONTH})\b)",
+    re.IGNORECASE,
 )
 _QUOTED_LAST: Final = re.compile(r"\s(?:\"[^\"]*\s[^\"]*\"|“[^”]*\s[^”]*”)[\s.!?]*$")
 """Several words between quotation marks, with nothing behind them."""
