@@ -13,9 +13,11 @@ from orchestrator.language.clauses import (
     leaves_alone,
     without_lead,
 )
+from orchestrator.language.date_words import MONTH
 from orchestrator.language.guests import guests_span
 from orchestrator.language.inflection import participle, singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
+from orchestrator.language.numbers import NUMBER_WORDS
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     NOUN_LIKE_VERBS,
@@ -76,7 +78,9 @@ _TOLD_OF: Final = _LISTS.word_set("told_of")
 _TELLING: Final = _LISTS.word_set("telling")
 _ASKS: Final = _LISTS.word_set("asking")
 _ABOUT: Final = re.compile(
-    r"(?<!morning)(?<!afternoon)(?<!evening)(?<!night)\s(?:of|about)\s", re.IGNORECASE
+    r"(?<!morning)(?<!afternoon)(?<!evening)(?<!night)\s(?:of|about)\s"
+    rf"(?!(?:the\s+|this\s+|next\s+)?(?:week|month|year|{MONTH})\b)",
+    re.IGNORECASE,
 )
 _QUESTION: Final = re.compile(
     r"\s(?:what|when|where|how|why|who|which|whether|if)\b", re.IGNORECASE
@@ -273,6 +277,8 @@ def _matter_of(clause: str, start: int, by: str) -> int:
         ends.append(question.start())
     for told in _TO_DO.finditer(clause, start):
         verb, following = told["verb"].lower(), (told["next"] or "").lower()
+        if verb in NUMBER_WORDS:
+            continue  # "at quarter to nine"
         sure = verb not in NOUN_LIKE_VERBS or following in _DETERMINERS
         is_told = by in _TOLD_TO_DO and told["verb"].islower() and verb not in STOP_WORDS
         if is_told or (told.start() < within and is_verb(verb) and sure):

@@ -70,8 +70,13 @@ _BE: Final = (
     r"(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need"
     r"|(?:ai|are|is|was|were|wo|have|has|had|ca|could|would|should|must|need|do|does|did)n['\u2019]t)\b"
 )
+THAT: Final = (
+    r"that(?!\s+(?:same\s+)?(?:day|morning|afternoon|evening|night)\b(?!\s+"
+    rf"{_BE}))"
+)
+"""What begins what is said, as a pattern; not of "that morning", which is a day."""
 MATTER: Final = re.compile(
-    r"\s(?:that|saying)\s|:\s|\s(?:not\s+to|never\s+to|do\s+not|don['\u2019]?t)\s"
+    rf"\s(?:{THAT}|saying)\s|:\s|\s(?:not\s+to|never\s+to|do\s+not|don['\u2019]?t)\s"
     r"|\s(?:i|we|you|he|she|they|it|there)"
     rf"(?:['\u2019](?:m|re|s|ll|d|ve)\b|\s+{_BE})",
     re.IGNORECASE,

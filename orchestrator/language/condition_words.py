@@ -35,7 +35,11 @@ SO: Final = re.compile(
     re.IGNORECASE,
 )
 """What says that what was just asked is so: "if so", "if she does"."""
-CONDITION: Final = re.compile(rf"(?:{_any(CONDITION_WORDS)})(?=\s)", re.IGNORECASE)
+CONDITION: Final = re.compile(
+    rf"(?:{_any(CONDITION_WORDS)})(?=\s)"
+    rf"|(?:(?<!\w\s)|(?<=\bbut\s)|(?<=\band\s))(?:{_any(_LISTS.words('inverted'))})(?=\s+\w+\s+(?!i\b|we\b))",
+    re.IGNORECASE,
+)
 AWAITED: Final = re.compile(rf"(?:{_any(_LISTS.lines('awaited'))})(?=\s)", re.IGNORECASE)
 """What says that something is waited for: "once it is booked"."""
 MARK: Final = re.compile(

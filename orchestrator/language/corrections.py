@@ -14,6 +14,7 @@ from typing import Final
 from orchestrator.language.clauses import clause_spans, without_lead
 from orchestrator.language.given_up import ended
 from orchestrator.language.intent import Slot
+from orchestrator.language.numbered_lists import without_list_marks
 from orchestrator.language.said import Span, is_within, quoted_spans, told_spans
 from orchestrator.language.slots import read_slots
 from orchestrator.language.word_lists import WordLists
@@ -99,7 +100,9 @@ def corrected(text: str) -> Corrected:
     Examples:
         "Book Rome, no, Milan" is "Book Milan"; "for two, I mean three" is "for three"; "I no longer
         need the car" is "cancel the car". What is quoted, and what somebody is told, stays as is.
+        Requests that are listed lose the marks of their list.
     """
+    text = without_list_marks(text)
     replaced: list[Replaced] = []
     unsure: list[str] = []
     start = 0

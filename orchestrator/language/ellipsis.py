@@ -6,6 +6,7 @@ from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import without_lead
+from orchestrator.language.date_words import WEEKDAY
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.slots import find_slots, read_slots
@@ -19,7 +20,19 @@ _FURTHER: Final = "|".join(
 )
 _NUMBERS: Final = "|".join(_LISTS.words("few"))
 _AND: Final = r"(?:\s*[.,;]\s*(?:and\s+)?|\s+(?:and|plus|as\s+well\s+as|&)\s+)(?:also\s+|then\s+)?"
-_GOES_ON: Final = rf"(?=\s+(?:{_WHERE}|next|this|tomorrow|tonight|today|too)\b|\s*(?:[.,;]|$))"
+_SOME_TIME_ON: Final = (
+    rf"(?:the|an?|half\s+an|\d+|{_NUMBERS})\s+(?:(?:very|following|next|same)\s+)?"
+    rf"(?:(?:day|night|evening|morning|week|month|hour|minute)s?|{WEEKDAY})"
+)
+_RELATIVE: Final = re.compile(_SOME_TIME_ON, re.IGNORECASE)
+_LED: Final = re.compile(r"\b(?:on|at)\s+$", re.IGNORECASE)
+"""What stands before a day or an hour, and before none that is said by another."""
+_BACK: Final = re.compile(r"\bback\b(?:\s+again\b)?", re.IGNORECASE)
+"""What makes a further way one from where the first goes to."""
+_GOES_ON: Final = (
+    rf"(?=\s+(?:{_WHERE}|next|this|tomorrow|tonight|today|too|back|{_SOME_TIME_ON})\b"
+    r"|\s*(?:[.,;]|$))"
+)
 _WHOLE: Final = re.compile(
     rf"(?:(?P<verb>[a-z]+)\s+)??(?:{_FURTHER}){_GOES_ON}(?P<tail>.*)", re.IGNORECASE | re.DOTALL
 )
@@ -176,6 +189,8 @@ def _number(word: str | None) -> int:
 def _replaced(base: str, tail: str, *, is_same: bool = False) -> str:
     """The request with what the tail says in the place of what it said of the same kind."""
     text = base
+    if _BACK.search(tail):
+        text, tail = _turned(base), _BACK.sub("", tail)
     # "The same for Ben" may be for a person or of a place: what is only looked up is of the place.
     is_same = is_same and not read_clause(base).asks_side_effect
     rest, at = "", 0
@@ -185,9 +200,31 @@ def _replaced(base: str, tail: str, *, is_same: bool = False) -> str:
         if own is None:
             rest += tail[at:end]
         else:
-            text = text[: own.position] + slot.text + text[own.position + len(own.text) :]
+            led = _LED.search(text[: own.position]) if _RELATIVE.match(slot.text) else None
+            start = led.start() if led else own.position
+            text = text[:start] + slot.text + text[own.position + len(own.text) :]
         at = end
     return _with(text, rest + tail[at:] if not rest or tail[at:].strip(" .") else rest)
+
+
+def _turned(text: str) -> str:
+    """A way between two places as the way back: "from Rome to Berlin" of "from Berlin to Rome".
+
+    Where only one is said, it is left from.
+    """
+    slots = read_slots(text, now=None)
+    start = next((s for s in slots if s.kind == "origin"), None)
+    goal = next((s for s in slots if s.kind == "place" and s.hint == "to"), None)
+    if goal is None:
+        return text
+    if start is None:
+        led = re.search(r"\bto\s+$", text[: goal.position], re.IGNORECASE)
+        at = led.start() if led else goal.position
+        return f"{text[:at]}from {text[goal.position :]}"
+    first, second = sorted((start, goal), key=lambda slot: slot.position)
+    ends = [slot.position + len(slot.text) for slot in (first, second)]
+    between = text[ends[0] : second.position]
+    return f"{text[: first.position]}{second.text}{between}{first.text}{text[ends[1] :]}"
 
 
 def _counterpart(slot: Slot, own: Sequence[Slot], *, is_same: bool = False) -> Slot | None:

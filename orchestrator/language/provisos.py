@@ -17,6 +17,8 @@ CONDITION_WORDS: Final = (*_STRICT, *_LOOSE)
 """The words that begin a condition."""
 _OF_ITSELF: Final = _LISTS.word_set("of_itself")
 _COMPARED: Final = re.compile(rf"\b(?:{'|'.join(_LISTS.words('compared'))})\b|[<>=]", re.IGNORECASE)
+_FEW: Final = 4
+"""Words that a bound has before its number: "for no more than"."""
 _ONE: Final = re.compile(
     r"(?:there\s+(?:is|are)|(?:you|we|i)\s+(?:can\s+)?(?:find|get))\s+(?:one|any|some)\b",
     re.IGNORECASE,
@@ -33,6 +35,49 @@ _CONDITION: Final = re.compile(
     rf"(?:(?P<before>(?!only\b)[^\W\d_]+)\s+)?(?P<all>\b(?P<word>{_WRITTEN})\s+(?P<told>[^,;.!?\n]+))",
     re.IGNORECASE,
 )
+
+
+NONE_THERE: Final = re.compile(
+    r"\s+(?:there(?:['\u2019]s|\s+(?:is|are))\s+(?:none|nothing|not\s+(?:one|any)|no\s+[a-z]+)"
+    r"|there\s+(?:isn|aren)['\u2019]t\s+(?:one|any(?:thing)?|an?\s+[a-z]+)"
+    r"|(?:none|nothing)\s+(?:is|are|costs?)"
+    r"|(?:you|we|i)\s+(?:find|get|can(?:not|['\u2019]t)\s+(?:find|get))\s+(?:none|nothing|one|any(?:thing)?))"
+    r"\s+(?=\S)",
+    re.IGNORECASE,
+)
+"""What says that nothing is there of what was asked for, before what it is bounded by."""
+_INVERTED: Final = _LISTS.word_set("inverted")
+_SINGULAR: Final = re.compile(
+    r"(?P<who>it|there|he|she|this|that)\s+(?P<not>not\s+)?(?P<verb>[a-z]+)\b", re.IGNORECASE
+)
+_BE: Final = re.compile(r"\bbe\b", re.IGNORECASE)
+_FINITE: Final = {"be": "is", "have": "has", "do": "does", "go": "goes"}
+
+
+def is_inverted(word: str) -> bool:
+    """Whether the word of a condition stands for "if" before its subject: "should it rain"."""
+    return word.lower() in _INVERTED
+
+
+def as_stated(told: str) -> str:
+    """What follows such a word as a sentence of its own: "it rains" of "it rain"."""
+    said = _SINGULAR.match(told)
+    if said is None:
+        return _BE.sub("is", told, count=1)
+    verb = said["verb"].lower()
+    finite = _FINITE.get(verb, f"{verb}s")
+    denied = said["not"] or ""
+    stated = f"{finite} {denied}" if verb == "be" else f"does not {verb}" if denied else finite
+    return f"{said['who']} {stated.rstrip()}{told[said.end() :]}"
+
+
+def bound_in(text: str) -> str:
+    """The bound that a text begins with, to the end of its number: "under 150 euros"."""
+    values = (s for s in find_slots(text, now=None) if s.kind in ("amount", "quantity"))
+    first = next(values, None)
+    if first is None or limit_of(text, first) is None or len(tokens(text[: first.position])) > _FEW:
+        return ""
+    return text[: first.position + len(first.text)]
 
 
 def in_full(told: str) -> str:

@@ -58,7 +58,7 @@ _WEEKS_HENCE: Final = re.compile(
 _STEP: Final = re.compile(
     rf"\b(?:on\s+)?the\s+(?P<step>following|next|previous|preceding|same)\s+"
     rf"(?P<unit>day|night|evening|morning|week|{_DAY_OF_WEEK})\b"
-    r"|\b(?:on\s+)?(?P<same>that\s+(?:same\s+)?day)\b"
+    r"|\b(?:on\s+)?(?P<same>that\s+(?:same\s+)?(?:day|morning|afternoon|evening|night))\b"
 )
 _NTH_OF: Final = re.compile(
     rf"\b(?:on\s+)?(?:the\s+)?(?P<nth>{'|'.join(_NTHS)})\s+(?P<what>{_DAY_OF_WEEK}|day|weekend)\s+"

@@ -17,6 +17,7 @@ from orchestrator.language.durations import find_durations
 from orchestrator.language.intent import Slot, SlotKind
 from orchestrator.language.money_phrases import find_money
 from orchestrator.language.numbers import NUMBER_WORDS, find_spoken_numbers
+from orchestrator.language.related_times import related_times
 from orchestrator.language.times import find_time_phrases
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, is_verb, lowered
@@ -208,7 +209,7 @@ def _candidates(text: str, now: datetime | None, before: str) -> Iterator[_Found
         _quoted(text),
         _addresses(text),
         _dates(text, now, before),
-        _times(text),
+        _times(text, now, before),
         _money(text),
     )
     likely = (_durations(text), _numbered_names(text), _identifiers(text), _quantities(text))
@@ -237,8 +238,9 @@ def _dates(text: str, now: datetime | None, before: str) -> Iterator[_Found]:
         yield _Found("date", value, phrase.start, phrase.end, readings=readings)
 
 
-def _times(text: str) -> Iterator[_Found]:
-    for phrase in find_time_phrases(text):
+def _times(text: str, now: datetime | None, before: str) -> Iterator[_Found]:
+    said = find_time_phrases(text)
+    for phrase in chain(said, related_times(text, said, now=now, before=before)):
         only = phrase.readings[0] if len(phrase.readings) == 1 else None
         yield _Found("time", only, phrase.start, phrase.end, phrase.bound, phrase.readings)
 

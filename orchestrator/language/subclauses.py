@@ -29,8 +29,12 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.negation import with_exceptions
 from orchestrator.language.provisos import (
+    NONE_THERE,
+    as_stated,
+    bound_in,
     in_full,
     is_idle,
+    is_inverted,
     is_own_limit,
     reversed_bound,
     reverses_what,
@@ -300,7 +304,9 @@ class _Reader:
         joined = _ENDS_JOINED.search(self._goal[: mark.start()])
         before = joined.start() if joined else mark.start()
         self._cuts.append(
-            Cut(mark.start(), resume) if new and begins else Cut(before, resume, ", and ")
+            Cut(mark.start(), resume)
+            if new and begins
+            else Cut(before, resume, "; " if begins else ", and ")
         )
         for subclause, begun, as_said in self._open:
             self._governed.append(Governed(subclause, begun, before, as_said))
@@ -336,6 +342,10 @@ class _Reader:
         told = goal[mark.end() : told_end].strip(" \t\n,;.!?")
         if before and before[-1] in _NO_CONDITION:
             return mark.end()
+        if (otherwise := self._none_within(mark, start, end)) is not None:
+            return otherwise
+        if is_inverted(mark.group()) and not (leads and self._orders_or_undoes(resume, end)):
+            return mark.end()  # "should it rain?" asks
         if leads and (undone := self._undone(mark, told, start, resume, end)) is not None:
             return undone
         subclause = self._meant(mark, told, start, goal[resume:end] if leads else None)
@@ -356,6 +366,31 @@ class _Reader:
         self._cuts.append(Cut(at, told_end))
         self._governed.append(Governed(subclause, at, at))
         return told_end
+
+    def _none_within(self, mark: re.Match[str], start: int, end: int) -> int | None:
+        """Something else is to be done where nothing is within a bound on what is ordered.
+
+        "If there's none under 150 EUR, take the train" bounds the flight before it. Where to go on
+        reading, or None.
+        """
+        none = NONE_THERE.match(self._goal, mark.end(), end)
+        ordered = read_clause((split_clauses(self._goal[: mark.start()]) or ("",))[-1])
+        if none is None or mark.re is not CONDITION or reverses_what(mark.group()):
+            return None
+        within = bound_in(self._goal[none.end() : end])
+        if not (within and ordered.asks_side_effect) or ordered.action in _OF_WHAT_IS_THERE:
+            return None
+        stop = none.end() + len(within)
+        gap = _SPACE.match(self._goal, stop)
+        resume = gap.end() if gap else stop
+        if not tokens(self._goal[resume:end]):
+            return None
+        at = self._behind_request(mark.start(), start)
+        self._cuts.append(Cut(at, resume, f" {within.strip()}; "))
+        text = self._goal[mark.start() : stop]
+        self._open.append((Subclause("instead", text, text), resume, True))
+        self._last = None
+        return resume
 
     def _undone(
         self, mark: re.Match[str], told: str, start: int, resume: int, end: int
@@ -411,7 +446,7 @@ class _Reader:
         """
         goal, word, leads = self._goal, mark.group(), following is not None
         text = goal[mark.start() : mark.end()] + " " + told
-        told = in_full(told)
+        told = as_stated(told) if is_inverted(word) else in_full(told)
         said = (
             read_clause(goal[start : mark.start()]) if goal[start : mark.start()].strip() else None
         )

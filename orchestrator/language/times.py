@@ -25,10 +25,11 @@ HOURS_OF: Final = {
 _HALF: Final = r"(?:\s*(?P<{}>[ap])\.?m\b\.?)"
 _HOUR: Final = rf"(?:[01]?\d|2[0-3]|{'|'.join(_HOURS)})"
 _PAST: Final = "|".join(sorted(_MINUTES, key=len, reverse=True))
-_FOLLOWED: Final = (
+FOLLOWED: Final = (
     r"(?=\s*(?:[.,:;!?)\u2013\u2014-](?!\d)|$)"
     rf"|\s+(?:{'|'.join(_LISTS.words('followers'))})\b)"
 )
+"""What follows an hour, or a stretch of time, that counts nothing behind it."""
 # What no time can do without: most texts are told to hold none by these alone.
 _DIGITS: Final = frozenset("0123456789")
 _WORDS: Final = (*_NAMED, *_HOURS)
@@ -51,7 +52,7 @@ _RANGE: Final = re.compile(
 )
 _BARE_RANGE: Final = re.compile(
     rf"\b(?:from|between)\s+(?P<one>{_HOUR})\s*(?:[-\u2013]|\s(?:to|and|until|till)\s)\s*"
-    rf"(?P<two>{_HOUR})(?:\s*o['\u2019]?clock)?\b{_FOLLOWED}"
+    rf"(?P<two>{_HOUR})(?:\s*o['\u2019]?clock)?\b{FOLLOWED}"
 )
 _TIME: Final = re.compile(
     rf"(?<![\d:.-])(?:(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d)?{_HALF.format('ap')}?"
@@ -62,23 +63,31 @@ _SPOKEN_MARKS: Final = ("clock", "past ", "quarter ", "half ", "ten ", "five ", 
 _HOUR_MARK: Final = re.compile(r"\d\s?h")
 _SPOKEN: Final = re.compile(
     rf"\b(?P<part>{_PAST})(?:\s+minutes)?\s+(?P<side>past|to|after|before)\s+"
-    rf"(?P<hour>{_HOUR})\b(?:{_HALF.format('ap')}|{_FOLLOWED})(?!\d|:\d)"
+    rf"(?P<hour>{_HOUR})\b(?:{_HALF.format('ap')}|{FOLLOWED})(?!\d|:\d)"
     rf"|\b(?P<clock>{_HOUR})\s*o['\u2019]?clock\b{_HALF.format('apc')}?"
     rf"|\b(?P<words>{'|'.join(_HOURS)}){_HALF.format('apw')}"
     rf"|(?<!for )\b(?P<h24>[01]?\d|2[0-3])\s?h(?P<m24>[0-5]\d)?\b(?!\s*\w)"
 )
 _AT: Final = re.compile(
     rf"(?:\bat|@|\buntil|\btill|\bbefore|\bafter|\b(?:later|earlier|sooner)\s+than)\s+(?:around\s+|about\s+|approximately\s+)?"
-    rf"(?P<at>{_HOUR})(?:\.(?P<m>[0-5]\d))?\b{_FOLLOWED}"
+    rf"(?P<at>{_HOUR})(?:\.(?P<m>[0-5]\d))?\b{FOLLOWED}"
     rf"|\b(?:from|between)\s+(?P<from>{_HOUR})\b(?=\s+(?:to|and|until|till)\s+"
     rf"(?:(?:{_PAST})\s+(?:minutes\s+)?(?:past|to)\b|{'|'.join(_NAMED)}\b|\d{{1,2}}:\d\d))"
 )
-_MOVE: Final = re.compile(
-    rf"(?<!for )\b(?:(?P<n>\d{{1,3}}|an?|half\s+an|{'|'.join(_HOURS)})"
-    rf"\s+(?P<unit>hour|minute|min)s?)"
-    rf"(?P<half>\s+and\s+a\s+half)?\s+(?P<side>before|after)\s+(?:at\s+)?$"
+SOME_MINUTES: Final = (
+    rf"(?P<n>\d{{1,3}}|an?|half\s+an|a\s+quarter\s+of\s+an|{'|'.join((*_MINUTES, *_HOURS))})"
+    r"[\s-]+(?P<unit>hour|minute|min)s?(?P<half>\s+and\s+a\s+half)?"
 )
-"""A stretch of time that moves the hour that it stands before: "an hour before midnight"."""
+"""A stretch of hours or minutes, as a pattern: "half an hour"."""
+_MOVE: Final = re.compile(
+    rf"(?<!for )\b{SOME_MINUTES}\s+(?P<side>before|after)\s+"
+    rf"(?:(?:the|my|our)\s+(?:(?!(?:to|and|remind|at|on)\b)[\w'\u2019-]+\s+){{1,2}}?)?"
+    r"(?:at\s+)?$"
+)
+"""A stretch of time that moves the hour that it stands before: "an hour before midnight".
+
+What is at that hour may stand between: "an hour before the meeting at 3 pm".
+"""
 _PARTED: Final = re.compile(
     rf"(?:,|\b(?:{MONTH}|{WEEKDAY}|today|tomorrow)|\d(?:st|nd|rd|th)?)\s+(?P<hour>{_HOUR})"
     r"(?=\s+in\s+the\s+(?:morning|afternoon|evening)\b)"
@@ -104,6 +113,8 @@ _HOURLESS: Final = re.compile(
 
 _LONGEST_BOUND: Final = 30
 """Characters before a time in which its bound stands."""
+_LONGEST_MOVE: Final = 80
+"""Characters before a time in which what moves it stands."""
 
 
 def _bounds(behind: str) -> dict[str, re.Pattern[str]]:
@@ -182,10 +193,10 @@ def hourless(text: str) -> tuple[int, int] | None:
 
 def _moved(low: str, phrase: TimePhrase) -> TimePhrase:
     """The time with what moves it: "two hours after noon"; none tells what leaves its day."""
-    move = _MOVE.search(low, max(0, phrase.start - 40), phrase.start)
+    move = _MOVE.search(low, max(0, phrase.start - _LONGEST_MOVE), phrase.start)
     if move is None:
         return phrase
-    by = _stretch(move)
+    by = stated_stretch(move) * (-1 if move["side"] == "before" else 1)
     times = [60 * int(at[:2]) + int(at[3:]) + by for at in phrase.readings]
     stays = all(0 <= time < _DAY for time in times)
     return TimePhrase(move.start(), phrase.end, tuple(map(_clock, times)) if stays else ())
@@ -204,12 +215,13 @@ def _bounded(low: str, phrase: TimePhrase) -> TimePhrase:
     return phrase
 
 
-def _stretch(move: re.Match[str]) -> int:
-    """Minutes, negative before the hour."""
-    word = move["n"].split()[0]
-    number = {"a": 1.0, "an": 1.0, "half": 0.5}.get(word) or float(_HOURS.get(word) or word)
-    minutes = (number + bool(move["half"]) / 2) * (60 if move["unit"] == "hour" else 1)
-    return round(-minutes if move["side"] == "before" else minutes)
+def stated_stretch(match: re.Match[str], prefix: str = "") -> int:
+    """Minutes of what matched `SOME_MINUTES`, its groups named with the prefix."""
+    word = " ".join(match[f"{prefix}n"].split())
+    known = {"a": 1.0, "an": 1.0, "half an": 0.5, "a quarter of an": 0.25}
+    number = known.get(word) or float(_HOURS.get(word) or _MINUTES.get(word) or word)
+    minutes = 60 if match[f"{prefix}unit"] == "hour" else 1
+    return round((number + bool(match[f"{prefix}half"]) / 2) * minutes)
 
 
 def _on_one_clock(low: str, found: list[TimePhrase]) -> list[TimePhrase]:

@@ -7,6 +7,7 @@ from orchestrator.language.clause_reading import ClauseReading, matter_start
 from orchestrator.language.clauses import begins_request
 from orchestrator.language.date_words import WEEKDAY
 from orchestrator.language.intent import Action
+from orchestrator.language.numbers import NUMBER_WORDS
 from orchestrator.language.slots import is_addressed
 from orchestrator.language.word_lists import WordLists
 
@@ -20,10 +21,10 @@ _SAID: Final = re.compile(
 )
 _COLON: Final = re.compile(r":\s+(?=\S)")
 # "Remind me on Friday to water the plants": whatever the verb, it is what somebody is to do; "from
-# Monday to Friday" tells of nothing.
+# Monday to Friday", and "quarter to nine", tell of nothing.
 _TO_DO: Final = re.compile(
     r"\b(?:remind|ask|tell|urge|nudge)\s+(?:\S+\s+){1,12}?"
-    rf"(?=to\s+(?!{WEEKDAY}\b)(?-i:[a-z]{{2,}})\s)",
+    rf"(?=to\s+(?!(?:{WEEKDAY}|{'|'.join(NUMBER_WORDS)})\b)(?-i:[a-z]{{2,}})\s)",
     re.IGNORECASE,
 )
 

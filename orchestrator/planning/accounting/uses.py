@@ -13,6 +13,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.anaphora import POINTING_STEMS
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading, told_thing_start
+from orchestrator.language.coordination import coordinated, joined_spans
 from orchestrator.language.deeds import is_vague, other_deed
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.guests import guests_span
@@ -163,6 +164,8 @@ class Taken:
                 return ""
             written = self._as_written(said, self.path.writes)
             return self.values.get(said.position) or written or self._as_end(said)
+        if self.order is not None and self.order.count > 1 and self._is_further(said):
+            return f"{self.order.count} times"
         match said.kind:
             case "verb":
                 return self._as_deed(said)
@@ -190,6 +193,13 @@ class Taken:
             or self._as_text(said)
             or self._as_found(said)
         )
+
+    def _is_further(self, said: Said) -> bool:
+        """Whether it is the word by which the clause goes on about one more: "and another"."""
+        found = coordinated(self.clause.text)
+        if found is None or not found.is_ellipsis:
+            return False
+        return any(a <= said.position < b for a, b in joined_spans(self.clause.text))
 
     @cached_property
     def _guests(self) -> tuple[int, int] | None:

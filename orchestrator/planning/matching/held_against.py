@@ -15,9 +15,10 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.bounds import limit_of
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import joints
 from orchestrator.language.inflection import singular
-from orchestrator.language.intent import Slot
+from orchestrator.language.intent import Action, Slot
 from orchestrator.language.periods import period_in
 from orchestrator.language.slots import read_slots
 from orchestrator.language.times import HOURS_OF
@@ -217,11 +218,29 @@ class CallEvidence:
             return False  # its last day is told, and is the one that was said
         period = period_in(text, now=self.call.now)
         is_told = bool(DATE.match(str(said.value)[:10]))
+        if period is not None and is_told and self._bounds_things(said, text):
+            return any(map(period.holds, self._days_told()))
         if period is None or is_told or said.text.casefold() not in period.said.casefold():
             return False
+        return any(map(period.holds, self._days_told()))
+
+    def _bounds_things(self, said: Said, text: str) -> bool:
+        """Whether a day bounds when things are: "due before 5 December", "cancel events after it".
+
+        "Pay the invoice before 5 December" says when it is to be paid.
+        """
+        if said.hint not in _EARLIEST | _LATEST:
+            return False
+        reading = read_clause(text)
+        before = tokens(text[: said.position])
+        led = {*before[: -1 if before[-1:] == [said.hint] else None][-1:]}
+        things = {reading.verb, *name_words(self.call.tool.name)}
+        deadline = {singular(word) for word in led} & {singular(word) for word in things}
+        return reading.action is Action.CANCEL or not deadline
+
+    def _days_told(self) -> Iterator[str]:
         texts = self._telling(DAYS)
-        told = (day for h in texts for day in moments_in(str(h.value), self.call.now).days)
-        return any(map(period.holds, told))
+        return (day for h in texts for day in moments_in(str(h.value), self.call.now).days)
 
     def _bears_time(self, said: Said, text: str) -> bool:
         wanted = str(said.value)[:5]

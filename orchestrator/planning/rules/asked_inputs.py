@@ -6,10 +6,12 @@ from itertools import chain
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.validation import FIRST_DAY, LAST_DAY
 from orchestrator.planning.rules.argument_draft import Lack
-from orchestrator.planning.rules.call_arguments import missing_inside
+from orchestrator.planning.rules.call_arguments import gather_arguments, missing_inside
 from orchestrator.planning.rules.next_call import next_call
-from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter
+from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.situation import Situation
 
 _AHEAD: Final = timedelta(days=30)
@@ -31,6 +33,27 @@ def to_ask(lack: Lack, target: Tool, situation: Situation) -> tuple[Parameter, .
     left = {p.name for p in step.parameters} if isinstance(step, Lack) else set()
     asked = (p for p in lack.parameters if p in starts or p.name in left)
     return tuple(chain.from_iterable(missing_inside(p, target, situation) for p in asked))
+
+
+def asked_schema(parameter: Parameter, target: Tool, situation: Situation) -> JsonObject:
+    """The schema that an answer is held to: an end is not before the start that was said.
+
+    Nor is a start after the end: the provider would refuse it, and the mission would be lost.
+    """
+    schema = parameter.whole_schema
+    is_end = parameter.side == "end"
+    for tool in (target, *situation.tools) if parameter.kind is Kind.DATE else ():
+        inputs = tool_parameters(tool)
+        if parameter.name not in {p.name for p in inputs}:
+            continue
+        known = gather_arguments(tool, situation)[0].values
+        others = [
+            p for p in inputs if p.kind is Kind.DATE and p.side == ("start" if is_end else "end")
+        ]
+        days = [known[p.name] for p in others if isinstance(known.get(p.name), str)]
+        if len(others) == 1 and days:
+            return {**schema, FIRST_DAY if is_end else LAST_DAY: days[0]}
+    return schema
 
 
 def _some_day(start: Parameter, situation: Situation) -> str:

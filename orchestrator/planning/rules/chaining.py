@@ -29,7 +29,7 @@ from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.amounts import amount_doubts
 from orchestrator.planning.rules.answers import answer_fields
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
-from orchestrator.planning.rules.asked_inputs import to_ask
+from orchestrator.planning.rules.asked_inputs import asked_schema, to_ask
 from orchestrator.planning.rules.field_listers import field_lister, needs_nothing
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
@@ -393,7 +393,7 @@ def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:
         wanted += f"; {barred.name} would look it up, which the agent {agent} may not use"
     first = f"{lack.note[:1].upper()}{lack.note[1:]}. " if lack.note else ""
     first += _unknown_to(target, situation)
-    fields = {p.name: p.whole_schema for p in parameters}
+    fields = {p.name: asked_schema(p, target, situation) for p in parameters}
     goal = situation.context.leg_goal
     if all("oneOf" in schema for schema in fields.values()) and not doubts and barred is None:
         return AskUser(

@@ -7,6 +7,7 @@ from typing import Final
 from orchestrator.catalog.tool import Effect
 from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.intent import Action
+from orchestrator.language.slots import read_slots
 from orchestrator.language.subclauses import DONE_STEMS
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import content_stems, stem, tokens
@@ -116,8 +117,9 @@ def _says_nothing_of_its_own(part: Part) -> bool:
         return False
     if matter_start(part.request) is not None:
         return False
-    whom = {s for slot in part.slots for s in content_stems(slot.text)}
-    said = {*content_stems(part.request)} - whom - {stem(part.reading.verb)}
+    values = read_slots(part.request, now=None)
+    whom_and_when = {s for slot in values for s in content_stems(slot.text)}
+    said = {*content_stems(part.request)} - whom_and_when - {stem(part.reading.verb)}
     return not said
 
 

@@ -20,6 +20,7 @@ _EXCEPT: Final = re.compile(
     r"\b(?:except(?:\s+for)?|but\s+not|apart\s+from|other\s+than|excluding|save\s+for)\b",
     re.IGNORECASE,
 )
+_BOOKKEEPING: Final = lexicon.BOOKKEEPING - {"at"}
 _CALLED: Final = ("place", "origin", "name", "quoted", "identifier", "email")
 
 
@@ -127,8 +128,11 @@ def _period(text: str, now: datetime, used: JsonObject) -> Period | None:
 
 
 def _is_in(item: Item, period: Period) -> bool:
-    own = (str(value) for name, value in item.fields.items() if name in item.own)
-    return any(DATE.match(text[:10]) and period.holds(text) for text in own)
+    """Whether a thing is then; when it was made tells that of none that says when it is."""
+    texts = ((name, str(value)) for name, value in item.fields.items() if name in item.own)
+    days = [(name, text) for name, text in texts if DATE.match(text[:10])]
+    when = [(n, day) for n, day in days if not _BOOKKEEPING & {*tokens(n)}]
+    return any(period.holds(day) for _, day in when or days)
 
 
 def _words(item: Item) -> set[str]:

@@ -59,7 +59,16 @@ def details(body: JsonValue, *, reference: bool = True) -> list[str]:
             own_id = own_id or f"reference {value}"
         elif not _is_bookkeeping(words) and (text := _detail(words, value)):
             told.append(text)
-    return [*dict.fromkeys(told[:_MAX_DETAILS]), *([own_id] if own_id and reference else [])]
+    return [*_most_telling(told), *([own_id] if own_id and reference else [])]
+
+
+def _most_telling(told: list[str]) -> list[str]:
+    """As many as are read, in their order; no day is left out for the sake of another word."""
+    found = [*dict.fromkeys(told)]
+    others = [text for text in found if not DATE.match(text)]
+    room = max(0, _MAX_DETAILS - (len(found) - len(others)))
+    kept = {*others[:room]}
+    return [text for text in found if text in kept or DATE.match(text)][:_MAX_DETAILS]
 
 
 def _titled(title: str, parts: list[str]) -> str:

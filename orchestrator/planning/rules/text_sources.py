@@ -9,7 +9,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import PARTICIPLES, told_thing_start
-from orchestrator.language.clauses import without_lead
+from orchestrator.language.clauses import THAT, without_lead
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.guests import guests_span
 from orchestrator.language.intent import Action
@@ -26,7 +26,7 @@ from orchestrator.planning.rules.utterance import WORD, Utterance
 from orchestrator.planning.trimming import cut_text
 
 _TELLING = re.compile(
-    r"(?:\b(?:that|saying|says|with\s+the\s+(?:text|words|message|content))\b|:)\s+(?P<rest>\S.*)$",
+    rf"(?:\b(?:{THAT}|saying|says|with\s+the\s+(?:text|words|message|content))\b|:)\s+(?P<rest>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _TOPIC = re.compile(
@@ -39,6 +39,8 @@ _LED: Final = re.compile(
     r"\s*\b(?:on|at|for|from|to|until|till|by|starting|of|the)\s+(?:the\s+)?$", re.IGNORECASE
 )
 """What leads to a day, a time or a length."""
+_PART: Final = re.compile(r"\s+(?:morning|afternoon|evening|night)\b", re.IGNORECASE)
+"""The part of a day, behind it: "Friday afternoon"."""
 _SAYING: Final = re.compile(r"\b(?:saying|says)\s*:?\s*$", re.IGNORECASE)
 _SAYS_NOTHING: Final = re.compile(r"\b(?:is|are|was|were)[\s.!?]*$", re.IGNORECASE)
 _MAX_TEXT: Final = 2000
@@ -168,6 +170,8 @@ def thing_title(utterance: Utterance, tool: Tool) -> str:
             end += unit.end() if unit else 0
         elif slot.kind not in ("date", "time"):
             continue
+        if slot.kind == "date" and (part := _PART.match(text, end)) is not None:
+            end = part.end()
         led = _LED.search(text[first:start])
         text = f"{text[: first + led.start() if led else start].rstrip()} {text[end:].lstrip(' ,')}"
     own = "|".join(map(re.escape, sorted(generic_words(tool))))

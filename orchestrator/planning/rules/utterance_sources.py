@@ -16,6 +16,7 @@ from orchestrator.language.intent import Slot
 from orchestrator.language.negation import denied_words
 from orchestrator.language.periods import period_in
 from orchestrator.language.predicates import predicate_of
+from orchestrator.language.related_times import NOW
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, stem, tokens
 from orchestrator.planning.rules.amounts import amounts_stated, as_taken, money_said
@@ -82,6 +83,8 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     slots = [s for s in utterance.of("date") if _is_of_its_birth(s, utterance, parameter)]
     ends_too = any(p.kind is parameter.kind and p.side == "end" for p in draft.parameters)
     if not parameter.required and (parameter.side is None or not ends_too):
+        if draft.lists and parameter.side is None and len(slots) > 1:
+            return []  # of all between two days one would find those of one of them alone
         # "Before 1 December" is no day that things are on.
         slots = [slot for slot in slots if slot.hint not in _BOUNDS]
     filters = draft.lists and ends_too and parameter.side is not None and not parameter.required
@@ -90,7 +93,7 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     if period is not None and parameter.kind is Kind.DATE:
         return [(period.last if parameter.side == "end" else period.first).isoformat()]
     values: list[JsonValue] = [slot.value for slot in slots]
-    values = values or _of_several(parameter, utterance, draft)
+    values = values or _of_several(parameter, utterance, draft) or _today(utterance)
     ending = lexicon.END_HINTS | (_LATEST if not parameter.required else set())
     if parameter.side != "end":
         starts = [s.value for s in slots if s.hint not in ending]
@@ -105,6 +108,12 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     ends = ends or ([] if is_any else values[1:])
     start = draft.start if isinstance(draft.start, str) else next(iter(values), None)
     return ends or _after(start, utterance)
+
+
+def _today(utterance: Utterance) -> list[JsonValue]:
+    """The day of a time that is counted from now: "in two hours"."""
+    is_today = any(slot.hint == NOW for slot in utterance.of("time"))
+    return [utterance.now.date().isoformat()] if is_today else []
 
 
 def _is_of_its_birth(slot: Slot, utterance: Utterance, parameter: Parameter) -> bool:

@@ -91,6 +91,38 @@ def test_a_list_is_one_request_for_each(text: str, requests: list[str]) -> None:
             [f"Reserve a table for two in Lisbon on {d} at 19:00" for d in ("Monday", "Thursday")],
         ),
         (
+            "Book a flight from Berlin to Rome on Friday, and another on Monday back",
+            [
+                "Book a flight from Berlin to Rome on Friday",
+                "Book a flight from Rome to Berlin on Monday",
+            ],
+        ),
+        (
+            "I need a flight to Rome from Berlin on Friday and one back on Monday",
+            [
+                "I need a flight to Rome from Berlin on Friday",
+                "I need a flight to Berlin from Rome on Monday",
+            ],
+        ),
+        (
+            "Book a flight to Rome on Friday and another back on Monday",
+            ["Book a flight to Rome on Friday", "Book a flight from Rome on Monday"],
+        ),
+        (
+            "Book a table in Rome on 5 December at 8 pm and one the day after at 9 pm",
+            [
+                "Book a table in Rome on 5 December at 8 pm",
+                "Book a table in Rome the day after at 9 pm",
+            ],
+        ),
+        (
+            "Schedule a review on 5 December at 10:00 and another one two days later at 11:00",
+            [
+                "Schedule a review on 5 December at 10:00",
+                "Schedule a review two days later at 11:00",
+            ],
+        ),
+        (
             "Send a message to Ana and the same to Bo",
             [f"Send a message to {w}" for w in ("Ana", "Bo")],
         ),

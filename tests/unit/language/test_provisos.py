@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.language.intent import Action
-from orchestrator.language.provisos import conditions_in, what_of
+from orchestrator.language.provisos import as_stated, bound_in, conditions_in, what_of
 from orchestrator.language.slots import find_slots
 
 
@@ -53,3 +53,32 @@ def test_a_number_before_a_condition_counts_what_it_counts_without_one() -> None
     ]
 
     assert numbers == [[("4", 4)], [("4", 4)]]
+
+
+@pytest.mark.parametrize(
+    ("told", "stated"),
+    [
+        ("it rain in Rome", "it rains in Rome"),
+        ("it not rain", "it does not rain"),
+        ("there be an event", "there is an event"),
+        ("it not be dry", "it is not dry"),
+        ("my flight be late", "my flight is late"),
+    ],
+)
+def test_what_follows_should_is_said_as_a_sentence(told: str, stated: str) -> None:
+    """As it is asked about, and looked up."""
+    assert as_stated(told) == stated
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("under 150 euros take the train", "under 150 euros"),
+        ("for less than 20 EUR", "for less than 20 EUR"),
+        ("at 8 pm", ""),
+        ("on Friday, tell Ana that it is over 20 EUR", ""),
+    ],
+)
+def test_a_bound_ends_with_its_number(text: str, bound: str) -> None:
+    """Whatever follows it."""
+    assert bound_in(text) == bound

@@ -10,7 +10,7 @@ from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.rules.telling.inquiry import AVAILABLE, Inquiry
-from orchestrator.planning.rules.telling.restrictions import restrictions
+from orchestrator.planning.rules.telling.restrictions import ends_of_stretch, restrictions
 from orchestrator.planning.rules.telling.spoken_values import said_day, said_words
 from orchestrator.planning.rules.telling.told_field import Told
 
@@ -168,7 +168,9 @@ def _borne(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, li
 
 
 def _values(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _Test]]:
-    for slot in sorted(question.unasked, key=lambda slot: not question.is_denied(slot)):
+    stretch = ends_of_stretch(question)
+    apart = (slot for slot in question.unasked if slot not in stretch)
+    for slot in sorted(apart, key=lambda slot: not question.is_denied(slot)):
         value, text = str(slot.value).casefold(), in_words(slot, question)
         day = _weekday(slot)
         if day and any(

@@ -57,7 +57,8 @@ def _placed(told: Told, queries: set[str]) -> tuple[str, str]:
         return "query", f"about {told.said!r}"
     if told.sort in ("date", "moment"):
         is_first = len(told.names) > 1 or bool({*told.words} & _FIRST)
-        return "when", f"{'from' if is_first else 'on'} {told.said}"
+        is_last = not is_first and not lexicon.END.isdisjoint(told.words)
+        return "when", f"{'from' if is_first else 'until' if is_last else 'on'} {told.said}"
     if told.sort == "time":
         return "when", f"at {told.said}"
     if told.sort == "text" and told.words:

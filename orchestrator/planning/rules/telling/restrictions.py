@@ -30,6 +30,8 @@ _LISTS: Final = WordLists("matching")
 _EARLIEST: Final = _LISTS.word_set("earliest")
 _LATEST: Final = _LISTS.word_set("latest")
 _BOUNDS: Final = _EARLIEST | _LATEST
+_UP_TO: Final = lexicon.END_HINTS | _LATEST | {"to", "and", "through"}
+"""Before the second of two days, these make them the ends of a stretch."""
 _OVERDUE: Final = WordLists("telling").word_set("overdue")
 _AHEAD: Final = WordLists("telling").lines("ahead")
 _OR_EQUAL: Final = re.compile(
@@ -96,15 +98,31 @@ def _days(question: Inquiry) -> Iterator[Restriction]:
     for slot in dated:
         if slot.readings and not {*slot.readings} & {*question.sent}:
             yield Restriction(repr(slot.text), partial(_of_day, slot.readings.__contains__))
+        elif slot.hint in _BOUNDS:
+            continue
         elif slot.value is not None and len(dated) == 1 and str(slot.value) in question.sent:
             day = f"on {said_day(str(slot.value), said.now)}"
             yield Restriction(day, partial(_of_day, str(slot.value).__eq__), was_sent=True)
     is_bounded = len(dated) == 1 and dated[0].hint in _BOUNDS and bool(dated[0].value)
+    is_stretch = bool(ends_of_stretch(question))
     is_read = any(slot.value or slot.readings for slot in dated)
-    period = period_in(said.text, now=said.now) if is_bounded or not is_read else None
-    if period is not None and not (is_bounded and str(dated[0].value) in question.sent):
+    period = None
+    if is_bounded or is_stretch or not is_read:
+        period = period_in(said.text, now=said.now)
+    if period is not None:
+        # What a bound was sent as may be the last day of it, or the first that is none.
         words = f"{dated[0].hint} {period.said}" if is_bounded else period.said
+        words = f"between {period.said}" if is_stretch else words
         yield Restriction(repr(words), partial(_of_day, period.holds))
+
+
+def ends_of_stretch(question: Inquiry) -> tuple[Slot, ...]:
+    """The two days between which all is meant, where the call was not made with both."""
+    dated = [slot for slot in question.said.slots if slot.kind == "date"]
+    days = {str(slot.value) for slot in dated}
+    if len(dated) != 2 or dated[1].hint not in _UP_TO or days <= {*question.sent}:
+        return ()
+    return tuple(dated)
 
 
 def _gone_by_or_ahead(question: Inquiry) -> Iterator[Restriction]:

@@ -139,10 +139,6 @@ DOUBTFUL = (
         "right after it",
     ),
     (
-        'Create an event "review" half an hour after my standup tomorrow',
-        "half an hour after my standup",
-    ),
-    (
         'Add an event "debrief" tomorrow right after the team meeting',
         "right after the team",
     ),
@@ -164,14 +160,9 @@ DOUBTFUL = (
         "maybe cancel the Madrid flight",
     ),
     ("Book a hotel in Rome from 14 to 12 December for 2", "14 to 12 December"),
-    ("Remind me tomorrow at 9 am, and an hour later, to drink water", "and an hour later"),
     ("Book a flight from Berlin to Rome on 2026-12-03 and back", "and back"),
     ("Email ana@example.com when the car is here", "when the car is here"),
     ("Remind me of the flight on 2026-12-03 three hours before it", "three hours before it"),
-    (
-        "Book a table in Ulm on 2026-12-04 at 20:00 for 2, and remind me an hour before",
-        "an hour before",
-    ),
     (
         "Remind me on 4 December to pack and the day before that to buy a suitcase",
         "and the day before that to buy a suitcase",
