@@ -11,6 +11,7 @@ from orchestrator.json_schema.references import resolve
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.coordination import Coordination, coordinated, further_of
+from orchestrator.language.degrees import comparison_in
 from orchestrator.language.ellipsis import of_one
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot
@@ -85,7 +86,9 @@ def requests_in(text: str, tool: Tool) -> Several:
     if found is None and tool.is_side_effect and (further := further_of(text)):
         why = f"it may be one more; {tool.name} would be called once"
         return Several((text,), (Doubt(kind="not_understood", about=further, why=why),))
-    if found is None or takes_all(tool, found):
+    # Two that are compared are told apart in one answer, where that holds both.
+    is_compared = comparison_in(text) is not None and not tool.required_inputs
+    if found is None or takes_all(tool, found) or is_compared:
         return Several((text,))
     if found.is_stretch and _takes_stretch(tool):
         why = (

@@ -33,15 +33,15 @@ from orchestrator.planning.rules.asked_inputs import asked_schema, to_ask
 from orchestrator.planning.rules.field_listers import field_lister, needs_nothing
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
-from orchestrator.planning.rules.other_lists import is_looking, look_on
-from orchestrator.planning.rules.pages import next_page, pages_of
+from orchestrator.planning.rules.other_lists import borne_by, is_looking, look_on, tell_of
+from orchestrator.planning.rules.pages import next_page, pages_of, rest_of
 from orchestrator.planning.rules.parameters import CLOCKS, DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.sentences import report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.tellers import asked_words, unknown_words
-from orchestrator.planning.rules.telling import names_borne, tell
+from orchestrator.planning.rules.telling import needs_all
 from orchestrator.planning.rules.tool_words import is_named, speaks_of
 from orchestrator.planning.rules.untold import question_about
 from orchestrator.planning.rules.utterance import read_utterance
@@ -178,7 +178,9 @@ def _told_elsewhere(target: Tool | None, situation: Situation) -> StepDecision |
         step = next_call(target, situation)
         asks = isinstance(step, Lack) and not step.reason
         return look_on(situation, target) if asks or is_looking(situation, target) else None
-    found = names_borne(target, done[0].arguments, done[0].body, situation.utterance)
+    if _another_page(target, situation) is not None:
+        return None
+    found = borne_by(target, done[0], situation)
     return None if found.is_enough else look_on(situation, target)
 
 
@@ -300,7 +302,17 @@ def _ended_after(
     again = None
     if is_empty(done[0].body) and not target.is_side_effect and target.name in situation.shown:
         again = wider_call(target, done[0].arguments, done[0], situation)
+    again = again or _another_page(target, situation)
     return again or _finish(target, done, situation)
+
+
+def _another_page(target: Tool, situation: Situation) -> CallTool | None:
+    """The next page of what a request that only reads has to know all of."""
+    if target.is_side_effect or target.name not in situation.shown or situation.context.decides:
+        return None
+    page = rest_of(target, situation.context.observations, _MAX_PAGES)
+    is_needed = page is not None and needs_all(target, page.arguments, situation.utterance)
+    return page if is_needed else None
 
 
 def _next_page(target: Tool, situation: Situation) -> CallTool | GiveUp | None:
@@ -356,7 +368,7 @@ def _hopeless(target: Tool, last: Observation) -> str | None:
 def _finish(target: Tool, done: Sequence[Observation], situation: Situation) -> Finish:
     """The end of a leg: what was found, as a person tells it, or what was done call by call."""
     if not target.is_side_effect:
-        told = tell(target, done[0].arguments, done[0].body, situation.utterance)
+        told = tell_of(target, done[0], situation)
         return Finish(summary=told.sentence, table=told.table)
     facts = (
         Fact(source="", tool=target.name, arguments=o.arguments, body=o.body, price=o.price)

@@ -20,7 +20,12 @@ from orchestrator.planning.rules.how_many import needs_the_very_one
 from orchestrator.planning.rules.moments import moment_of
 from orchestrator.planning.rules.narrowing import narrowed
 from orchestrator.planning.rules.order_of_things import in_order, placed
-from orchestrator.planning.rules.pages import next_page, pages_of
+from orchestrator.planning.rules.pages import (
+    is_later_page,
+    next_page,
+    pages_of,
+    without_repeats,
+)
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.ranking import Ranking, Wish
 from orchestrator.planning.rules.situation import Situation
@@ -52,27 +57,33 @@ class FoundCall:
         own = [seen for seen in found if seen.tool != self.tool.name]
         facts = [source.fact for source in self.situation.facts_for(self.tool)]
         answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(facts))
-        paged: set[str] = set()
+        before = [_as_seen(fact) for fact in facts]
+        paged: set[tuple[str, bool]] = set()
         for answer in answers:
             finder = self.situation.catalog.tool(answer.tool)
-            pages = pages_of(finder, own) if isinstance(answer, Observation) else []
+            is_own = isinstance(answer, Observation)
+            pages = pages_of(finder, own if is_own else before)
             if len(pages) > 1 and not self._is_outdated(answer, finder):
-                if finder.name not in paged:
-                    told = (read_items(p.body, tool=finder, asked=p.arguments) for p in pages)
-                    yield [item for items in told for item in items], finder, True
-                paged.add(finder.name)
+                is_whole = is_own or not self._is_cut(pages, finder)
+                if (finder.name, is_own) not in paged and is_whole:
+                    kept = without_repeats(finder, pages)
+                    told = (read_items(p.body, tool=finder, asked=p.arguments) for p in kept)
+                    yield [item for items in told for item in items], finder, is_own
+                paged.add((finder.name, is_own))
                 continue
             loose = {p.name for p in tool_parameters(finder) if p.kind in _LOOSE}
             asked = {name: v for name, v in answer.arguments.items() if name not in loose}
-            if isinstance(answer, Fact) and self._is_one_page_of_several(answer, finder):
+            if isinstance(answer, Fact) and self._is_cut([_as_seen(answer)], finder):
                 continue  # it is searched for again, to the last page
             if not self._is_outdated(answer, finder):
                 items = read_items(answer.body, tool=finder, asked=asked)
-                yield items, finder, isinstance(answer, Observation)
+                yield items, finder, is_own
 
-    def _is_one_page_of_several(self, fact: Fact, finder: Tool) -> bool:
+    def _is_cut(self, pages: Sequence[Observation], finder: Tool) -> bool:
         """Whether an earlier leg was told only some of the things of which the right one is."""
-        return needs_the_very_one(self.tool) and bool(next_page(finder, [_as_seen(fact)]))
+        if is_later_page(finder, pages[0].arguments):
+            return True  # a leg tells what it found last, and no page before that
+        return needs_the_very_one(self.tool) and bool(next_page(finder, pages))
 
     def is_not_meant(self, given: JsonObject) -> bool:
         """Whether a thing is of this mission, and the clause means another one."""

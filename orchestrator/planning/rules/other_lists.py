@@ -6,11 +6,14 @@ in no contract. Few lists are looked at, of those that may tell the kind of valu
 
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, groupby, islice, pairwise
+from itertools import accumulate, chain, groupby, islice, pairwise
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.degrees import DEGREE_WORDS, degrees_in
+from orchestrator.language.owing import who_owes
 from orchestrator.language.units import unit_of
 from orchestrator.language.words import QUESTION_WORDS, STOP_WORDS, content_stems, stem, tokens
 from orchestrator.planning.models import (
@@ -23,22 +26,26 @@ from orchestrator.planning.models import (
 from orchestrator.planning.rules.answers import answer_fields
 from orchestrator.planning.rules.field_listers import AUXILIARIES, NUMBERS, needs_nothing
 from orchestrator.planning.rules.next_call import next_call
+from orchestrator.planning.rules.pages import Answered, answered, pages_of, rest_of
 from orchestrator.planning.rules.parameters import DAYS, Parameter
 from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.tellers import (
     NO_THING,
     TELLS,
     fields_of,
+    lists_of_payer,
     unknown_words,
     without_values,
 )
-from orchestrator.planning.rules.telling import names_borne, number_found, tell
+from orchestrator.planning.rules.telling import Telling, names_borne, number_found, tell
 from orchestrator.planning.rules.telling.bearing import Borne
-from orchestrator.planning.rules.telling.inquiry import DULL, PERSON, kind_asked
+from orchestrator.planning.rules.telling.inquiry import AVAILABLE, DULL, PERSON, kind_asked
 from orchestrator.planning.rules.tool_words import is_named
 from orchestrator.planning.rules.utterance import Utterance
 from orchestrator.saga.judged import is_empty
 
+_MOST_PAGES: Final = 5
+"""Of one of several lists."""
 MOST_LISTS: Final = 8
 """More are not looked at: where so many may tell, none is known to."""
 
@@ -62,9 +69,11 @@ def other_lists(utterance: Utterance, tools: Iterable[Tool]) -> list[list[Tool]]
         tools: that may be called.
     """
     text, slots, asked = utterance.text, utterance.slots, _Asked.by(utterance)
-    if not {*asked.begins[:1]} & (QUESTION_WORDS | AUXILIARIES):
+    is_asked = bool({*asked.begins[:1]} & (QUESTION_WORDS | AUXILIARIES))
+    is_asked = is_asked or bool(degrees_in(text))
+    if not is_asked:
         return []
-    dull = STOP_WORDS | QUESTION_WORDS | DULL | NO_THING
+    dull = STOP_WORDS | QUESTION_WORDS | DULL | DEGREE_WORDS | NO_THING
     said = [word for word in tokens(without_values(text, slots)) if word not in dull]
     if not said and not any(slot.kind in _NAMES for slot in slots):
         return []
@@ -73,10 +82,14 @@ def other_lists(utterance: Utterance, tools: Iterable[Tool]) -> list[list[Tool]]
         return asked.left_open_by(tool), len(unknown_words(said, [tool]))
 
     able = sorted(filter(needs_nothing, tools), key=remoteness)
+    able = lists_of_payer(able, text) or able
     groups = [[*group] for _, group in groupby(able, key=remoteness)]
     if len(able) > MOST_LISTS:
-        groups = [group for group in groups[:1] if len(group) <= MOST_LISTS]
-        groups = [g for g in groups if asked.is_told_by(g[0]) or unknown_words(said, g) != said]
+        number = [*accumulate(map(len, groups))]
+        groups = [g for g, so_far in zip(groups, number, strict=True) if so_far <= MOST_LISTS]
+        if not any(slot.kind in _NAMES for slot in slots):
+            near = (asked.is_told_by(g[0]) or unknown_words(said, g) != said for g in groups[:1])
+            groups = groups[:1] if all(near) else []
     return groups
 
 
@@ -94,7 +107,11 @@ def look_on(situation: Situation, but: Tool | None = None) -> StepDecision | Non
     """
     seen = [*_answer(but, situation, is_first=True)] if but is not None else []
     stems = content_stems(situation.utterance.without_values)
-    is_said = bool(seen) and but is not None and is_named(but, stems)
+    # "Is Bo free" is of Bo, and of no list of what is free.
+    said = [word for word in stems if word not in map(stem, AVAILABLE)]
+    is_said = bool(seen) and but is not None and is_named(but, said)
+    # Whom we owe is in none of the lists of who owes us, whatever these are called.
+    is_said = is_said and who_owes(situation.utterance.text) is None
     if is_said and but is not None and not _qualified(but, seen[0].borne.words, situation):
         return None
     asked = _Asked.by(situation.utterance)
@@ -111,6 +128,32 @@ def look_on(situation: Situation, but: Tool | None = None) -> StepDecision | Non
     is_found = any(one.borne.borne for one in seen)
     is_vain = is_said or (len(seen) == 1 and seen[0].tool is but and is_empty(seen[0].answer.body))
     return _told(seen, situation) if seen and (is_found or not is_vain) else None
+
+
+def tell_of(tool: Tool, seen: Observation, situation: Situation) -> Telling:
+    """What a tool told, all pages that were looked at as one."""
+    said = situation.utterance
+    if (found := _whole(tool, seen, situation)) is None:
+        return tell(tool, seen.arguments, seen.body, said)
+    return tell(tool, found.arguments, found.body, said, is_whole=found.is_whole)
+
+
+def borne_by(
+    tool: Tool, seen: Observation, situation: Situation, *, sent: JsonObject | None = None
+) -> Borne:
+    """What of that by which the request names things is in what a tool told, on all pages."""
+    found = _whole(tool, seen, situation)
+    body = seen.body if found is None else found.body
+    arguments = seen.arguments if sent is None else sent
+    return names_borne(tool, arguments, body, situation.utterance)
+
+
+def _whole(tool: Tool, seen: Observation, situation: Situation) -> Answered | None:
+    """All pages that an answer is one of; None where it is of another search than the newest."""
+    pages = pages_of(tool, situation.context.observations)
+    if len(pages) < 2 or seen not in pages:
+        return None
+    return answered(tool, situation.context.observations)
 
 
 def is_looking(situation: Situation, target: Tool) -> bool:
@@ -138,7 +181,7 @@ def _answer(tool: Tool, situation: Situation, *, is_first: bool = False) -> Iter
     done = (seen for seen in situation.tried(tool) if seen.outcome == "succeeded")
     for seen in islice(done, 1):
         sent = seen.arguments if is_first else {}
-        yield _Seen(tool, seen, names_borne(tool, sent, seen.body, situation.utterance))
+        yield _Seen(tool, seen, borne_by(tool, seen, situation, sent=sent))
 
 
 def _qualified(tool: Tool, words: Collection[str], situation: Situation) -> bool:
@@ -150,7 +193,7 @@ def _qualified(tool: Tool, words: Collection[str], situation: Situation) -> bool
 def _look(tool: Tool, situation: Situation) -> CallTool | DiscoverTools | None:
     """The call of a list, or the search that makes it known; None where neither helps any more."""
     if next(situation.tried(tool), None) is not None:
-        return None
+        return rest_of(tool, situation.context.observations, _MOST_PAGES)
     if tool not in situation.tools:
         return None if situation.searched_for(tool.name) else DiscoverTools(query=tool.name)
     step = next_call(tool, situation)
@@ -174,7 +217,7 @@ def _told(seen: Sequence[_Seen], situation: Situation) -> Finish:
     asked = _Asked.by(said)
     worth = [(*one.borne.numbers, -asked.left_open_by(one.tool)) for one in seen]
     best = [one for one, its in zip(seen, worth, strict=True) if its == max(worth)]
-    told = [tell(o.tool, o.answer.arguments, o.answer.body, said) for o in best[:_MOST_TOLD]]
+    told = [tell_of(one.tool, one.answer, situation) for one in best[:_MOST_TOLD]]
     return Finish(summary=" ".join(one.sentence for one in told), table=told[0].table)
 
 
@@ -191,7 +234,9 @@ class _Asked:
     @classmethod
     def by(cls, utterance: Utterance) -> "_Asked":
         days = frozenset(chain(*(tokens(day.text) for day in utterance.of("date"))))
-        return cls(kind_asked(utterance.text), (*tokens(utterance.text)[:2],), days)
+        by_degree = (one.of for one in degrees_in(utterance.text) if one.of != "size")
+        kind = kind_asked(utterance.text) or next(by_degree, "")
+        return cls(kind, (*tokens(utterance.text)[:2],), days)
 
     def left_open_by(self, tool: Tool) -> int:
         """How much of it no field of a list may tell: its kind, its days, its very words."""

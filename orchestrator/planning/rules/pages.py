@@ -1,6 +1,8 @@
 """Searches that answer page by page: the next page, and whether what was told is all there is."""
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -38,6 +40,81 @@ def next_page(finder: Tool, pages: Sequence[Observation]) -> CallTool | str:
         return f"{finder.title!r} has told {found}, and says that there are more"
     reason = f"{found} were told so far, and there are more"
     return CallTool(tool=finder.name, arguments={**last.arguments, **step}, reason=reason)
+
+
+class Answered(NamedTuple):
+    """What a search told, all of its pages as one."""
+
+    arguments: JsonObject
+    body: JsonValue
+    is_whole: bool
+    """Whether its pages say that there is no more."""
+
+
+def answered(finder: Tool, seen: Sequence[Observation]) -> Answered | None:
+    """What the newest search with a tool told; None where it was not made, or in vain."""
+    pages = pages_of(finder, seen)
+    if not pages:
+        return None
+    kept = without_repeats(finder, pages)
+    body = kept[0].body
+    for page in kept[1:]:
+        body = _joined(body, page.body)
+    is_whole = len(pages) > 1 and not _repeats(pages) and next_page(finder, kept) == ""
+    return Answered(pages[0].arguments, body, is_whole)
+
+
+def is_later_page(finder: Tool, arguments: JsonObject) -> bool:
+    """Whether a call was made for what follows another page."""
+    return bool((_paging(finder) - _sizes(finder)) & {*arguments})
+
+
+def without_repeats(finder: Tool, pages: Sequence[Observation]) -> list[Observation]:
+    """The pages that tell something each; one that tells more at once is all of them."""
+    kept, sizes = [pages[0]], _sizes(finder)
+    for before, page in pairwise(pages):
+        if any(page.arguments.get(name) != before.arguments.get(name) for name in sizes):
+            kept = [page]
+        elif page.body != before.body:
+            kept.append(page)
+    return kept
+
+
+def _repeats(pages: Sequence[Observation]) -> bool:
+    """Whether the last page is the one before it once more: nothing goes on there."""
+    return len(pages) > 1 and pages[-1].body == pages[-2].body
+
+
+def _sizes(finder: Tool) -> set[str]:
+    return {p.name for p in tool_parameters(finder) if set(p.words) & lexicon.PAGE_SIZE}
+
+
+def rest_of(finder: Tool, seen: Sequence[Observation], most: int) -> CallTool | None:
+    """The call for the next of at most so many pages; None where all was told.
+
+    Nor where the request said how many are wanted: "the last three messages".
+    """
+    pages, sizes = pages_of(finder, seen), _sizes(finder)
+    if not pages or len(pages) >= most or sizes & {*pages[0].arguments, *pages[-1].arguments}:
+        return None
+    if _repeats(pages):
+        inputs = {p.name: p for p in tool_parameters(finder)}
+        step = _larger(pages[0], inputs)
+        arguments = {**pages[0].arguments, **(step or {})}
+        reason = "another page tells the same"
+        return CallTool(tool=finder.name, arguments=arguments, reason=reason) if step else None
+    page = next_page(finder, pages)
+    return page if isinstance(page, CallTool) else None
+
+
+def _joined(one: JsonValue, other: JsonValue) -> JsonValue:
+    """Two pages as one: their lists one behind the other, the rest of the last one."""
+    if isinstance(one, list) and isinstance(other, list):
+        return [*one, *other]
+    if isinstance(one, dict) and isinstance(other, dict):
+        lists = {k for k, v in other.items() if isinstance(v, list | dict) and k in one}
+        return {**one, **{k: _joined(one[k], v) if k in lists else v for k, v in other.items()}}
+    return other
 
 
 def _has_more(

@@ -8,8 +8,10 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
 from orchestrator.language.clause_reading import tells_something
+from orchestrator.language.degrees import comparison_in
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
+from orchestrator.language.owing import who_owes
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import QUESTION_WORDS, WARY_VERBS, action_of, content_stems, tokens
 from orchestrator.planning.models import Observation
@@ -22,9 +24,15 @@ from orchestrator.planning.order_deeds import (
     tells,
 )
 from orchestrator.planning.rules.answers import answer_fields, is_listing, tells_what_is_made
-from orchestrator.planning.rules.field_listers import AUXILIARIES, field_lister
+from orchestrator.planning.rules.field_listers import AUXILIARIES, field_lister, needs_nothing
 from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
-from orchestrator.planning.rules.tellers import best_tellers, only_lister, unsaid
+from orchestrator.planning.rules.tellers import (
+    best_tellers,
+    lists_of_payer,
+    only_lister,
+    payer,
+    unsaid,
+)
 from orchestrator.planning.rules.tool_words import is_named, listed_values
 from orchestrator.planning.rules.wished_things import wished_for
 from orchestrator.routing.router import Router
@@ -69,6 +77,7 @@ def find_target(
             return catalog.tool(seen.tool)
     found = next(_ranked(selection, catalog), None)
     found = _listing_the_field(found, selection.frame, catalog)
+    found = found and _of_whoever_pays(found, selection.frame, catalog)
     found = found and _of_its_days(found, selection, catalog, now)
     found = found and _of_what_is_had(found, selection.frame, catalog)
     return found and wished_for(found, selection, catalog, goal)
@@ -83,6 +92,16 @@ def _listing_the_field(found: Tool | None, frame: IntentFrame, catalog: Catalog)
         return found
     lister = None if frame.side_effect_allowed else field_lister(catalog, text, frame.slots)
     return lister or found
+
+
+def _of_whoever_pays(tool: Tool, frame: IntentFrame, catalog: Catalog) -> Tool:
+    """The list of what we owe, or of what we are owed, where a question asks for the other."""
+    text = " ".join(frame.clauses)
+    side = None if tool.is_side_effect else who_owes(text)
+    if side is None or payer(tool) == side:
+        return tool
+    able = lists_of_payer(filter(needs_nothing, catalog.tools.values()), text)
+    return able[0] if able else tool
 
 
 def _of_what_is_had(tool: Tool, frame: IntentFrame, catalog: Catalog) -> Tool:
@@ -176,6 +195,8 @@ def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:
         p.required and (p.kind is Kind.IDENTIFIER or f"{{{p.name}}}" in tool.path)
         for p in tool_parameters(tool)
     )
+    if keyed and comparison_in(" ".join(frame.clauses)) is not None:
+        return True  # two of them
     return keyed and bool(many & {singular(word) for word in tokens(tool.name)})
 
 

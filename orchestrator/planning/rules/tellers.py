@@ -6,11 +6,13 @@ from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import MODALS
 from orchestrator.language.intent import Action, IntentFrame, Slot
+from orchestrator.language.owing import Side, is_still_owed, side_of, who_owes
 from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -37,6 +39,7 @@ NO_THING: Final = frozenset().union(
     lexicon.PREFERENCES,
 )
 """Words that name nothing: "has somebody said anything this year", "the cheapest"."""
+_OWED: Final = frozenset(meanings_of("owe"))
 _NAMING: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.EMAIL, Kind.PLACE, Kind.OTHER})
 """Kinds of texts that may hold the name of somebody."""
 TELLS: Final[Mapping[str, frozenset[Kind]]] = {
@@ -69,6 +72,25 @@ def best_tellers(ranked: Sequence[Tool], frame: IntentFrame) -> list[Tool]:
         if left < untold and gained and unsaid(tool, frame) <= unsaid(ranked[0], frame):
             return [tool, *(one for one in ranked if one is not tool)]
     return [*ranked]
+
+
+@read_once
+def payer(tool: Tool) -> Side | None:
+    """Who pays the amounts that a tool lists; None where it lists none, or does not say."""
+    fields = [*fields_of(tool)]
+    if not any(field.kind in TELLS["money"] for field in fields):
+        return None
+    named = (field for field in fields if field.kind in _NAMING)
+    return side_of(frozenset(word for field in named for word in field.words))
+
+
+def lists_of_payer(tools: Iterable[Tool], text: str) -> list[Tool]:
+    """Those of the tools that list what whoever pays in a question has to pay; mostly none."""
+    side = who_owes(text)
+    found = [tool for tool in tools if side is not None and payer(tool) == side]
+    if not is_still_owed(text):
+        return found
+    return [t for t in found if not (vocabulary(t) | schema_words(t)).isdisjoint(_OWED)]
 
 
 def unsaid(tool: Tool, frame: IntentFrame) -> int:

@@ -3,8 +3,9 @@
 from orchestrator.planning.rules.telling.whole_answer import (
     Telling,
     names_borne,
+    needs_all,
     number_found,
     tell,
 )
 
-__all__ = ["Telling", "names_borne", "number_found", "tell"]
+__all__ = ["Telling", "names_borne", "needs_all", "number_found", "tell"]

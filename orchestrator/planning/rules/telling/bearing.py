@@ -8,7 +8,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.intent import Slot
 from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
 from orchestrator.planning.rules.telling.inquiry import AVAILABLE, Inquiry
 from orchestrator.planning.rules.telling.restrictions import ends_of_stretch, restrictions
 from orchestrator.planning.rules.telling.spoken_values import said_day, said_words
@@ -25,6 +25,7 @@ _SAID_SO: Final = frozenset({"flag", "number"})
 
 Thing = tuple[Told, ...]
 _NOT: Final = "not "
+_LACKING: Final = "without "
 _Test = Callable[[Thing], bool]
 
 
@@ -48,8 +49,9 @@ def named(things: Sequence[Thing], question: Inquiry) -> Named:
     for text, bearing in _borne(things, question):
         if len(bearing) == len(things):
             continue
-        if not bearing and text.startswith(_NOT):
-            note += f", all of them {text.removeprefix(_NOT)}"
+        if not bearing and text.startswith((_NOT, _LACKING)):
+            _, _, denied = text.partition(" ")
+            note += f", all of them {'with ' if text.startswith(_LACKING) else ''}{denied}"
         else:
             note += f", {len(bearing) or 'none'} of them {text}"
         every = [t for t in every if t in bearing]
@@ -203,14 +205,22 @@ def _words(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, _T
     """Words that some of the things bear: "swimming" of one course among others."""
     options = {s for thing in things for t in thing for o in t.options for s in content_stems(o)}
     flags = {word for t in things for told in t if told.sort == "flag" for word in told.words}
-    others = (flags - _AUXILIARIES | AVAILABLE) & question.words
-    others -= {*question.denied_words, *question.telling_apart}
+    others = (flags - _AUXILIARIES - STOP_WORDS | AVAILABLE) & question.words
+    others -= {*question.denied_words, *question.telling_apart, *question.lacked}
+    others -= {word for words in _denied_flags(things, question) for word in words}
     for word in (*question.telling_apart, *sorted(others)):
         root = stem(word)
         if root in options or _is_asked_for(root, things, question):
             continue
         if len({_says(thing, root) for thing in things}) > 1:
             yield repr(word), _saying(root)
+
+
+def _denied_flags(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, ...]]:
+    """The words of fields that say yes or no to what is denied: "which are not sold out"."""
+    denied = question.denied
+    flags = (told for thing in things for told in thing if told.sort == "flag")
+    return (told.words for told in flags if not denied.isdisjoint(map(stem, told.words)))
 
 
 def _is_asked_for(root: str, things: Sequence[Thing], question: Inquiry) -> bool:
@@ -237,10 +247,19 @@ def _denials(things: Sequence[Thing], question: Inquiry) -> Iterator[tuple[str, 
     for name in question.excluded:
         roots = {*content_stems(name)}
         yield f"not {name!r}", partial(_says_not_all, roots)
-    for word in question.denied_words:
+    for word in (*question.denied_words, *question.implied_denials):
         root = stem(word)
         if _is_told(things, root):
-            yield f"not {word}", _not_saying(root)
+            denied = _as_called(word, things, question)
+            yield f"{_LACKING if word in question.lacked else _NOT}{denied}", _not_saying(root)
+
+
+def _as_called(word: str, things: Sequence[Thing], question: Inquiry) -> str:
+    """What is denied, as the field that tells it is called and the request says: "sold out"."""
+    flags = (told for thing in things for told in thing if told.sort == "flag")
+    called = (told.heading for told in flags if word in told.words)
+    text = " ".join(tokens(question.said.text))
+    return next((one for one in called if one in text), word)
 
 
 def _says_not_all(roots: Set[str], thing: Thing) -> bool:
@@ -255,6 +274,8 @@ def _tells_of(told: Told, root: str) -> bool:
     """Whether a field can say of a thing that it is so: yes or no, how many, a word of its list."""
     if told.sort in _SAID_SO:
         return _is_called(told, root)
+    if told.sort == "list" and root in content_stems(str(told.value)):
+        return True
     return any(root in content_stems(option) for option in told.options)
 
 

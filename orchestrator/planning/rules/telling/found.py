@@ -90,7 +90,7 @@ def take_apart(tool: Tool, arguments: JsonObject, body: JsonValue, now: datetime
         things=things,
         noun=_noun(name, tool if is_listing else None),
         total=_total(fields),
-        is_cut=_is_cut(fields, arguments, len(things)),
+        is_cut=_is_cut(fields, {**_default_sizes(tool), **arguments}, len(things)),
         is_listing=is_listing,
     )
 
@@ -123,6 +123,12 @@ def _is_list_of_things(value: JsonValue, schema: JsonObject, root: JsonObject) -
         return isinstance(value[0], dict)
     items = resolve(schema, root).get("items")
     return not isinstance(items, dict) or bool(properties_of(resolve(items, root)))
+
+
+def _default_sizes(tool: Tool) -> JsonObject:
+    """How many are told at most where a call does not say it."""
+    sizes = {k: v for k, v in tool.properties.items() if set(tokens(k)) & lexicon.PAGE_SIZE}
+    return {name: schema["default"] for name, schema in sizes.items() if "default" in schema}
 
 
 def _is_cut(fields: Sequence[Told], arguments: JsonObject, number: int) -> bool:

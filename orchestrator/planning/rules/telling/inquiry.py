@@ -12,8 +12,10 @@ from pydantic import JsonValue
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.date_words import WEEKDAYS
+from orchestrator.language.degrees import DEGREE_WORDS, comparison_in
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.negation import denied_words, exclusions
+from orchestrator.language.owing import is_still_owed
 from orchestrator.language.periods import period_in
 from orchestrator.language.predicates import predicate_of
 from orchestrator.language.synonyms import meanings_of, synonyms_of
@@ -55,11 +57,20 @@ _FEATURE: Final = re.compile(
     r"\b(?:with|including)\s+(?P<rest>[^,.;?!]+)",
     re.IGNORECASE,
 )
+_SETTLED: Final = "paid"
+_COMING_TO: Final = re.compile(
+    rf"\b(?:come|comes|came|add|adds|added)\s+(?:up\s+)?to\b"
+    rf"|\bhow\s+much\b.*\b(?:{'|'.join(_LISTS.words('added_up'))})\b"
+)
 _SUPERLATIVES: Final = ("most", "least", "dearest")
 _SHORT_DENIAL: Final = re.compile(r"\b\w+n['\u2019]t\b", re.IGNORECASE)
 _OPPOSED: Final = re.compile(r"\b(?:un|non-?)(?P<of>[a-z]{4,})\b")
 """A word that may be the opposite of another: fields tell whether it is."""
-_HAS_NO: Final = re.compile(r"\b(?:has|have|having|with)\s+no\s+(?P<of>[a-z]{3,})\b")
+_HAS_NO: Final = re.compile(
+    r"\b(?:(?:has|have|having|with)\s+no|out\s+of)\s+(?P<of>[a-z]{3,})\b(?:\s+(?P<left>[a-z]+))?"
+)
+_NOT_IN: Final = re.compile(r"\b(?:not|n['\u2019]t)\s+(?:in|on|under)\s+(?P<of>[a-z]{3,})\b")
+"""The state that things are not to be in: "which are not in repair"."""
 PARTS_OF_THE_DAY: Final = ("morning", "afternoon", "evening")
 _COURTESIES: Final = WordLists("accounting").word_set("courtesies")
 DULL: Final = (
@@ -138,7 +149,14 @@ class Inquiry:
     @property
     def asks_for_sum(self) -> bool:
         """Whether it asks what several amounts come to: "how much in total"."""
-        return bool(_SUMS & self.words)
+        if self.asked_kind == "count":
+            return False  # "how many are there altogether"
+        return bool(_SUMS & self.words) or self.may_ask_for_sum
+
+    @cached_property
+    def may_ask_for_sum(self) -> bool:
+        """Whether it does so where there are several: "how much did we spend in May"."""
+        return _COMING_TO.search(self.said.text.lower()) is not None
 
     @property
     def asks_for_average(self) -> bool:
@@ -175,7 +193,7 @@ class Inquiry:
     @cached_property
     def naming(self) -> frozenset[str]:
         """Stems of what it speaks of, without words that only say how it is to be answered."""
-        return self.stems - {stem(word) for word in DULL & self.words}
+        return self.stems - {stem(word) for word in (DULL | DEGREE_WORDS) & self.words}
 
     @cached_property
     def circumstances(self) -> tuple[str, ...]:
@@ -278,6 +296,8 @@ class Inquiry:
 
     def is_denied(self, slot: Slot) -> bool:
         """Whether the things that have this value are not meant: "that aren't with Alba Air"."""
+        if comparison_in(self.said.text) is not None:
+            return False  # "heavier than the Heron" leaves out none
         before = self.said.text[: slot.position]
         return _DENIED.fullmatch(before[before.rfind(",") + 1 :].lstrip()) is not None
 
@@ -286,7 +306,11 @@ class Inquiry:
         """What the things are not to be: "paid" of "which are not paid yet", and of "unpaid"."""
         text = self.said.text.lower()
         own = self.said.without_values.lower()  # "Port United" denies nothing
-        found = (*_OPPOSED.finditer(own), *_HAS_NO.finditer(text))
+        found = (
+            *_OPPOSED.finditer(own),
+            *_HAS_NO.finditer(text),
+            *_NOT_IN.finditer(self.said.text),
+        )
         opposed = (match["of"] for match in found)
         apart = {word for one in self.excluded for word in tokens(one)}
         denied = (*denied_words(self.said.text), *opposed)
@@ -297,6 +321,18 @@ class Inquiry:
         """Names of several words that it rules out: "without Blue Cleaning"."""
         things = (one.thing.strip() for one in exclusions(self.said.text) if one.thing)
         return tuple(thing for thing in things if len(thing.split()) > 1 and thing.istitle())
+
+    @cached_property
+    def lacked(self) -> frozenset[str]:
+        """What they are not to have, and the word that says so as well: "no places left"."""
+        found = [*_HAS_NO.finditer(self.said.text.lower())]
+        return frozenset(m["of"] for m in found) | (AVAILABLE & {m["left"] for m in found})
+
+    @cached_property
+    def implied_denials(self) -> tuple[str, ...]:
+        """What the things are not to be that no word of it denies: who owes has not paid."""
+        owed = is_still_owed(self.said.text) and not self.denied_words
+        return (_SETTLED,) if owed else ()
 
     @property
     def denied(self) -> frozenset[str]:
@@ -322,7 +358,7 @@ class Inquiry:
         return tuple(
             word
             for word in words
-            if word not in _COURTESIES | DULL | _NO_THING
+            if word not in _COURTESIES | DULL | DEGREE_WORDS | _NO_THING
             and not known & {stem(word), *synonyms_of(stem(word))}
             and action_of_stem(stem(word)) is Action.UNKNOWN
         )

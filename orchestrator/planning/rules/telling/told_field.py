@@ -36,6 +36,8 @@ _LINKS: Final = _LISTS.word_set("links")
 _MAX_DEPTH: Final = 3
 _A_DAY: Final = 24 * 60
 _MOST_LISTED: Final = 5
+_YEARS: Final = range(1000, 2200)
+_DONE_IN: Final = frozenset((word,) for word in _LISTS.words("done_in"))
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,9 @@ def _told(
     options = tuple(str(o) for o in listed) if isinstance(listed, list) else ()
     kept = words[:-1] if unit and len(words) > 1 else words
     described = tokens(str(schema.get("description", "")))
-    is_year = isinstance(value, int) and "year" in (*words, *described[:2])
+    is_year = isinstance(value, int) and (
+        "year" in (*words, *described[:2]) or (words[-1:] in _DONE_IN and value in _YEARS)
+    )
     said = str(value) if is_year else _said(value, sort, unit, holder, now)
     return Told(name, kept, value, sort, said, unit, options, (name,))
 

@@ -12,6 +12,7 @@ from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
+from orchestrator.language.owing import side_of, who_owes
 from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.models import AnswerTable
@@ -27,12 +28,14 @@ from orchestrator.planning.rules.telling.bearing import (
     says_whether,
 )
 from orchestrator.planning.rules.telling.circumstances import circumstances
+from orchestrator.planning.rules.telling.comparisons import compared, not_compared
 from orchestrator.planning.rules.telling.found import Found, is_echo, take_apart
 from orchestrator.planning.rules.telling.inquiry import Inquiry
 from orchestrator.planning.rules.telling.restrictions import restrictions
 from orchestrator.planning.rules.telling.spoken_values import said_day
 from orchestrator.planning.rules.telling.superlatives import (
     best_of,
+    most_of,
     said_amount,
     total_of,
     untold_best,
@@ -66,18 +69,48 @@ class Telling:
         return replace(self, sentence=f"{self.sentence}{sentence}")
 
 
-def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) -> Telling:
-    """What a call of a reading tool found, for who asked it with these words."""
+def needs_all(tool: Tool, arguments: JsonObject, said: Utterance) -> bool:
+    """Whether all that a tool lists has to be seen to answer a request: which, how many, the most.
+
+    A request for the list alone is answered by its first page.
+    """
+    question = Inquiry(said, arguments, frozenset(content_stems(f"{tool.name} {tool.domain}")))
+    return bool(
+        question.asked_kind == "count"
+        or question.asks_for_sum
+        or question.asks_for_average
+        or untold_best(question)
+        or question.denied_words
+        or question.implied_denials
+        or question.unasked
+        or question.telling_apart
+        or restrictions(question)
+    )
+
+
+def tell(
+    tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance, *, is_whole: bool = False
+) -> Telling:
+    """What a call of a reading tool found, for who asked it with these words.
+
+    Args:
+        tool: that was called.
+        arguments: of the call.
+        body: what it answered; of several pages, all.
+        said: the request.
+        is_whole: whether there is no other page.
+    """
     if (received := ReceivedFile.told_by(body)) is not None:
         around, _ = circumstances(tool, arguments, said.now)
         named = received.name or received.content_type or "a file"
         kept = f"{named}, {received.size_bytes:,} bytes ({received.handle})"
         return Telling(f"{_subject(tool)}{around}: {kept}.")
     found = take_apart(tool, arguments, body, said.now)
+    found = replace(found, is_cut=found.is_cut and not is_whole)
     dull = {word for text in (tool.name, tool.domain, found.noun) for word in content_stems(text)}
     question = Inquiry(said, _heeded(tool, arguments, found), frozenset(dull))
     around, rest = circumstances(tool, arguments, said.now)
-    unspoken = _unspoken(tool, found, question)
+    unspoken = _unspoken(tool, found, question) + _of_the_other_side(found, question)
     if found.is_listing:
         is_sure = question.asks_for_any and question.is_covered(*_speaking(tool), found.noun)
         # What was searched for by its words may be there, and be called otherwise.
@@ -103,6 +136,17 @@ def _heeded(tool: Tool, arguments: JsonObject, found: Found) -> JsonObject:
         if 0 < len(bearing) < len(found.things):
             loose.add(name)
     return {name: value for name, value in arguments.items() if name not in loose}
+
+
+def _of_the_other_side(found: Found, question: Inquiry) -> str:
+    """A sentence where what was found is paid by the others, and not by whom it was asked of."""
+    asked = who_owes(question.said.text)
+    fields = [told for thing in found.things for told in thing]
+    named = (told for told in fields if told.sort == "text" and not told.options)
+    side = side_of(frozenset(word for told in named for word in told.words))
+    if asked is None or side in (None, asked) or not any(told.sort == "money" for told in fields):
+        return ""
+    return f" This is what {'we have' if side == 'us' else 'others have'} to pay."
 
 
 def names_borne(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) -> Borne:
@@ -160,18 +204,30 @@ def _listing(
             return Telling(f"{only}: none were found.")
         no = "No: no" if is_sure else "No"
         return Telling(f"{no} {found.noun}{around}{looked_for} were found.")
+    if compared_two := compared(found.things, question):
+        return Telling(compared_two, table_of_things(found.things))
     meant, note, is_none = named(found.things, question)
     table = table_of_things(found.things)
     untold = not_told(found.things, question) + _not_looked_up(question)
-    untold += _sum_of(meant, question, is_cut=found.is_cut)
+    if not (untold and question.may_ask_for_sum):
+        untold += _sum_of(meant, question, is_cut=found.is_cut)
     of_all = f" of {found.total}" if found.total > number else ""
     by = f" ({rest})" if rest else ""
     counted = f"{number}{of_all} {found.nouns(found.total or number)}{around}{by}"
     yes = "Yes, " if is_sure and not (note or untold) else ""
     note += ", and there may be more" if found.is_cut else ""
-    best = best_of(meant, question) if len(meant) > 1 and not is_none else None
-    if len(meant) > 1 and best is None and not is_none and (asked := untold_best(question)):
+    most = "" if found.is_cut else most_of(meant, question, found.noun)
+    best = best_of(meant, question) if len(meant) > 1 and not (is_none or most) else None
+    note += most
+    if (
+        not most
+        and len(meant) > 1
+        and best is None
+        and not is_none
+        and (asked := untold_best(question))
+    ):
         untold += f" Nothing here tells which of them is the {asked!r}."
+    untold += not_compared(question)
     untold += _untold_kind(found.things, question)
     if best is not None and len(best.places) > 1:
         them = [meant[place] for place in best.places]
@@ -236,13 +292,20 @@ def _sum_of(things: Sequence[tuple[Told, ...]], question: Inquiry, *, is_cut: bo
     """A sentence with what the amounts of the things come to, where that was asked for."""
     if not (question.asks_for_sum or question.asks_for_average):
         return ""
-    total = total_of(things)
+    counted = [thing for thing in things if not any(told.is_over for told in thing)] or things
+    total = total_of(counted)
+    if len(things) == 1 and total is not None:
+        return ""
+    if total is None and question.may_ask_for_sum:
+        return ""
     if total is None:
         return " Nothing here tells one amount of each, in one currency, to add up."
     if question.asks_for_average:
-        each = total.model_copy(update={"amount": total.amount / len(things)})
+        each = total.model_copy(update={"amount": total.amount / len(counted)})
         return f" On average {'those listed' if is_cut else 'they'} come to {said_amount(each)}."
-    return f" {'Those listed come' if is_cut else 'Together they come'} to {said_amount(total)}."
+    over = "" if len(counted) == len(things) else ", without those that are no more"
+    they = "Those listed come" if is_cut else "Together they come"
+    return f" {they} to {said_amount(total)}{over}."
 
 
 def _listed(

@@ -46,7 +46,7 @@ def ended(new_mission: Callable[..., Any], town: Catalog) -> Callable[[str], Any
 @pytest.mark.parametrize(
     ("goal", "told"),
     [
-        ("who gives fencing", "1 of them 'fencing': sport Fencing, Ida Roth"),
+        ("who gives fencing", "1 of them 'fencing': Ida Roth, sport Fencing"),
         ("when is fencing", "1 of them 'fencing': tuesday, start time 18:30"),
         ("who wrote Dune", "Dune, Frank Herbert"),
         ("what does Karate cost", "monthly fee 40.00 EUR"),

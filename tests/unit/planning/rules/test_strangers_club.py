@@ -51,7 +51,7 @@ def answer(new_mission: Callable[..., Any], town: Catalog) -> Callable[[str], An
         ("who coaches karate", "1 of them 'karate': Tom Wirth"),
         ("are there places left in karate", "places left 0, sport Karate"),
         ("how much does Paul Kern owe", "dues owed 60.00 EUR, Paul Kern"),
-        ("who has no licence", "1 of them not licence: has licence: no, Paul Kern"),
+        ("who has no licence", "1 of them without licence: has licence: no, Paul Kern"),
         ("does Rita Blum have a licence", "Yes. 3 members, 1 of them 'Rita Blum'"),
         ("does Paul Kern have a licence", "No. 3 members, 1 of them 'Paul Kern'"),
         ("when is Emma due", "1 of them 'Emma': due date 20 November"),

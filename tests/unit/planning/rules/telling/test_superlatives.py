@@ -71,7 +71,10 @@ def said(goal: str) -> str:
         ("when does the first ferry leave?", "The first of 4 ferries: "),
         ("ferries in the next ten days", "4 ferries, 2 of them 'next ten days': Alba"),
         ("the cheapest ferry without berth", "4 ferries, all of them berth: "),
-        ("which ferries have no cabins?", "4 ferries, 1 of them not cabins: cabins 0, ship Brig"),
+        (
+            "which ferries have no cabins?",
+            "4 ferries, 1 of them without cabins: cabins 0, ship Brig",
+        ),
     ],
 )
 def test_what_is_asked_for_by_its_place_is_told(goal: str, starts: str) -> None:
