@@ -24,14 +24,24 @@ _GIVEN_UP: Final = re.compile(
         ){_END}""",
     re.IGNORECASE | re.VERBOSE,
 )
+_SAID_AGAIN: Final = re.compile(
+    r"[\s,.;]*(?:(?:and|so|please|just)\s+)*(?P<order>[a-z]+)(?:\s+(?:it|that|them))?(?:\s*,?\s*please)?"
+    r"(?=\s*(?:[.!;]|$))",
+    re.IGNORECASE,
+)
+"""The order itself behind what is given up, of nothing else: "so please cancel it"."""
 
 
 def ended(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     """The text with each thing that is given up as an order to cancel it: what was said, and that.
 
-    Who also says that something is to be cancelled says why: the text stays as it is then.
+    Who also says that something is to be cancelled says why: the text stays as it is then. "So
+    please cancel" says no more.
     """
     found = [m for m in _GIVEN_UP.finditer(text) if not _is_told(m, text)]
+    again = _SAID_AGAIN.match(text, found[0].end()) if len(found) == 1 else None
+    if again is not None and read_clause(again["order"]).action is Action.CANCEL:
+        text = f"{text[: again.start()]}{text[again.end() :]}"
     if not found or any(read_clause(c).action is Action.CANCEL for c in split_clauses(text)):
         return text, ()
     orders = [(m.group(), f"cancel {m['a'] or m['b'] or m['c']}") for m in found]

@@ -17,8 +17,21 @@ _OF_A_KIND: Final = re.compile(
     rf"\b(?:both\s+)?(?P<which>the|my|our)\s+{_MEMBERS}\s+(?P<noun>[a-z]+s)\b", re.IGNORECASE
 )
 _ADDRESSED: Final = re.compile(rf"(?:both\s+)?{_MEMBERS}(?=\s*[:,.!]|\s|$)")
-_GOES_ON: Final = re.compile(r"\s+(?:to|and|or|with)\b|\s+[^\W\d_]+s\b", re.IGNORECASE)
-"""What was listed is no receiver: "send flowers and cakes to Ana", "the red and blue files"."""
+_GOES_ON: Final = re.compile(
+    rf"\s+(?:{_WORD}\s+){{0,2}}?(?:to|and|or|with)\b|\s+[^\W\d_]+s\b", re.IGNORECASE
+)
+"""What was listed is no receiver: "send flowers and cakes to Ana", "the red and blue files",
+"share notes and pitch deck with Ana"."""
+_PHRASE: Final = (
+    rf"(?:the|my|our)\s+{_WORD}(?:\s+(?!(?:and|to|with|in|into|from|on|at|for)\b){_WORD}){{0,2}}"
+)
+_THINGS: Final = re.compile(
+    rf"(?P<first>{_PHRASE}(?:\s*,\s*{_PHRASE})*)\s*,?\s+(?:and|&)\s+(?P<last>{_PHRASE})"
+    r"(?=\s+(?:to|with|in|into|from|on|at)\b|\s*(?:[,.!]|$))",
+    re.IGNORECASE,
+)
+"""Things that are there, each known by its article; what is made of several may be one."""
+_OF_WHAT_IS_THERE: Final = frozenset({Action.CANCEL, Action.UPDATE, Action.PAY, Action.SEND})
 _NO_NAMES: Final = STOP_WORDS | QUESTION_WORDS | VERBS
 _TO: Final = re.compile(r"\bto\s+")
 
@@ -40,6 +53,7 @@ def plain_list(clause: ClauseReading) -> PlainList | None:
     """The list of what an order is about, or of whom something is sent to; None: there is none.
 
     Of a kind: between an article and the noun that all share, "the general and random channels".
+    Things: each with its article right after the verb, "the budget and the pitch deck".
     Addressed: right after the verb that sends, or after "to", where nothing else tells a name.
     """
     if clause.action not in SIDE_EFFECT_ACTIONS or clause.is_negated:
@@ -58,10 +72,13 @@ def _lists(clause: ClauseReading, end: int) -> Iterator[PlainList]:
             noun = singular(match["noun"]) if clause.action is Action.SEND else match["noun"]
             alone = tuple(f"{match['which']} {member} {noun}" for member in members)
             yield PlainList(*match.span(), alone)
+    verb = re.search(rf"\b{re.escape(clause.verb)}\s+", clause.text, re.IGNORECASE)
+    is_there = clause.action in _OF_WHAT_IS_THERE
+    if verb is not None and is_there and (things := _THINGS.match(clause.text, verb.end(), end)):
+        yield PlainList(*things.span(), _things(things))
     if clause.action is not Action.SEND:
         return
     starts = [m.end() for m in _TO.finditer(clause.text, 0, end)]
-    verb = re.search(rf"\b{re.escape(clause.verb)}\s+", clause.text, re.IGNORECASE)
     if verb is not None:
         starts.insert(0, verb.end())
     for start in starts:
@@ -70,6 +87,11 @@ def _lists(clause: ClauseReading, end: int) -> Iterator[PlainList]:
             continue
         if members := _members(named, but=_NO_NAMES):
             yield PlainList(named.start("first"), named.end(), members)
+
+
+def _things(match: re.Match[str]) -> tuple[str, ...]:
+    """The things of a list, each with its own article: "the budget and the pitch deck"."""
+    return (*re.split(r"\s*,\s*", match["first"]), match["last"])
 
 
 def _members(match: re.Match[str], *, but: Collection[str]) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ _TO_SEVERAL: Final = re.compile(
     r"\b(?:to|with)\s+(?:the|my|our|these|those)\s+(?:[a-z]+\s+){0,2}?(?P<noun>[a-z]+s)\b"
 )
 _TO: Final = frozenset({"to", "with", "for"})
+_WHERE: Final = _TO | {"in", "on", "into"}
 
 _SUPERLATIVE = "|".join(
     r"\s+".join(words.split()) for words in sorted(_ORDERS, key=len, reverse=True)
@@ -136,7 +137,7 @@ def all_of(clause: ClauseReading) -> bool:
     if clause.action not in (Action.SEND, Action.PAY):
         return False
     return any(
-        a in _TO and _begins_with_all(words[n + 1 :]) for n, (a, _) in enumerate(pairwise(words))
+        a in _WHERE and _begins_with_all(words[n + 1 :]) for n, (a, _) in enumerate(pairwise(words))
     )
 
 

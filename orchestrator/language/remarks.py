@@ -30,7 +30,8 @@ _LONGEST_COURTESY: Final = 8
 _REACH: Final = 5
 """Words after its first in which a statement has its verb."""
 _PAUSE: Final = re.compile(r":\s+|\s[-\u2013\u2014]\s+")
-"""Where a request may follow what it is for: "I am in Oslo: book me a hotel"."""
+_THEREFORE: Final = re.compile(r"\s+so\s+", re.IGNORECASE)
+"""Where a request may follow what it is for: "I am in Oslo: book me a hotel", "... so book one"."""
 _ANNOUNCED: Final = _LISTS.word_set("announced")
 _ANNOUNCING: Final = _LISTS.word_set("announcing") | WordLists("quantifiers").word_set("vague")
 _SO: Final = re.compile(r"\s*(?:and|so|therefore|thus|hence|please)\s+", re.IGNORECASE)
@@ -40,8 +41,8 @@ def remark_end(sentence: str) -> int:
     """How much of a sentence is a remark, from its start: all, none, or up to a request."""
     if not is_remark(sentence):
         return 0
-    after_pauses = (match.span() for match in _PAUSE.finditer(sentence))
-    for start, end in sorted((*joints(sentence), *after_pauses)):
+    paused = (*_PAUSE.finditer(sentence), *_THEREFORE.finditer(sentence))
+    for start, end in sorted((*joints(sentence), *(match.span() for match in paused))):
         rest = _SO.sub("", sentence[end:], count=1)
         if begins_request(rest, firm=sentence[start:end].strip() != ""):
             return start

@@ -104,11 +104,12 @@ _JOINED: Final = re.compile(r"(?:[\s\d,:\u2013-]|\b(?:and|or|to|until|till|at)\b
 _PART: Final = re.compile(rf"\b(?P<word>{'|'.join(HOURS_OF)})\b")
 _SENTENCE: Final = re.compile(r"[.;!?]\s")
 _HOURLESS: Final = re.compile(
-    rf"\b(?:tonight|(?:(?:in|on|during|for)\s+the|this|that|tomorrow|today|(?:{WEEKDAY}))\s+"
-    r"(?:morning|afternoon|evening|night)|the\s+(?:(?:following|next|same)\s+)?"
+    rf"\b(?!for\s+the\s+night\b)(?:tonight|(?:(?:in|on|during|for)\s+the|this|that|tomorrow|today|(?:{WEEKDAY}))\s+"
+    r"(?:morning|afternoon|evening|night)|(?<!for )the\s+(?:(?:following|next|same)\s+)?"
     r"(?:morning|afternoon|evening|night)\s+(?:before|after|of))\b"
 )
-"""A part of a day by which something is to be, and no hour of it."""
+"""A part of a day by which something is to be, and no hour of it; who stays "for the night" stays
+all of it."""
 
 
 _LONGEST_BOUND: Final = 30

@@ -22,6 +22,7 @@ _THING: Final = re.compile(
             \s+(?:{_any_of("needing")})
         |(?:\w+\s+){{1,3}}?(?:needs|wants)
         |(?:{_any_of("obtaining")})\s+(?:me|us)
+        |(?:{_any_of("obtaining_alone")})(?=\s+(?:an?|some|another)\s)
         |(?P<resolving>[a-z]+)\s+(?:(?:me|us)\s+)?(?P<particle>{_any_of("resolving")})(?:\s+for)?)
         \s+(?P<which>{_any_of("indefinite")}|\d+)\s+(?P<thing>\S.*)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,

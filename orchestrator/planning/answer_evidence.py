@@ -48,6 +48,10 @@ _CHANCE: Final = frozenset({"chance", "probability", "likelihood"})
 _LIKELY, _UNLIKELY = 50, 30
 """Of a chance in percent: what contradicts that a thing is not so, and that it is."""
 _STILL: Final = frozenset(map(stem, ("still", "already", "yet", "day", "date", "then")))
+_LOWER: Final = frozenset({"below", "under", "less", "fewer", "colder", "cheaper", "lower"})
+_HIGHER: Final = frozenset({"above", "over", "more", "warmer", "hotter", "higher", "exceeds"})
+_COMPARING: Final = frozenset(map(stem, _LOWER | _HIGHER))
+"""They say how a number is, and name no thing."""
 _MOST_DETAILS: Final = 4
 _MAX_WORDS: Final = 3
 """Of a value that names a state, and tells no story."""
@@ -127,7 +131,7 @@ class _Statement:
         things = [one for one in self.items if one.label] or self.items
         if len(things) == 1:
             return things[0] if self._names_it(things[0]) else None
-        names = self.stems - _known_words(self.tool) - self._states - _STILL
+        names = self.stems - _known_words(self.tool) - self._states - _STILL - _COMPARING
         meant = [one for one in things if names and names <= _words_of(one.fields)]
         return meant[0] if len(meant) == 1 else None
 
@@ -163,7 +167,11 @@ class _Statement:
 
     def _prices(self, currency: str) -> list[tuple[str, Decimal]]:
         prices = [one.price for one in self.items if one.price is not None]
-        if self.item is not None and self.item.price is not None:
+        labels = {stem(word) for one in self.items for word in tokens(one.label)}
+        whole = next((one.price for one in self.items if not one.label), None)
+        if whole is not None and labels.isdisjoint(self.stems):
+            prices = [whole]  # of an invoice with its lines, what it comes to
+        elif self.item is not None and self.item.price is not None:
             prices = [self.item.price]
         if any(price.currency != currency for price in prices):
             return []
@@ -317,9 +325,9 @@ def _bound_in(told: str, slots: Sequence[Slot]) -> _Bound | None:
 def _side_of(before: str) -> Literal["max", "min"] | None:
     word = next(iter(tokens(before)[::-1]), "")
     than = tokens(before)[-2:-1] if word == "than" else [word]
-    if than and than[0] in ("below", "under", "less", "fewer", "colder", "cheaper", "lower"):
+    if than and than[0] in _LOWER:
         return "max"
-    if than and than[0] in ("above", "over", "more", "warmer", "hotter", "higher", "exceeds"):
+    if than and than[0] in _HIGHER:
         return "min"
     return None
 

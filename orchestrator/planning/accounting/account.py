@@ -12,7 +12,7 @@ from orchestrator.language.clauses import split_clauses
 from orchestrator.language.coordination import coordinated
 from orchestrator.language.corrections import Replaced, corrected
 from orchestrator.language.ellipsis import written_in
-from orchestrator.language.intent import Action, Slot, tells_apart
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, Slot, tells_apart
 from orchestrator.language.slots import find_slots
 from orchestrator.language.statements import orders_of_a_thing
 from orchestrator.language.subclauses import read_goal
@@ -309,8 +309,9 @@ class _Account:
         legs = self._plan.legs
         exact = tuple(leg for leg in legs if clause.text in leg.goal or leg.goal in clause.text)
         held = exact or tuple(leg for leg in legs if _quotes(leg, clause))
-        joined = coordinated(clause.text) if not held else None
-        held = held or tuple(leg for leg in legs if joined and leg.goal in joined.clauses)
+        joined = coordinated(clause.text)
+        apart = tuple(leg for leg in legs if joined and leg.goal in joined.clauses)
+        held = apart if len(apart) >= len(held) else held
         held = held or tuple(leg for leg in legs if _holds(leg.goal, clause))
         return held or tuple(leg for leg in legs if _is_said_anew(leg, clause))
 
@@ -319,7 +320,11 @@ class _Account:
         # "I don't want breakfast" forbids nothing that could be left undone.
         if self._router is None or not clause.verb or clause.verb in STOP_WORDS:
             return False
-        best = self._router.without_deadline().rank(clause.text, now=self._now)[:1]
+        ranked = self._router.without_deadline().rank(clause.text, now=self._now)
+        if clause.action in SIDE_EFFECT_ACTIONS:
+            # What is forbidden is done by no tool that only reads, however near its words are.
+            ranked = [name for name in ranked if self._catalog.tool(name).is_side_effect]
+        best = ranked[:1]
         ordered = {name for order in self._plan.orders for name in order.tools}
         if ordered & {*best}:
             return self._is_of_another(clause, best)

@@ -47,6 +47,7 @@ from orchestrator.planning.accounting.things_said import RELATIVE, Said
 from orchestrator.planning.order_deeds import is_called, named
 from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.how_many import needs_the_very_one
+from orchestrator.planning.rules.narrowing import excepts
 from orchestrator.planning.rules.parameters import CLOCKS, DAYS, Kind, Parameter
 from orchestrator.planning.rules.parts import refers_back
 from orchestrator.saga.served import Order
@@ -95,6 +96,8 @@ _PER_UNIT: Final = re.compile(
 _MEASURED: Final = frozenset({"date", "time", "amount", "quantity"})
 _LEFT_OUT: Final = "left out of what is found"
 _NEGATING: Final = frozenset(content_stems(" ".join(WordLists("accounting").words("negations"))))
+_OF_THE_SAME: Final = re.compile(r"\b(?:ones?|that|those)\b", re.IGNORECASE)
+"""What says that an exception is of the kind of what is ordered: "except the one about rent"."""
 _MOST_LEVELS: Final = 8
 _MAKE: Final = "create"
 _INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
@@ -393,6 +396,8 @@ class Taken:
         """
         if self.order is None or self.path.finds is None:
             return ""
+        if self.order.is_all and excepts(said.text) and _OF_THE_SAME.search(said.text):
+            return _LEFT_OUT  # what nothing that was found bears is asked about then
         spans = ((e.start, e.end, e.thing) for e in exclusions(self.clause.text))
         thing = next((t for start, end, t in spans if start < said.end and said.position < end), "")
         values = {slot.kind for slot in read_slots(thing, now=None)}

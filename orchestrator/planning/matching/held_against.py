@@ -48,6 +48,7 @@ from orchestrator.planning.matching.value_forms import (
 )
 from orchestrator.planning.rules.answers import DATE
 from orchestrator.planning.rules.hours_wanted import is_of_arriving, parts_wanted
+from orchestrator.planning.rules.how_many import needs_the_very_one
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.several import thing_counted
 
@@ -214,7 +215,8 @@ class CallEvidence:
     def _is_within(self, said: Said, text: str) -> bool:
         """Whether a day of it lies in the month, or the week, that is said instead of a day."""
         days = [parameter for parameter in self._inputs if parameter.kind in DAYS]
-        if any(p.side == "end" for p in days) or sum(p.required for p in days) > 1:
+        is_made = not needs_the_very_one(self.call.tool)
+        if is_made and (any(p.side == "end" for p in days) or sum(p.required for p in days) > 1):
             return False  # its last day is told, and is the one that was said
         period = period_in(text, now=self.call.now)
         is_told = bool(DATE.match(str(said.value)[:10]))

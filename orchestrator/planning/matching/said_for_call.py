@@ -10,6 +10,7 @@ from orchestrator.language.anaphora import reference_in
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
+from orchestrator.language.coordination import coordinated
 from orchestrator.language.corrections import corrected
 from orchestrator.language.ellipsis import written_in
 from orchestrator.language.said import is_within, told_thing_spans
@@ -127,8 +128,15 @@ def _in_other_words(own: Sequence[SaidThing], call: TakenCall) -> list[SaidThing
     stems = {*content_stems(call.clause)}
     clauses = [(clause, {*content_stems(clause)}) for clause in split_clauses(goal)]
     alike = [c for c, said in clauses if said and len(said & stems) >= _ALIKE * len(said)]
+    alike = [c for c in alike if not _is_one_of(call.clause, c)]
     kinds = {_group(thing) for thing in own}
     return [t for c in alike[:1] for t in _things(c, call) if _group(t) not in kinds]
+
+
+def _is_one_of(clause: str, joint: str) -> bool:
+    """Whether a clause is one of those that another one joins."""
+    found = coordinated(joint)
+    return found is not None and clause in found.clauses
 
 
 def _group(thing: SaidThing) -> str:

@@ -77,9 +77,10 @@ def _is_remarked(said: Said, text: str) -> bool:
 
 @cache
 def _preferences() -> frozenset[str]:
-    """Stems of the words that put one before another, and say nothing of either."""
+    """Stems of the words that put one before another or bound a value, and say nothing else."""
     words = lexicon.PREFERENCES | lexicon.LATER | lexicon.EARLIER | lexicon.EARLY | lexicon.LATE
-    return frozenset(map(stem, words | lexicon.ANOTHER | lexicon.CHEAPER))
+    bounds = lexicon.MOST_HINTS | lexicon.LEAST_HINTS
+    return frozenset(map(stem, words | bounds | lexicon.ANOTHER | lexicon.CHEAPER))
 
 
 def _words_of_place(text: str) -> frozenset[str]:

@@ -72,7 +72,7 @@ def _several(
 ) -> list[Item] | Lack:
     """What is left of several things that are asked for; nothing where one is, or any of them."""
     asked = how_many(call.tool, call.situation)
-    keys = [p for p in wanted if p.is_produced]
+    keys = [p for p in wanted if p.is_produced and any(gives(i, [p]) for i in ranking.items)]
     place = place_in(call.situation.utterance.text)
     is_distinct = needs_the_very_one(call.tool) or place is not None
     if not (asked.is_several and keys):

@@ -8,6 +8,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import reference_in
+from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.quantifiers import place_in
@@ -36,6 +37,7 @@ from orchestrator.planning.rules.utterance_sources import may_fill_optional, val
 
 _LOOSE: Final = frozenset({Kind.QUERY, Kind.TEXT, Kind.TITLE})
 """Words searched for; the other arguments hold of all that is found by them."""
+_WHERE_TO: Final = frozenset({"to", "in", "into", "onto"})
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,12 @@ class FoundCall:
         answers: list[Observation | Fact] = [*self.situation.tried(finder), *facts]
         for seen in answers:
             asked = {**seen.arguments, **asked}
-        return {**asked, **self.stated}
+        named = {w for s in self.situation.utterance.of("identifier") for w in tokens(s.text)}
+        for name in (p.name for p in tool_parameters(finder) if p.kind in _LOOSE):
+            # What is found by one of its words need not bear the others: a name is held against it.
+            said = [word for word in tokens(str(asked.get(name, ""))) if word not in named]
+            asked |= {name: " ".join(said)} if name in asked else {}
+        return {**asked, "": self._of_another(finder), **self.stated}
 
     def spoken_of(self, items: list[Item], finder: Tool) -> list[Item]:
         """Of found things those that the clause means that was about them, where this points back.
@@ -193,11 +200,31 @@ class FoundCall:
             stated={**asked, **self.stated},
             strict=frozenset(choices),
             named=tuple(dict.fromkeys(self._names(finder))),
-            dull=frozenset(generic | shared),
+            dull=frozenset(generic | shared | {*map(stem, tokens(self._of_another(finder)))}),
             kind=self._kind_asked(finder),
             buying=self.tool.effect in (Effect.OBLIGATION, Effect.WRITE),
             budget_left=self.situation.context.budget_left,
         )
+
+    def _of_another(self, finder: Tool) -> str:
+        """The words of a clause that say which is the other one of the things that a call takes.
+
+        "Put the contract in Archive" means none that is there, and "from Travel to Archive" is to
+        go to the second of them: what is acted on is the first input, where it goes another.
+        """
+        produced = [p for p in tool_parameters(self.tool) if p.required and p.is_produced]
+        own = [p for p in produced if p.name in answer_fields(finder)]
+        utterance = self.situation.utterance
+        slots = utterance.of("name", "place", "quoted")
+        goes_to = [slot.text for slot in slots if slot.hint in _WHERE_TO]
+        if len(produced) < 2 or not own or not goes_to:
+            return ""
+        if produced[0] in own:
+            return " ".join(goes_to)
+        rest = utterance.text
+        for text in goes_to:
+            rest = rest.replace(text, " ")
+        return rest
 
     def has_failed_with(self, given: JsonObject) -> bool:
         """Whether a call with these values failed, or, of a reading tool, was made at all."""
@@ -242,7 +269,8 @@ class FoundCall:
             return ""
         noun = stem(words[-1].lower())
         used = {stem(word) for value in self.stated.values() for word in tokens(str(value))}
-        if noun in vocabulary(self.tool) | vocabulary(finder) | used:
+        known = vocabulary(self.tool) | vocabulary(finder) | used
+        if noun in known or known.issuperset(map(stem, words[-1].lower().split("-"))):
             return ""
         for seen in self.situation.context.observations:
             told = [*seen.arguments.values(), seen.body if seen.tool != finder.name else None]
@@ -271,9 +299,15 @@ def is_offer(item: Item) -> bool:
 
 
 def names_beside(nouns: frozenset[str], utterance: Utterance) -> list[str]:
-    """Names, quoted words and ids beside a noun of these stems: "the Archive folder"."""
+    """Names, quoted words and ids beside a noun of these stems: "the Archive folder".
+
+    What somebody is told names nothing: "tell the travel channel "In Rome"".
+    """
     found: list[str] = []
+    told = matter_start(utterance.text)
     for slot in utterance.of("name", "quoted", "identifier", "place"):
+        if told is not None and slot.position >= told:
+            continue
         value = str(slot.value)
         following = utterance.text[slot.position + len(slot.text) :][:40]
         beside = {stem(w) for w in tokens(following)[:1]}

@@ -6,6 +6,7 @@ from typing import Final
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language.deeds import same_deed
 from orchestrator.language.inflection import singular
+from orchestrator.language.intent import Action
 from orchestrator.language.quantifiers import all_of, for_each, place_in, plural_nouns, vague_number
 from orchestrator.language.words import name_stems, stem, verb_named
 from orchestrator.planning.order_terms import count_of
@@ -17,6 +18,8 @@ from orchestrator.planning.several import counted
 _OFFERED: Final = frozenset({"structured-itinerary", "structured-order", "structured-reservation"})
 """Cards of what is made out of an offer, of which another one does as well."""
 _OFFERS: Final = ("book", "buy")
+_TO_WHAT_IS: Final = frozenset({Action.CANCEL, Action.UPDATE, Action.PAY, Action.SEND})
+"""Deeds to what is there, and to whom, whatever card they stop at."""
 _MAKING: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
 
 
@@ -41,8 +44,8 @@ class HowMany:
         """
         inputs = [p for p in tool_parameters(tool) if p.is_produced]
         named = [p.name for p in inputs if self.things & {stem(word) for word in p.words}]
-        if named:
-            return key.name in named
+        if named or len(inputs) > 1:
+            return key.name in (named or [inputs[0].name])
         return self.number is None or not self.things & {*name_stems(tool.name)}
 
     @property
@@ -102,7 +105,9 @@ def needs_the_very_one(tool: Tool) -> bool:
         return False
     if tool.effect not in _MAKING or tool.method in ("PUT", "PATCH", "DELETE"):
         return True
-    verb, _ = verb_named(tool.name, tool.summary, but=tool.domain, method=tool.method)
+    verb, action = verb_named(tool.name, tool.summary, but=tool.domain, method=tool.method)
+    if action in _TO_WHAT_IS:
+        return True
     return tool.card_type not in _OFFERED and not any(same_deed(verb, deed) for deed in _OFFERS)
 
 

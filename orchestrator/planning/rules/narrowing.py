@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from orchestrator.core.record import JsonObject
@@ -65,8 +64,8 @@ def narrowed(
         unsure = left_out.unread or (() if items and left_out.items else (apart.group(),))
         return Narrowed(items or kept.items, (*kept.unread, *unsure))
     left, unread = list(items), []
-    period = _period(text, utterance.now, used)
-    if period is not None:
+    period = period_in(text, now=utterance.now)
+    if period is not None and not _is_heeded(period, used):
         left, missed = _kept(left, [i for i in left if _is_in(i, period)], period.said)
         unread += missed
     heeded = {w for value in _flat(used) for w in map(stem, tokens(str(value)))}
@@ -119,12 +118,10 @@ def _kept(items: list[Item], fitting: list[Item], said: str) -> tuple[list[Item]
     return (fitting, []) if fitting else (items, [said])
 
 
-def _period(text: str, now: datetime, used: JsonObject) -> Period | None:
-    """When the things are, unless they were searched by it or are to be changed to it."""
-    period = period_in(text, now=now)
+def _is_heeded(period: Period, used: JsonObject) -> bool:
+    """Whether the things were searched by it, or are to be changed to it."""
     days = {str(value)[:10] for value in _flat(used) if DATE.match(str(value)[:10])}
-    ends = () if period is None else (period.first.isoformat(), period.last.isoformat())
-    return None if days & {*ends} else period
+    return bool(days & {period.first.isoformat(), period.last.isoformat()})
 
 
 def _is_in(item: Item, period: Period) -> bool:
@@ -145,7 +142,7 @@ def _overlaps(slot: Slot, period: Period | None, text: str) -> bool:
     if period is None:
         return False
     at = text.find(period.said)
-    return at <= slot.position < at + len(period.said)
+    return 0 <= at <= slot.position < at + len(period.said)
 
 
 def words_apart(text: str, slots: Iterable[Slot], period: Period | None) -> list[str]:

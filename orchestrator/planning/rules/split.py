@@ -16,6 +16,7 @@ from orchestrator.language.detect import foreign_in
 from orchestrator.language.ellipsis import continued
 from orchestrator.language.goal_text import GoalText, Governed
 from orchestrator.language.intent import Action
+from orchestrator.language.said import told_in
 from orchestrator.language.slots import find_slots, is_addressed
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.words import COMPUTING_VERBS, stem, tokens
@@ -43,7 +44,7 @@ from orchestrator.planning.rules.condition_legs import (
 from orchestrator.planning.rules.dependencies import dependencies, told_of
 from orchestrator.planning.rules.field_listers import field_lister
 from orchestrator.planning.rules.other_lists import other_lists
-from orchestrator.planning.rules.parameters import Parameter
+from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.parts import Clause, Part, allowed, apart, located, refers_back
 from orchestrator.planning.rules.situation import read_situation
 from orchestrator.planning.rules.target import find_target, read_request
@@ -373,9 +374,12 @@ class _Goal:
 
 
 def _says_to_a_channel(request: str, target: Tool) -> bool:
-    """Whether a tool that sends is asked to tell an address or a channel something."""
+    """Whether a tool that sends is asked to tell an address, a channel or somebody something."""
     sends = target.is_side_effect and named(target)[1] is Action.SEND
-    return sends and read_clause(request).action is Action.SEND and is_addressed(request)
+    if not sends or read_clause(request).action is not Action.SEND:
+        return False
+    takes_text = any(p.required and p.kind is Kind.TEXT for p in tool_parameters(target))
+    return is_addressed(request) or (takes_text and told_in(request) is not None)
 
 
 def agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:

@@ -35,6 +35,7 @@ _FROM: Final = "from"
 _LEADING: Final = frozenset({"from", "to", "into"})
 _AT: Final = frozenset({"to", "into", "at", "in"})
 _BIRTHDAY: Final = "birthday"
+_WAY: Final = re.compile(r"([A-Z][^\W\d_]*[a-z])[-\u2013>\u2192]{1,2}([A-Z][^\W\d_]*[a-z])")
 _DASH: Final = re.compile(r"\s+(?:-|\u2013|->|\u2192)\s+")
 _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-reference"})
 _STREET: Final = "street"
@@ -240,9 +241,10 @@ def _places(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) ->
         places = [slot for slot in coded if slot.hint in _AT]
     if parameter.side == "start":
         ends = places or _dashed(utterance)
-        return [slot.value for slot in (*origins, *_left_for(utterance, ends))]
+        begins = [*origins, *_left_for(utterance, ends)]
+        return [slot.value for slot in begins] or [*_way(utterance)[:1]]
     if any(p.side == "start" and p.kind is Kind.PLACE for p in draft.parameters):
-        return [slot.value for slot in places or _dashed(utterance)]
+        return [slot.value for slot in places or _dashed(utterance)] or [*_way(utterance)[1:]]
     towards = [s for s in places if s.hint != "to"] if parameter.side is None else []
     return [slot.value for slot in (*towards, *places, *origins)]
 
@@ -264,6 +266,14 @@ def _dashed(utterance: Utterance) -> Sequence[Slot]:
         for here, there in pairwise(names)
         if _DASH.fullmatch(utterance.text[here.position + len(here.text) : there.position])
     ][:1]
+
+
+def _way(utterance: Utterance) -> tuple[str, ...]:
+    """Where from and where to, said as one name where nothing else says it: "Berlin-Paris"."""
+    ways = (_WAY.fullmatch(slot.text) for slot in utterance.of("name"))
+    if utterance.of("origin", "place"):
+        return ()
+    return next((way.groups() for way in ways if way is not None), ())
 
 
 def _money(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:

@@ -13,6 +13,8 @@ from orchestrator.language.slots import find_slots
         ("do not spend more than 15 EUR", "max"),
         ("more than 15 EUR", "min"),
         ("not less than 15 EUR", "min"),
+        ("unless it costs more than 15 EUR", "max"),
+        ("unless it is under 15 EUR", "min"),
         ("15 EUR", None),
     ],
 )

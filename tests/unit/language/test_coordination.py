@@ -46,6 +46,11 @@ from orchestrator.language.ellipsis import continued
             [f"Tell the {name} channel that we are live" for name in ("general", "random")],
         ),
         (
+            "Share the budget and the pitch deck with ann@example.com",
+            [f"Share the {f} with ann@example.com" for f in ("budget", "pitch deck")],
+        ),
+        ("delete my notes and the old plan", ["delete my notes", "delete the old plan"]),
+        (
             "pay the open and overdue invoices",
             ["pay the open invoices", "pay the overdue invoices"],
         ),
@@ -173,6 +178,8 @@ def test_a_further_one_needs_no_verb_of_its_own(text: str, requests: list[str]) 
         "Reserve a table in Lisbon unless it rains in Lisbon and Porto",
         "Create an event called Ann and Bob",
         "Book a room in Lisbon or in Porto",
+        "File the flight and the hotel",
+        "Share budget and pitch deck with ann@example.com",
     ],
 )
 def test_what_belongs_together_is_one_request(text: str) -> None:

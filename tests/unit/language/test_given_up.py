@@ -13,6 +13,11 @@ from orchestrator.language.given_up import ended
         ("We no longer need the table in Rome", "cancel the table in Rome"),
         ("I won't be needing the car in Lisbon after all.", "cancel the car in Lisbon."),
         ("My alerts for Oslo are no longer needed", "cancel My alerts for Oslo"),
+        ("I don't need the table in Rome any more, please cancel.", "cancel the table in Rome."),
+        (
+            "We no longer need the car so please cancel it. Pay Acme",
+            "cancel the car. Pay Acme",
+        ),
         (
             "Book a flight to Rome and we no longer need the car",
             "Book a flight to Rome and cancel the car",

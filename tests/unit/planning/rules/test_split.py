@@ -224,11 +224,11 @@ def test_legs_are_made_of_what_is_meant(plan_of: Any) -> None:
     [
         (
             "Cancel my car and my hotel bookings",
-            ["Cancel my car", "cancel my hotel bookings"],
+            ["Cancel my car", "Cancel my hotel bookings"],
         ),
         (
             "Cancel my flight, my hotel reservation and my table",
-            ["Cancel my flight", "cancel my hotel reservation", "cancel my table"],
+            ["Cancel my flight", "Cancel my hotel reservation", "Cancel my table"],
         ),
     ],
 )
