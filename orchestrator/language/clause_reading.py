@@ -292,8 +292,15 @@ def _matter_of(clause: str, start: int, by: str) -> int:
 
 
 def tells_something(clause: str) -> bool:
-    """Whether somebody is to be told something, in words that stand there or as a thing."""
-    return matter_start(clause) is not None or told_thing_start(clause) is not None
+    """Whether somebody is to be told something, in words that stand there or as a thing.
+
+    What is sent to a channel is told there, whatever it is.
+    """
+    if matter_start(clause) is not None or told_thing_start(clause) is not None:
+        return True
+    reading = read_clause(clause)
+    is_sent = reading.action is Action.SEND and not reading.is_negated
+    return is_sent and any(word.startswith("#") for word in clause.split())
 
 
 def told_thing_start(clause: str) -> int | None:

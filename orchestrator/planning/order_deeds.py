@@ -92,12 +92,13 @@ def tells(tool: Tool) -> bool:
     return tool.is_side_effect and (named(tool)[1] is Action.SEND or any(texts))
 
 
-def reaches(tool: Tool, values: Iterable[Slot]) -> bool:
-    """Whether the tool takes an address where one is said: a channel is found by none."""
-    if not any(slot.kind == "email" for slot in values):
+def reaches(tool: Tool, text: str, values: Iterable[Slot]) -> bool:
+    """Whether the tool takes addresses where one is said, and none where a channel is: "#team"."""
+    is_mail = any(slot.kind == "email" for slot in values)
+    if not is_mail and not any(word.startswith("#") for word in text.split()):
         return True
     taken = (p.element or p for p in tool_parameters(tool))
-    return any(parameter.kind is Kind.EMAIL for parameter in taken)
+    return is_mail is any(parameter.kind is Kind.EMAIL for parameter in taken)
 
 
 def is_said(tool: Tool, clause: ClauseReading) -> bool:

@@ -283,7 +283,7 @@ class OrderReader:
         if tells_something(asked.clause.text):
             able = [one for one in able if tells(one[0])] or able
         if asked.clause.action is Action.SEND:
-            able.sort(key=lambda one: not reaches(one[0], asked.values))
+            able.sort(key=lambda one: not reaches(one[0], asked.clause.text, asked.values))
         if not asked.clause.asks_side_effect:
             able.sort(key=lambda one: not is_asked_for_by(one[0], asked.clause.verb))
         if not able:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from pydantic import JsonValue
 
@@ -36,6 +36,10 @@ class PersonalValues(Protocol):
     def find(self, handle: Handle) -> HeldValue | None:
         """The one value that a handle with a version means; None when it is not there."""
         ...
+
+
+_WHO: Final = ("name", "email")
+"""Personal values that tell who somebody is."""
 
 
 @dataclass(frozen=True)
@@ -124,19 +128,19 @@ def read_values(
 
 
 def person_names(handles: Iterable[Handle], values: PersonalValues) -> tuple[str, ...]:
-    """What the people are called whom personal values are of, as far as the vault holds it.
+    """What the people are called, and where mail reaches them, whom personal values are of.
 
-    A name that is sent itself, or that is stored beside what is: of `traveler_id` that is
-    `traveler_name`.
+    As far as the vault holds it: what is sent itself, or is stored beside what is: of `traveler_id`
+    that is `traveler_name` and `traveler_email`.
     """
     found = []
     for handle in handles:
-        person = handle.field.rpartition("_")[0]
-        beside = values.current(f"{person}_name") if person else None
-        is_name = handle.field.rpartition("_")[2] == "name"
-        exact = handle if is_name and handle.version else beside
-        held = values.find(exact) if exact is not None else None
-        found += [held.value] if held is not None else []
+        person, _, own = handle.field.rpartition("_")
+        for what in _WHO:
+            exact = values.current(f"{person}_{what}") if person else None
+            exact = handle if own == what and handle.version else exact
+            held = values.find(exact) if exact is not None else None
+            found += [held.value] if held is not None else []
     return tuple(found)
 
 

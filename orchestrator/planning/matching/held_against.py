@@ -200,8 +200,11 @@ class CallEvidence:
 
     def is_another_person(self, said: Said) -> bool:
         """Whether whoever was named is called otherwise than whose values are sent."""
-        if not self._is_for_somebody(said) or not said.text[:1].isupper():
+        is_name = said.text[:1].isupper() or "@" in said.text
+        if not self._is_for_somebody(said) or not is_name:
             return False
+        if "@" in said.text and self.call.people:
+            return said.text.casefold() not in map(str.casefold, self.call.people)
         known = frozenset[str]().union(*map(plain_words, self.call.people))
         return bool(known) and not plain_words(str(said.value)) <= known
 

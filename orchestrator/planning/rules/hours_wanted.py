@@ -23,6 +23,7 @@ _BEGINS: Final = lexicon.START | lexicon.ORIGIN
 _BOOKKEEPING: Final = lexicon.BOOKKEEPING - {"at"}
 _HAS: Final = frozenset({"with", "without", "including", "and"})
 """What a thing has, and not when it is: "with breakfast"."""
+_THERE: Final = _LISTS.word_set("there")
 _NEAR_WORDS: Final = 5
 _DAY: Final = "24:00"
 
@@ -70,8 +71,10 @@ def parts_wanted(text: str) -> dict[str, range]:
 
 
 def is_of_arriving(before: str) -> bool:
-    """Whether a time is one of arriving, by the words before it: "landing in Rome by"."""
-    return bool(_ARRIVES & {*tokens(before)[-_NEAR_WORDS:]})
+    """Whether a time is one of arriving, by the words before it: "landing in Rome by", "be in"."""
+    near = tokens(before)[-_NEAR_WORDS - 1 :]
+    is_there = any(one == "be" and where in _THERE for one, where in pairwise(near))
+    return is_there or not _ARRIVES.isdisjoint(near[-_NEAR_WORDS:])
 
 
 def _clocks(item: Item, wanted: HoursWanted, now: datetime) -> list[str]:

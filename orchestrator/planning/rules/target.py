@@ -169,7 +169,8 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     if action not in SIDE_EFFECT_ACTIONS:
         ranked.sort(key=lambda tool: not is_asked_for_by(tool, verb))
     if action is Action.SEND:
-        ranked.sort(key=lambda tool: not reaches(tool, selection.frame.slots))
+        text = " ".join(selection.frame.clauses[:1])
+        ranked.sort(key=lambda tool: not reaches(tool, text, selection.frame.slots))
     if is_told and any(map(tells, catalog.tools.values())):
         ranked = [tool for tool in ranked if tells(tool) or not tool.is_side_effect]
     fitting = [tool for tool in ranked if _fits(tool, selection.frame)]

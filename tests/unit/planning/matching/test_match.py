@@ -450,19 +450,28 @@ def test_an_address_that_a_person_gave_is_the_person(take: Take) -> None:
     assert doubts_of(call) == ()
 
 
-@pytest.mark.parametrize(("people", "asked"), [(("Bo Lind",), ["Anna"]), (("Anna Lind",), [])])
+@pytest.mark.parametrize(
+    ("whom", "people", "is_asked"),
+    [
+        ("Anna", ("Bo Lind",), True),
+        ("Anna", ("Anna Lind",), False),
+        ("anna@acme.io", ("Anna Lind",), True),
+        ("anna@acme.io", ("Anna Lind", "bo@acme.io"), True),
+        ("anna@acme.io", ("Anna Lind", "anna@acme.io"), False),
+    ],
+)
 def test_the_person_whose_values_are_sent_is_the_one_who_was_named(
-    take: Take, people: tuple[str, ...], asked: list[str]
+    take: Take, whom: str, people: tuple[str, ...], is_asked: bool
 ) -> None:
     """What the vault holds is compared, and nothing of it is repeated."""
     wanted: JsonObject = {"room_id": "r-1", "guest_name": "pii:guest_name"}
     body: JsonObject = {"found": [room(1, "Turin")]}
 
     call = take(
-        TAKE_ROOM, wanted, "take a room in Turin for Anna", (FIND_ROOMS, {}, body), people=people
+        TAKE_ROOM, wanted, f"take a room in Turin for {whom}", (FIND_ROOMS, {}, body), people=people
     )
 
-    assert asked_about(call) == asked
+    assert asked_about(call) == [whom][: int(is_asked)]
     assert "Lind" not in str(doubts_of(call))
 
 

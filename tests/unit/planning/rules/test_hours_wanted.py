@@ -32,6 +32,7 @@ FLIGHTS = [EARLY, NOON, LATE]
         ("before noon", [EARLY]),
         ("arriving before 15:00", [EARLY, LATE]),
         ("landing in Rome after 15:00", [NOON]),
+        ("and be in Rome on Friday by 15:00", [EARLY, LATE]),
         ("not before 12:00", [NOON, LATE]),
         ("leaving later than 12:00", [NOON, LATE]),
         ("no later than noon", [EARLY]),

@@ -47,6 +47,8 @@ def test_what_there_is_comes_before_what_was_booked(
         ("let #nobody-knows know that I am late", "message_send"),
         ("let the team know the flight number", "message_send"),
         ("ask #trips whether the room is free", "message_send"),
+        ("send #trips the flight number", "message_send"),
+        ("post the price in #trips", "message_send"),
         ("tell ana@acme.io the price", "message_send_email"),
         ("tell ana@acme.io that I am late", "message_send_email"),
         ("send a message to ana@acme.io saying I am late", "message_send_email"),
