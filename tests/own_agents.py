@@ -1,5 +1,7 @@
 """The examples of docs/examples/own-agents, each with a fake model of its own framework."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,11 +9,8 @@ from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
-from agents.testing.model import ModelCall
-from agents.usage import Usage as SdkUsage
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -29,6 +28,10 @@ from pydantic_ai.usage import RequestUsage
 from orchestrator import PlannerParts, Router, Settings
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.rules.chaining import ChainingPlanner
+
+if TYPE_CHECKING:
+    from agents.testing import ModelStep
+    from agents.testing.model import ModelCall
 
 PARTS: Final = PlannerParts(Settings(), (), Router, ChainingPlanner(Router))
 EXAMPLES: Final = Path(__file__).parents[1] / "docs/examples/own-agents"
@@ -104,6 +107,9 @@ def pydantic_ai(model: Model) -> Iterator[Any]:
 @contextmanager
 def openai_agents(model: Model) -> Iterator[Any]:
     """The example's planner, over the SDK's own scripted model."""
+    # Imported for a second, by the few who need it: collecting tests is no need.
+    from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+    from agents.usage import Usage as SdkUsage
 
     def answered(call: ModelCall) -> ModelStep:
         items: list[Any] = list(call.input)

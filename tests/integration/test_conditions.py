@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import httpx
@@ -12,6 +11,7 @@ import pytest
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.runtime.demo import day_in
 from orchestrator.testing import approve, eventually, run_to_end
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ async def days(stack: Stack) -> dict[str, str]:
     """A day of each weather, of those that the forecast knows."""
     found: dict[str, str] = {}
     async with httpx.AsyncClient(base_url=f"{stack.sandbox_url}/weather") as weather:
-        for ahead in range(1, 60):
-            day = (date.today() + timedelta(days=ahead)).isoformat()
+        for ahead in range(2, 60):
+            day = day_in(ahead)
             answer = await weather.get("/forecast", params={"city": CITY, "date": day})
             found.setdefault(answer.json()["condition"], day)
     return found
@@ -68,7 +68,7 @@ async def test_what_no_tool_tells_is_asked_before_anything_is_done(
     client: MissionClient, sandbox: Witness
 ) -> None:
     """And who says that it is so has nothing done."""
-    mission = await client.start(MissionRequest(goal=BRAVE.format(day="2027-01-08")))
+    mission = await client.start(MissionRequest(goal=BRAVE.format(day=day_in(45))))
     (question,) = await eventually(mission.questions)
     await mission.answer(question.question_id, {"holds": "yes"}, answered_by="ada@example.com")
     result = await mission.result()

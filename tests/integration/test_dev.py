@@ -23,6 +23,7 @@ from orchestrator.adapters.temporal.payload_keys import new_payload_key
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.demo import day_in
 from orchestrator.runtime.devserver import Ports, ourselves, temporal_binary
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
@@ -159,7 +160,7 @@ async def test_a_mission_over_foreign_documents_reaches_the_sandbox_alone(
     settings = Settings(state_dir=dev.folder, payload_keys_file=dev.originals / "payload.keys")
     temporal = await connect_temporal(f"127.0.0.1:{dev.ports.temporal}", settings)
     client = MissionClient(temporal, settings)
-    request = MissionRequest(goal=GOAL, inputs={"starts_at": "2027-03-01T09:00:00Z"})
+    request = MissionRequest(goal=GOAL, inputs={"starts_at": f"{day_in(90)}T09:00:00Z"})
     mission = await client.start(request)
     result = await run_to_end(mission)
     async with SandboxClient(f"http://127.0.0.1:{dev.ports.sandbox}") as sandbox:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,12 +29,20 @@ if TYPE_CHECKING:
     from orchestrator.runtime.devserver import Stack
     from tests.integration.conftest import Witness
 
+
+def _said(days: int) -> str:
+    """A day to come, as people write it."""
+    day = datetime.now(UTC).date() + timedelta(days=days)
+    return f"{day.day} {day:%B %Y}"
+
+
+ARRIVAL, DEPARTURE = _said(9), _said(11)
 GOAL = (
-    "An offsite in Porto for 12 people on 3 December 2026: flights from Berlin, a hotel until "
-    "5 December 2026, a table for dinner at 19:00, the weather, a car until 5 December 2026, "
+    f"An offsite in Porto for 12 people on {ARRIVAL}: flights from Berlin, a hotel until "
+    f"{DEPARTURE}, a table for dinner at 19:00, the weather, a car until {DEPARTURE}, "
     "and email bo@example.com that the offsite is booked"
 )
-WHEN = ("in Porto", "for 12 people", "on 3 December 2026")
+WHEN = ("in Porto", "for 12 people", f"on {ARRIVAL}")
 
 
 def _leg(name: str, agent: str, goal: str, *serves: str, after: tuple[str, ...] = ()) -> JsonObject:
@@ -45,36 +54,36 @@ LEGS: list[JsonValue] = [
     _leg(
         "1-flights",
         "flights",
-        "Book flights from Berlin to Porto for 12 people on 3 December 2026",
+        f"Book flights from Berlin to Porto for 12 people on {ARRIVAL}",
         *WHEN,
         "flights from Berlin",
     ),
     _leg(
         "2-hotel",
         "hotels",
-        "Book a hotel in Porto for 12 people from 3 December 2026 until 5 December 2026",
-        "a hotel until 5 December 2026",
+        f"Book a hotel in Porto for 12 people from {ARRIVAL} until {DEPARTURE}",
+        f"a hotel until {DEPARTURE}",
         *WHEN[:2],
     ),
     _leg(
         "3-dinner",
         "dining",
-        "Book a table for dinner in Porto for 12 people on 3 December 2026 at 19:00",
+        f"Book a table for dinner in Porto for 12 people on {ARRIVAL} at 19:00",
         "a table for dinner at 19:00",
         *WHEN,
     ),
     _leg(
         "4-weather",
         "weather",
-        "Look up the weather in Porto on 3 December 2026",
+        f"Look up the weather in Porto on {ARRIVAL}",
         "the weather",
         "in Porto",
     ),
     _leg(
         "5-car",
         "cars",
-        "Book a car in Porto from 3 December 2026 until 5 December 2026",
-        "a car until 5 December 2026",
+        f"Book a car in Porto from {ARRIVAL} until {DEPARTURE}",
+        f"a car until {DEPARTURE}",
         "in Porto",
     ),
     _leg(
@@ -135,7 +144,7 @@ async def test_a_model_splits_an_offsite_and_books_it(stack: Stack, sandbox: Wit
         "cars",
         "messages",
     ]
-    assert "'a hotel until 5 December 2026'" in asked[0]
+    assert f"'a hotel until {DEPARTURE}'" in asked[0]
     assert result.plan_made_by.told == f"planned by the model {name}, corrected once"
     made = [effect["operation"] for effect in await sandbox.live(result.mission_id)]
     assert sorted(map(str, made)) == sorted(

@@ -15,6 +15,7 @@ from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
+from orchestrator.runtime.demo import day_in
 from orchestrator.testing import approve, eventually, run_to_end
 from orchestrator.testing.model_server import ModelServer
 from orchestrator.testing.model_server.rule_model import RuleModel
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from orchestrator.runtime.devserver import Stack
     from tests.integration.conftest import Witness
 
-GOAL = "Book a flight from Lisbon to Oslo on 2027-01-14"
+GOAL = f"Book a flight from Lisbon to Oslo on {day_in(50)}"
 
 
 def _planner(server: ModelServer) -> PerAgentPlanner:

@@ -16,11 +16,12 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.messages.events import AnyEvent
 from orchestrator.messages.mission import MissionRequest
-from orchestrator.runtime.demo import DINNER
+from orchestrator.runtime.demo import DINNER, day_in
 from orchestrator.testing import approve, eventually, run_to_end
 
 UNDERSTOOD_IN_PART = (
-    "Reserve a table for four in Lisbon on 2027-03-04 at 20:00. The traveller is Wilhelmina Octavia"
+    f"Reserve a table for four in Lisbon on {day_in(90)} at 20:00. "
+    "The traveller is Wilhelmina Octavia"
 )
 _TASK_COMPLETED = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 

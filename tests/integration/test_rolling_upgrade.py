@@ -23,6 +23,7 @@ from orchestrator.core.command_lines import set_current
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionResult, MissionStatus
 from orchestrator.runtime.defaults import default_tools
+from orchestrator.runtime.demo import day_in
 from orchestrator.runtime.devserver import temporal_binary
 from orchestrator.runtime.worker import build
 from orchestrator.testing import approve, eventually, run_to_end, states_of
@@ -40,7 +41,7 @@ GO_ON_WITH_CURRENT = (
     f"\"{names.MISSION_ID_ATTRIBUTE} = '{{mission_id}}' AND ExecutionStatus = 'Running'\""
 )
 """As docs/operations.md tells it."""
-GOAL = "Reserve a hotel in Lisbon from 2027-03-01 to 2027-03-04"
+GOAL = f"Reserve a hotel in Lisbon from {day_in(90)} to {day_in(93)}"
 
 
 @workflow.defn(name=names.MISSION_WORKFLOW, sandboxed=False)

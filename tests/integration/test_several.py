@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import httpx
@@ -11,6 +12,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.demo import day_in
 from orchestrator.testing import approve, run_to_end
 
 if TYPE_CHECKING:
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
 
 THREE = (
     "Email ann@example.com, bob@example.com and cy@example.com that the office is closed, and "
-    "reserve two tables for four in Lisbon on 2027-03-03 at 19:00"
+    f"reserve two tables for four in Lisbon on {day_in(90)} at 19:00"
 )
-MARCH = "Cancel all my reminders in March"
-DAYS = ("2027-03-02", "2027-03-30", "2027-04-02")
+FIRST = (datetime.now(UTC).date().replace(day=1) + timedelta(days=62)).replace(day=1)
+"""Of a month to come, and not of the next one."""
+MONTH = f"Cancel all my reminders in {FIRST:%B}"
+DAYS = [(FIRST + timedelta(days=days)).isoformat() for days in (1, 27, 32)]
+"""Two of that month, and one of the month behind it."""
 
 
 async def remind(stack: Stack, day: str) -> str:
@@ -65,10 +70,10 @@ async def test_as_many_as_are_asked_for_are_made_each_by_a_card_of_its_own(
 async def test_all_that_are_meant_are_ended_and_no_other(
     stack: Stack, client: MissionClient, sandbox: Witness
 ) -> None:
-    """Two reminders are in March; the one in April stays."""
+    """Two reminders are in that month; the one behind it stays."""
     ids = [await remind(stack, day) for day in DAYS]
 
-    mission = await client.start(MissionRequest(goal=MARCH))
+    mission = await client.start(MissionRequest(goal=MONTH))
     result = await run_to_end(mission, approve)
 
     alive = {str(effect["resource_id"]) for effect in await sandbox.live()}

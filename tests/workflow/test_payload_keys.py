@@ -39,6 +39,7 @@ from orchestrator.messages.mission import (
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.models import AskUser, CallTool, GiveUp
+from orchestrator.runtime.worker import let_tasks_last
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, eventually, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
@@ -103,7 +104,7 @@ class Keyed:
         acts: bool = True,
         interceptors: Sequence[Interceptor] = (),
     ) -> Worker:
-        return Worker(
+        worker = Worker(
             await self.client(keys),
             task_queue=self.task_queue,
             workflows=ALL_WORKFLOWS if thinks else [],
@@ -114,6 +115,9 @@ class Keyed:
             interceptors=[LockedCalls(), *interceptors],
             graceful_shutdown_timeout=timedelta(seconds=5),
         )
+        if thinks:
+            let_tasks_last(worker)
+        return worker
 
     async def start(self, keys: str) -> WorkflowHandle[object, MissionResult]:
         client = await self.client(keys)

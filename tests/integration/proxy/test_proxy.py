@@ -1,14 +1,17 @@
-"""The proxy over real sockets, with the providers' own clients."""
+"""The proxy over real sockets, with the providers' own clients.
+
+Each test imports the client that it needs: in collecting, every process of a run would pay for all.
+"""
+
+from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import httpx
-import openai
 import pytest
 
 from orchestrator.proxy.proxy_app import Exchange, Proxy
@@ -18,8 +21,13 @@ from orchestrator.pruning.pruner import Pruner
 from tests.integration.proxy.model_server import ModelServer
 from tests.unit.pruning.test_pruner import CHAT_TOOLS, CLAUDE_TOOLS, NAMED_TOOLS, chat
 
-OpenAIClient = Callable[..., openai.AsyncOpenAI]
-AnthropicClient = Callable[..., anthropic.AsyncAnthropic]
+if TYPE_CHECKING:
+    import anthropic
+    import openai
+
+    OpenAIClient = Callable[..., openai.AsyncOpenAI]
+    AnthropicClient = Callable[..., anthropic.AsyncAnthropic]
+
 LONDON: Any = [{"role": "user", "content": "weather in London"}]
 TOOLS: dict[str, Any] = {"chat": CHAT_TOOLS, "responses": NAMED_TOOLS, "messages": CLAUDE_TOOLS}
 
@@ -34,6 +42,7 @@ async def clients() -> AsyncIterator[AsyncExitStack]:
 @pytest.fixture
 def openai_client(clients: AsyncExitStack) -> OpenAIClient:
     """Opens OpenAI's own client for a proxy."""
+    import openai
 
     def opened(proxy: str, key: str = "sk-planted-7f3a") -> openai.AsyncOpenAI:
         client = openai.AsyncOpenAI(base_url=f"{proxy}/v1", api_key=key, max_retries=0)
@@ -46,6 +55,7 @@ def openai_client(clients: AsyncExitStack) -> OpenAIClient:
 @pytest.fixture
 def anthropic_client(clients: AsyncExitStack) -> AnthropicClient:
     """Opens Anthropic's own client for a proxy."""
+    import anthropic
 
     def opened(proxy: str, key: str = "sk-ant-planted") -> anthropic.AsyncAnthropic:
         client = anthropic.AsyncAnthropic(base_url=proxy, api_key=key, max_retries=0)
@@ -222,6 +232,9 @@ async def test_a_provider_that_is_not_there_is_told_in_its_own_form(
     pruner: Pruner, openai_client: OpenAIClient, anthropic_client: AnthropicClient
 ) -> None:
     """So that the caller's client raises what it always raises."""
+    import anthropic
+    import openai
+
     proxy = Proxy(Upstream.at("http://127.0.0.1:9/v1"), pruner, limit_s=30)
     async with running_proxy(proxy) as url:
         with pytest.raises(openai.InternalServerError, match="cannot be reached") as failed:
@@ -241,6 +254,8 @@ async def test_a_provider_that_stays_silent_is_told(
     model: ModelServer, pruner: Pruner, openai_client: OpenAIClient
 ) -> None:
     """After the time that the proxy waits."""
+    import openai
+
     model.pause_s = 30
     proxy = Proxy(Upstream.at(f"{model.address}/v1"), pruner, limit_s=30, timeout_s=0.3)
     async with running_proxy(proxy) as url:
@@ -270,6 +285,9 @@ async def test_a_key_of_the_proxy_is_sent_to_the_provider_alone(
     anthropic_client: AnthropicClient,
 ) -> None:
     """And callers present a token of the proxy's."""
+    import anthropic
+    import openai
+
     upstream = Upstream.at(f"{model.address}/v1", key="sk-upstream")
     async with running_proxy(Proxy(upstream, pruner, token="mine", limit_s=30)) as url:
         with pytest.raises(openai.AuthenticationError, match="the proxy's token is wanted"):
@@ -351,6 +369,8 @@ async def test_an_address_in_place_of_a_path_leads_nowhere(proxy: str, model: Mo
 
 def test_a_transport_prunes_inside_a_client(pruner: Pruner) -> None:
     """Without a proxy."""
+    import openai
+
     from orchestrator.proxy.pruning_transport import PruningTransport
 
     sent: list[Any] = []

@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import agents
 import pydantic_ai
 import pytest
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode
 from pydantic_ai.models.test import TestModel
 
-from orchestrator import AgentPlanner, LangGraphAgent, OpenAIAgent, PydanticAIAgent
+from orchestrator import AgentPlanner, PydanticAIAgent
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import DecisionInvalid, ModelRefused, ModelUnavailable, UsageError
 from orchestrator.core.record import JsonObject
@@ -270,6 +267,10 @@ async def test_a_tool_that_a_pydantic_ai_agent_comes_by_later_is_not_there(
 
 def test_an_agent_of_the_sdk_that_could_act_by_itself_is_refused() -> None:
     """Tools, hosted ones too, and agents to hand over to."""
+    import agents
+
+    from orchestrator import OpenAIAgent
+
     other = agents.Agent(name="other")
     for own in (
         {"tools": [agents.function_tool(_pay)]},
@@ -283,6 +284,10 @@ def test_an_agent_of_the_sdk_that_could_act_by_itself_is_refused() -> None:
 
 def test_a_graph_with_tools_of_its_own_is_refused() -> None:
     """When its worker begins, before any node of it runs."""
+    from langgraph.graph import START, MessagesState, StateGraph
+    from langgraph.prebuilt import ToolNode
+
+    from orchestrator import LangGraphAgent
 
     def build(tools: Any) -> Any:
         graph = StateGraph(MessagesState)
