@@ -175,6 +175,8 @@ def stated_minutes(utterance: Utterance) -> int | None:
     if len(times) != 2 or times[1].hint not in lexicon.END_HINTS | {"to"}:
         return None
     start, end = (datetime.strptime(str(slot.value)[:5], "%H:%M") for slot in times)
+    if "midnight" in times[1].text:
+        end += timedelta(minutes=1)  # the last minute of its day stands for it
     return int((end - start).total_seconds()) // 60 if end > start else None
 
 
