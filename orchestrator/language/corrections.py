@@ -186,7 +186,8 @@ def _contrast(text: str, mark: re.Match[str]) -> _Step:
     meant = _slot_after(text, but.end(), slots) if but else None
     if but is not None and meant is not None and _kind(meant) == _kind(excluded):
         said = text[mark.start() : but.end()].strip(" ,(-")
-        now = f"{text[: mark.start()]} {text[but.end() :]}"
+        pause = ", " if "," in mark.group() else " "
+        now = f"{text[: mark.start()]}{pause}{text[but.end() :]}"
         return _Step(now, mark.start(), (Replaced(excluded.text, meant.text, said),))
     kept = [slot for slot in slots if _end(slot) <= mark.start() and _kind(slot) == _kind(excluded)]
     if not kept or text[_end(kept[-1]) : mark.start()].strip():

@@ -110,7 +110,8 @@ _SENTENCE: Final = re.compile(r"[.;!?]\s")
 _HOURLESS: Final = re.compile(
     rf"\b(?!for\s+the\s+night\b)(?:tonight"
     r"|first\s+thing(?:\s+(?:in\s+the\s+morning|tomorrow(?:\s+morning)?))?"
-    rf"|(?:(?:in|on|during|for)\s+the|this|that|tomorrow|today|(?:{WEEKDAY}))\s+"
+    r"|(?<!for )that\s+night|that\s+(?:morning|afternoon|evening)"
+    rf"|(?:(?:in|on|during|for)\s+the|this|tomorrow|today|(?:{WEEKDAY}))\s+"
     r"(?:morning|afternoon|evening|night)(?!\s+(?:before|after)\b)"
     r"|(?<!for )the\s+(?:(?:following|next|same)\s+)?"
     r"(?:morning|afternoon|evening|night)\s+(?:before|after|of))\b"

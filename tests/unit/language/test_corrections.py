@@ -11,7 +11,7 @@ from orchestrator.language.corrections import corrected
     ("text", "meant"),
     [
         ("Book Rome, no, Milan", "Book Milan"),
-        ("Book a flight to Rome, not Friday but Saturday", "Book a flight to Rome Saturday"),
+        ("Book a flight to Rome, not Friday but Saturday", "Book a flight to Rome, Saturday"),
         ("Book a table not in Rome but in Milan", "Book a table in Milan"),
         ("Message Ana, sorry, Ben that we moved", "Message Ben that we moved"),
         (
