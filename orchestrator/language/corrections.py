@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from orchestrator.language.clauses import clause_spans, without_lead
+from orchestrator.language.date_words import MONTH
 from orchestrator.language.given_up import ended
 from orchestrator.language.intent import Slot
 from orchestrator.language.numbered_lists import without_list_marks
@@ -38,6 +39,8 @@ _BARE_NAME: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"[\d.,]*\d[kK]?|[a-z]+(?:-[a-z]+)?", re.I)
 _JOINING: Final = "or "
+_BOTH: Final = 2
+"""Readings of an hour whose half of the day is not said."""
 _MOST: Final = 6
 """Markers of one goal that are followed: nobody means more."""
 
@@ -63,8 +66,19 @@ _CONTRAST: Final = re.compile(
 _END: Final = re.compile(r"\s*(?:[,;.!?)]|\s-\s|$|(?:and|but|then|please)\b)", re.I)
 # What may follow a value that stands in for another: no verb, as of "Saturday is better".
 _ENDS_VALUE: Final = re.compile(
-    rf"(?:['\u2019]s)?(?:{_END.pattern}|\s+(?:{_OPENER}|{_ARTICLE}|people|persons)\b)", re.I
+    rf"(?:['\u2019]s)?(?:{_END.pattern}|\s+(?:{_OPENER}|{_ARTICLE}|people|persons|that|saying)\b)",
+    re.I,
 )
+_BUT: Final = re.compile(r"\s*,?\s+but\s+(?:rather\s+)?(?=\S)", re.I)
+"""Between what is not meant and what is: "not Friday but Saturday"."""
+_UP_TO: Final = re.compile(r"\s*(?:-|\u2013|\b(?:to|until|till|and)\b)\s*", re.I)
+_SAID_AGAIN: Final = frozenset({"date", "time"})
+"""What may be said again behind what is corrected: "Thursday at 10"."""
+_NOON: Final = "12:00"
+_ENDING: Final = frozenset({"to", "until", "till"})
+_BARE_DAY: Final = re.compile(r"(?:the\s+)?\d{1,2}(?:st|nd|rd|th)", re.I)
+_OF_MONTH: Final = re.compile(rf"\s+(?:of\s+)?(?:{MONTH})(?:,?\s+\d{{4}})?$", re.I)
+"""The month of a day, which one that stands in for it may leave out: "until the 7th"."""
 _CLITIC: Final = re.compile(r"^['\u2019]s\b")
 _ALIKE: Final = {
     "origin": "place",
@@ -168,6 +182,13 @@ def _contrast(text: str, mark: re.Match[str]) -> _Step:
     excluded = _slot_after(text, mark.end(), slots)
     if excluded is None:
         return _Step(text, mark.end())
+    but = _BUT.match(text, _end(excluded))
+    meant = _slot_after(text, but.end(), slots) if but else None
+    if but is not None and meant is not None and _kind(meant) == _kind(excluded):
+        said = text[mark.start() : but.end()].strip(" ,(-")
+        pause = ", " if "," in mark.group() else " "
+        now = f"{text[: mark.start()]}{pause}{text[but.end() :]}"
+        return _Step(now, mark.start(), (Replaced(excluded.text, meant.text, said),))
     kept = [slot for slot in slots if _end(slot) <= mark.start() and _kind(slot) == _kind(excluded)]
     if not kept or text[_end(kept[-1]) : mark.start()].strip():
         return _Step(text, mark.end())
@@ -182,6 +203,7 @@ def _repair(text: str, mark: re.Match[str]) -> _Step:
     word = _word_of(mark)
     if _is_of_a_time(text, mark):
         return _Step(text, mark.end())
+    text = _in_the_same_half(text, mark)
     slots = _slots_around(text, mark)
     repair = _slot_after(text, mark.end(), slots)
     if repair is not None:
@@ -258,9 +280,53 @@ def _with_value(text: str, mark: re.Match[str], repair: Slot, slots: Sequence[Sl
     before = _BEFORE.search(text[: old.position])
     if opener and before and before["opener"].lower() != opener:
         start, by = before.start(), text[mark.end() : _end(repair)].strip()
+    if (month := _OF_MONTH.search(old.text)) and _BARE_DAY.fullmatch(repair.text):
+        by += month.group()
     was = _number_in(old) if _is_bare_number(repair) else _possessive(text, old)
     end = old.position + len(was)
-    return _spliced(text, mark, (start, end), by, repair.position + len(_possessive(text, repair)))
+    stop, again = _said_again(text, mark, repair, slots)
+    return _spliced(text, mark, (start, end), by, stop, again)
+
+
+def _in_the_same_half(text: str, mark: re.Match[str]) -> str:
+    """The text, an hour behind the marker in the half of the day of the one that it corrects.
+
+    "At 3 pm, make it 4" is 4 pm, and "from 4 to 6" then from 4 to 6 pm.
+    """
+    slots = _slots_around(text, mark)
+    hour = _slot_after(text, mark.end(), slots)
+    before = [s for s in slots if _end(s) <= mark.start() and s.kind == "time"]
+    if hour is None or hour.kind != "time" or len(hour.readings) < _BOTH or len(before) != 1:
+        return text
+    if not before[0].value:
+        return text
+    at = _end(hour)
+    for other in slots:
+        if other.kind == "time" and _UP_TO.fullmatch(text, at, max(at, other.position)):
+            if other.value is not None:
+                return text
+            at = _end(other)
+    half = "pm" if str(before[0].value) >= _NOON else "am"
+    return f"{text[:at]} {half}{text[at:]}"
+
+
+def _said_again(
+    text: str, mark: re.Match[str], repair: Slot, slots: Sequence[Slot]
+) -> tuple[int, list[tuple[Span, str]]]:
+    """Where what stands in for something ends, and what else it says again, each with its place.
+
+    "On Friday at 9, no, Thursday at 10" says both again.
+    """
+    stop, again = repair.position + len(_possessive(text, repair)), list[tuple[Span, str]]()
+    told = told_spans(text)
+    while (more := _slot_after(text, stop, slots)) is not None:
+        own = [s for s in slots if _end(s) <= mark.start() and s.kind == more.kind]
+        own = [s for s in own if not is_within(s.position, _end(s), told)]
+        if {more.kind, repair.kind} != _SAID_AGAIN or len(own) != 1 or again:
+            break
+        again.append(((own[0].position, _end(own[0])), more.text))
+        stop = _end(more)
+    return stop, again
 
 
 def _is_over(text: str, end: int, slots: Sequence[Slot]) -> bool:
@@ -280,7 +346,10 @@ def _meant(
 ) -> Slot | None:
     """The one of several values that is taken back; None where nothing tells which."""
     if opener:
-        same = [slot for slot in earlier if _opener_before(text, slot) == opener]
+        alike = (
+            _ENDING if opener in _ENDING and earlier and earlier[-1].kind == "date" else {opener}
+        )
+        same = [slot for slot in earlier if _opener_before(text, slot) in alike]
         if len(same) == 1:
             return same[0]
     before = [slot for slot in slots if _end(slot) <= mark]
@@ -363,16 +432,28 @@ def _verb_of(rest: str) -> str:
     return match.group() if match else ""
 
 
-def _spliced(text: str, mark: re.Match[str], old: Span, by: str, end: int) -> _Step:
-    """The text with one phrase in the place of another, and without what took it back."""
+def _spliced(
+    text: str,
+    mark: re.Match[str],
+    old: Span,
+    by: str,
+    end: int,
+    again: Sequence[tuple[Span, str]] = (),
+) -> _Step:
+    """The text with one phrase in the place of another, and without what took it back.
+
+    `again` are others that are replaced with it.
+    """
     tail = text[end:]
     if "(" in (mark.groupdict().get("pause") or "") and tail.startswith(")"):
         tail = tail[1:]
     tail = re.sub(r"^\s*(?:-+|[\u2014\u2013])(?=\s)", "", tail) if _is_dash(mark) else tail
     was = text[slice(*old)]
-    kept = text[: old[0]] + by + text[old[1] : mark.start()]
+    kept = text[: mark.start()]
+    for span, phrase in sorted([(old, by), *again], reverse=True):
+        kept = kept[: span[0]] + phrase + kept[span[1] :]
     now = kept + tail
-    goes_on = old[0] + len(by)
+    goes_on = len(kept) if again else old[0] + len(by)
     return _Step(now, goes_on, (Replaced(was, by, text[mark.start() : end].strip(" ,;.-(")),))
 
 

@@ -18,15 +18,33 @@ if TYPE_CHECKING:
 _LISTS: Final = WordLists("dates")
 _RELATIVE_DAYS: Final = {phrase: int(days) for phrase, days in _LISTS.table("relative").items()}
 
+_NAMED_DAYS: Final = _LISTS.table("named")
+"""Days that have the same date each year, in small letters: "christmas eve", month and day."""
+_LEADING: Final = ("from", "on", "until", "till", "to", "by", "through")
+"""Before "the 4th", these make a day of it, whatever it is for: "from the 4th for two"."""
+
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _NTH = rf"{_DAY}(?:st|nd|rd|th)"
 # "12. December" is written so where other languages are spoken; alone, the dot ends a sentence.
 _OF_MONTH = rf"{_DAY}(?:st|nd|rd|th|\.)?"
 _TO = r"\s*(?:-|/|\u2013|to|until|till|through|and)\s*(?:the\s+)?"
 
+
+def _spaced(name: str) -> str:
+    return name.replace(" ", r"\s+").replace("'", "['\u2019]?")
+
+
+_NAMED: Final = "|".join(map(_spaced, _NAMED_DAYS))
+_LED: Final = "|".join(rf"(?<=\b{word}\s)" for word in _LEADING)
 _NAMED_MONTHS: Final = frozenset(chain(*MONTHS))
-_DATE_WORDS: Final = _NAMED_MONTHS.union(*WEEKDAYS, _LISTS.words("spans"), _RELATIVE_DAYS)
-_STARTS: Final = _DATE_WORDS.union(_LISTS.words("openers"), _LISTS.words("counts"))
+_DATE_WORDS: Final = _NAMED_MONTHS.union(
+    *WEEKDAYS, _LISTS.words("spans"), _RELATIVE_DAYS, (name.split()[-1] for name in _NAMED_DAYS)
+)
+_STARTS: Final = _DATE_WORDS.union(
+    chain.from_iterable(name.replace("'", " ").split()[:1] for name in _NAMED_DAYS),
+    _LISTS.words("openers"),
+    _LISTS.words("counts"),
+)
 _WORDS = re.compile(r"\w+")
 _DATE_DIGITS = re.compile(r"\d[-/.]\d{1,2}[-/.]\d|\d(?:st|nd|rd|th)\b")
 _ISO = re.compile(r"(?<![\w-])(?P<iso>\d{4}-\d{2}-\d{2})(?:[t ](?=\d{2}:\d{2}))?(?![\d-])")
@@ -46,6 +64,9 @@ _PHRASE = re.compile(
             |{COUNT}\s+(?:day|week|fortnight|month)s?\s+(?:ago|from\s+now))\b
         |\b(?P<which>next|this|coming|last|on)\s+(?P<short>{WEEKDAY}|{SHORT_WEEKDAY})(?!\w)
         |\b(?P<weekday>{WEEKDAY})(?!\w)
+        |\b(?P<named>{_NAMED})(?!\w)
+        |(?:{_LED})the\s+(?P<led>{_NTH})
+            (?=\s+(?:for|with|in|from|by)\b)
         |\b(?:the\s+)?(?P<nth>{_NTH})(?=\s*(?:[,.;!?]|$|to\b|until\b|till\b|through\b|and\b|-|at\b))
     """,
     re.VERBOSE,
@@ -167,8 +188,21 @@ def _phrase(match: re.Match[str], now: datetime | None) -> DatePhrase:
         day = _weekday(match["weekday"] or match["short"], which, now) if now else None
         start = match.start() if which != "on" or match["weekday"] else match.start("short")
         return DatePhrase(start, match.end(), day)
-    day = _next_nth(match["nth"], now.date()) if now else None
-    return DatePhrase(match.start(), match.end("nth"), day)
+    if match["named"]:
+        plain = re.sub(r"\s+", " ", match["named"]).replace("\u2019", "'")
+        return DatePhrase(*match.span(), _of_each_year(plain, now.date()) if now else None)
+    nth = "led" if match["led"] else "nth"
+    day = _next_nth(match[nth], now.date()) if now else None
+    return DatePhrase(match.start(), match.end(nth), day)
+
+
+def _of_each_year(name: str, today: date) -> date | None:
+    """The next day that is called so."""
+    bare = name.replace("'", "")
+    written = next(day for known, day in _NAMED_DAYS.items() if known.replace("'", "") == bare)
+    month, number = map(int, written.split("-"))
+    days = (_day_or_none(year, month, number) for year in (today.year, today.year + 1))
+    return next((day for day in days if day and day >= today), None)
 
 
 def _just_gone(day: date, today: date) -> date | None:

@@ -91,6 +91,7 @@ _OBJECT: Final = re.compile(
     rf"\s+(?:(?:{_DETERMINERS})\s+)?(?P<noun>[^\W\d_][\w'\u2019-]*)", re.IGNORECASE
 )
 _AHEAD: Final = re.compile(r"\s+(?:the\s+|on\s+)*")
+_ON: Final = re.compile(r"\s+on\s+")
 _CLAUSE: Final = re.compile(r"[.;!?\n]\s*|,\s+|\s+(?:and|then|but)\s+")
 
 
@@ -172,9 +173,17 @@ def _offset(
         return
     if noun is None or word in STOP_WORDS or word in _POINTING:
         anchor, end = _anchor(text, match.start(), said, around), match.end()
+    elif (own := _behind(text, noun.end(), said)) is not None:
+        anchor, end = own.day, own.end
     else:
         anchor, end = _day_of(word, text, match.span(), said, around), noun.end()
     yield _of_several(text, match, end, anchor)
+
+
+def _behind(text: str, at: int, said: Sequence[DatePhrase]) -> DatePhrase | None:
+    """The day that follows what a day is counted from: "a day before my flight on 5 December"."""
+    led = _ON.match(text, at)
+    return next((p for p in said if led and p.start == led.end()), None)
 
 
 def _of_several(text: str, match: re.Match[str], end: int, anchor: date | None) -> DatePhrase:

@@ -4,11 +4,13 @@ import re
 from typing import Final, NamedTuple
 
 from orchestrator.language import lexicon
+from orchestrator.language.dates import find_date_phrases
 from orchestrator.language.word_lists import WordLists
 
 _LISTS: Final = WordLists("provisos")
 _SUBJECTS: Final = _LISTS.words("subjects")
 _STATES: Final = (*_LISTS.words("states"), *_LISTS.words("modals"))
+_SOME_DAY: Final = "2000-01-01"
 _WHICH: Final = lexicon.PREFERENCES - {"one", "ones"}
 
 
@@ -38,6 +40,14 @@ _WISH: Final = re.compile(
     rf"\s+(?:(?P<has>{_any(_LISTS.lines('to_have'))})|(?P<costs>cost)|be)\s+(?!not\b)",
     re.IGNORECASE,
 )
+_GIVEN_BACK: Final = re.compile(
+    r"\s*(?:please\s+)?(?:(?:return|(?:bring|hand|give|take)\s+back|drop\s+off)"
+    r"\s+(?:it|(?:the|my)\s+(?P<thing>[a-z]+))"
+    r"|(?:bring|hand|give|take|drop)\s+(?:it|(?:the|my)\s+(?P<one>[a-z]+))\s+(?:back|off))"
+    r"\s+(?:again\s+)?(?:(?:on|by)\s+)?(?=\S)",
+    re.IGNORECASE,
+)
+_NOTHING_MORE: Final = re.compile(r"\s*(?:[,.;!]|$|\band\b)", re.IGNORECASE)
 _ORDERED: Final = re.compile(
     rf"(?:it|they|this|that|(?:the|my|our|this|that|these|those)"
     rf"(?:\s+(?!(?:{_NO_NOUN})\b)[a-z][\w-]*){{1,3}}?)"
@@ -71,12 +81,24 @@ def states_of_another(text: str) -> bool:
 
 
 def wish_in(text: str) -> Wish | None:
-    """The wish that a text begins with: "it must have a pool" is "with a pool"."""
+    """The wish that a text begins with: "it must have a pool" is "with a pool".
+
+    When a thing is given back is until when it is had: "return it on Friday".
+    """
+    back = _GIVEN_BACK.match(text)
+    if back is not None and _is_a_day(text[back.end() :]):
+        return Wish((back["thing"] or back["one"] or "").lower(), " until ", back.end())
     match = _WISH.match(text)
     if match is None:
         return None
     put = " with " if match["has"] else " for " if match["costs"] else ", "
     return Wish((match["thing"] or "").lower(), put, match.end())
+
+
+def _is_a_day(text: str) -> bool:
+    """Whether a text, or its clause, is a day and nothing more."""
+    day = next(iter(find_date_phrases(text, now=None, before=_SOME_DAY)), None)
+    return day is not None and not day.start and bool(_NOTHING_MORE.match(text, day.end))
 
 
 def orders_of_a_thing(text: str) -> bool:

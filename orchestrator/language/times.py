@@ -99,13 +99,21 @@ _ZONE: Final = re.compile(
 )
 """Whose clock a time is of: "9 am EST", "3 pm New York time"."""
 _DAY: Final = 24 * 60
+_UP_TO: Final = frozenset({"to", "until", "till", "before", "by"})
+_FROM_ON: Final = frozenset({"after", "from", "since", "past"})
+_MIDNIGHT: Final = "midnight"
+_TONIGHT: Final = re.compile(r"\btonight\b")
 _AFTERNOON: Final = re.compile(r"(?:1[3-9]|2[0-3])\b")
 _JOINED: Final = re.compile(r"(?:[\s\d,:\u2013-]|\b(?:and|or|to|until|till|at)\b)*")
 _PART: Final = re.compile(rf"\b(?P<word>{'|'.join(HOURS_OF)})\b")
 _SENTENCE: Final = re.compile(r"[.;!?]\s")
 _HOURLESS: Final = re.compile(
-    rf"\b(?!for\s+the\s+night\b)(?:tonight|(?:(?:in|on|during|for)\s+the|this|that|tomorrow|today|(?:{WEEKDAY}))\s+"
-    r"(?:morning|afternoon|evening|night)|(?<!for )the\s+(?:(?:following|next|same)\s+)?"
+    rf"\b(?!for\s+the\s+night\b)(?:tonight"
+    r"|first\s+thing(?:\s+(?:in\s+the\s+morning|tomorrow(?:\s+morning)?))?"
+    r"|(?<!for )that\s+night|that\s+(?:morning|afternoon|evening)"
+    rf"|(?:(?:in|on|during|for)\s+the|this|tomorrow|today|(?:{WEEKDAY}))\s+"
+    r"(?:morning|afternoon|evening|night)(?!\s+(?:before|after)\b)"
+    r"|(?<!for )the\s+(?:(?:following|next|same)\s+)?"
     r"(?:morning|afternoon|evening|night)\s+(?:before|after|of))\b"
 )
 """A part of a day by which something is to be, and no hour of it; who stays "for the night" stays
@@ -197,6 +205,8 @@ def _moved(low: str, phrase: TimePhrase) -> TimePhrase:
     move = _MOVE.search(low, max(0, phrase.start - _LONGEST_MOVE), phrase.start)
     if move is None:
         return phrase
+    if _MIDNIGHT in low[phrase.start : phrase.end]:
+        return TimePhrase(move.start(), phrase.end, ())  # of which day, nothing tells
     by = stated_stretch(move) * (-1 if move["side"] == "before" else 1)
     times = [60 * int(at[:2]) + int(at[3:]) + by for at in phrase.readings]
     stays = all(0 <= time < _DAY for time in times)
@@ -265,7 +275,7 @@ def _written(low: str) -> Iterator[TimePhrase]:
     """Times as clocks show them: "19:30", "8 pm"; "8:00" is in the morning if nothing tells."""
     for match in _TIME.finditer(low):
         if match["named"]:
-            yield _phrase(low, match.span(), (60 * _NAMED[match["named"]],))
+            yield _named(low, match)
             continue
         half = match["ap"] or match["ap12"]
         hour, minutes = match["h"] or match["h12"], match["m"]
@@ -276,6 +286,17 @@ def _written(low: str) -> Iterator[TimePhrase]:
             plain = _clock(_minutes(hour, minutes, None))
             readings = told.readings if len(told.readings) == 1 else (plain,)
             yield TimePhrase(told.start, told.end, readings)
+
+
+def _named(low: str, match: re.Match[str]) -> TimePhrase:
+    """Noon; or midnight, which may be the beginning of its day or its end, unless words tell."""
+    time = 60 * _NAMED[match["named"]]
+    if time:
+        return _phrase(low, match.span(), (time,))
+    before = low[: match.start()].split()[-1:]
+    if {*before} & _UP_TO or _TONIGHT.search(low):
+        return _phrase(low, match.span(), (_DAY - 1,))
+    return _phrase(low, match.span(), (0,) if {*before} & _FROM_ON else (0, _DAY - 1))
 
 
 def _spoken(low: str) -> Iterator[TimePhrase]:

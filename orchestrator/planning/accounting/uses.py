@@ -220,9 +220,9 @@ class Taken:
 
         Where no time is said, the hour is asked for when the call is prepared.
         """
-        if not {*tokens(said.text)} <= HOURS_OF.keys():
-            return ""
         at = hourless(self.clause.text) if self.order is not None else None
+        if not {*tokens(said.text)} <= {*HOURS_OF, "first", "thing"}:
+            return ""
         if at is not None and at[0] <= said.position < at[1]:
             return next((w for w, p in self.path.grounds.inputs if p.kind in CLOCKS), "")
         return self.values.get(self.time_at, "")

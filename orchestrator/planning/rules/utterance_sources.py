@@ -41,6 +41,7 @@ _ADDRESS_FORMATS: Final = frozenset({"uri", "uri-reference", "iri", "iri-referen
 _STREET: Final = "street"
 _DIGIT: Final = re.compile(r"\d")
 _BY: Final = frozenset({"by", "to"})
+_ONE_NIGHT: Final = re.compile(r"(?:the|that)\s+(?:\w+\s+)?night\b", re.IGNORECASE)
 _LENGTHS: Final = lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _ONLY_WHEN_REQUIRED: Final = frozenset(
@@ -108,6 +109,9 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     is_any = is_any and any(p.required for p in draft.start_inputs)
     ends = ends or ([] if is_any else values[1:])
     start = draft.start if isinstance(draft.start, str) else next(iter(values), None)
+    if isinstance(draft.start, str):
+        # Of another part of the goal a day may be said that nothing of this one ends on.
+        ends = [end for end in ends if str(end) >= draft.start[:10]]
     return ends or _after(start, utterance)
 
 
@@ -175,6 +179,8 @@ def stated_minutes(utterance: Utterance) -> int | None:
     if len(times) != 2 or times[1].hint not in lexicon.END_HINTS | {"to"}:
         return None
     start, end = (datetime.strptime(str(slot.value)[:5], "%H:%M") for slot in times)
+    if "midnight" in times[1].text:
+        end += timedelta(minutes=1)  # the last minute of its day stands for it
     return int((end - start).total_seconds()) // 60 if end > start else None
 
 
@@ -185,7 +191,8 @@ def _stated_nights(utterance: Utterance) -> int | None:
                 return slot.value
             if slot.hint in lexicon.WEEKS:
                 return slot.value * 7
-    return None
+    # "A hotel for the night after", "for that night".
+    return 1 if any(_ONE_NIGHT.match(slot.text) for slot in utterance.of("date")) else None
 
 
 def _times(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:

@@ -11,6 +11,21 @@ from orchestrator.language.corrections import corrected
     ("text", "meant"),
     [
         ("Book Rome, no, Milan", "Book Milan"),
+        ("Book a flight to Rome, not Friday but Saturday", "Book a flight to Rome, Saturday"),
+        ("Book a table not in Rome but in Milan", "Book a table in Milan"),
+        ("Message Ana, sorry, Ben that we moved", "Message Ben that we moved"),
+        (
+            "Remind me on Friday at 9 am, no wait, Thursday at 10 am, to call Bo",
+            "Remind me on Thursday at 10 am, to call Bo",
+        ),
+        (
+            "Book a room from 4 to 6 December for 2, wait, until the 7th",
+            "Book a room from 4 until the 7th December for 2",
+        ),
+        ("Rent a car for three days — er, four days", "Rent a car for four days"),
+        ("Add a call at 3 pm, make it from 4 to 6", "Add a call from 4 to 6 pm"),
+        ("Add a call at 3 pm, no, 4", "Add a call at 4 pm"),
+        ("Add a call at 9 am, sorry, half past ten", "Add a call at half past ten am"),
         (
             "Book a flight to Rome, no, to Milan, on 5 December",
             "Book a flight to Milan, on 5 December",

@@ -1,6 +1,6 @@
 """Date phrases and the days they mean."""
 
-from datetime import datetime
+from datetime import UTC, date, datetime
 from itertools import pairwise
 
 import pytest
@@ -69,3 +69,28 @@ def test_any_text_can_be_searched(text: str) -> None:
     phrases = find_date_phrases(text, now=datetime(2026, 11, 21))
 
     assert all(a.end <= b.start for a, b in pairwise(phrases))
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("a room for two nights from the 4th for one guest", date(2026, 12, 4)),
+        ("a room until the 7th for 2", date(2026, 12, 7)),
+        ("on New Year\u2019s Eve", date(2026, 12, 31)),
+        ("on Christmas Eve", date(2026, 12, 24)),
+        ("the day before Christmas Eve", date(2026, 12, 23)),
+        ("a day before my flight on 5 December", date(2026, 12, 4)),
+        ("the week before my trip on the 8th to Rome", date(2026, 12, 1)),
+    ],
+)
+def test_a_day_that_other_words_follow(text: str, day: date) -> None:
+    """Of each year, of a month that is not said, or of what a day is counted from."""
+    now = datetime(2026, 11, 24, 12, tzinfo=UTC)
+
+    assert [phrase.day for phrase in find_date_phrases(text, now=now)] == [day]
+
+
+@pytest.mark.parametrize("text", ["on the 2nd floor", "the 1st with a view", "christmas biscuits"])
+def test_an_ordinal_is_no_day(text: str) -> None:
+    """Where it counts something."""
+    assert find_date_phrases(text, now=datetime(2026, 11, 24, tzinfo=UTC)) == []

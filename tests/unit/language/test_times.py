@@ -54,6 +54,8 @@ def times(text: str) -> list[tuple[str, tuple[str, ...]]]:
         ("no later than noon", [("no later than noon", ("12:00",))]),
         ("earlier than 14:30", [("earlier than 14:30", ("14:30",))]),
         ("not before 9 in the evening", [("not before 9", ("21:00",))]),
+        ("tonight at midnight", [("midnight", ("23:59",))]),
+        ("until midnight", [("midnight", ("23:59",))]),
         ("at 19:00 at the earliest", [("19:00 at the earliest", ("19:00",))]),
     ],
 )
@@ -101,6 +103,7 @@ def test_an_hour_that_is_moved_out_of_its_day_is_not_told() -> None:
             "from 2 to half past three",
             [("2", ("02:00", "14:00")), ("half past three", ("03:30", "15:30"))],
         ),
+        ("on Friday at midnight", [("midnight", ("00:00", "23:59"))]),
         ("from 9 to 5", [("9", ("09:00", "21:00")), ("5", ("05:00", "17:00"))]),
     ],
 )

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from orchestrator.json_schema.validation import field_problems
 from orchestrator.planning.models import AskUser, Observation
@@ -117,7 +118,7 @@ async def test_an_answer_ends_nothing_before_it_starts(
 
 async def test_when_a_thing_was_made_is_not_when_it_is(mission: Any) -> None:
     """Events of that day and later ones were cancelled, for they were made before it."""
-    listed = [
+    listed: list[JsonValue] = [
         {"event_id": f"evt_{n}", "title": f"Talk {n}", "start_date": day, "created_at": made}
         for n, (day, made) in enumerate(
             [
@@ -160,7 +161,7 @@ async def test_a_list_is_told_by_all_the_days_that_are_meant(
     mission: Any, goal: str, summary: str
 ) -> None:
     """Where one day can be sent, none is."""
-    listed = [
+    listed: list[JsonValue] = [
         {"reminder_id": f"rem_{n}", "reminder_text": text, "date": day, "time": "09:00"}
         for n, (text, day) in enumerate(
             [
