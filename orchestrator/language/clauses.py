@@ -7,6 +7,7 @@ from typing import Final
 from orchestrator.language.date_words import MONTH
 from orchestrator.language.guests import adds_guests
 from orchestrator.language.intent import Action
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import NOUN_LIKE_VERBS, STOP_WORDS, action_of, is_verb
 
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<![^\s(])'[^']{1,200}'(?![^\s.,;:!?)])|`[^`]*`")
@@ -139,7 +140,8 @@ def clause_spans(text: str, *, verbs: Collection[str] = ()) -> tuple[tuple[int, 
             rest, verbs, firm=strong or _GOES_ON.search(match.group()) is not None
         ):
             continue
-        if asked and _has_object(text[starts[-1] : match.start()]):
+        was_asked = asked or (strong and "?" in match["strong"])  # "is Rex in? Cancel it"
+        if was_asked and _has_object(text[starts[-1] : match.start()]):
             ends.append(match.start())
             starts.append(match.end())
         asked = True
@@ -192,6 +194,13 @@ def leaves_alone(text: str, *, verbs: Collection[str] = ()) -> bool:
     return match is not None and match["verb"].lower() not in verbs
 
 
+_LEADS_IN: Final = re.compile(
+    rf"(?:{'|'.join(WordLists('clauses').lines('leading_questions'))})\s+"
+    r"(?=(?:who|whose|which|what|when|where|how\s+(?:much|many|long|far|often))\b)",
+    re.IGNORECASE,
+)
+
+
 def without_lead(clause: str) -> str:
     """The clause from its verb on: without "please", "then", "could you", "I want to"."""
     rest = clause.lstrip()
@@ -200,6 +209,16 @@ def without_lead(clause: str) -> str:
         if match is None or match.end() == len(rest) or match.end() == 0:
             return rest
         rest = rest[match.end() :].lstrip()
+
+
+def question_in(clause: str) -> str:
+    """A clause from its question word on, where only what leads it in stands before that.
+
+    "Find out who has the Teal" is "who has the Teal"; others are as they are.
+    """
+    rest = without_lead(clause)
+    match = _LEADS_IN.match(rest)
+    return rest[match.end() :] if match is not None else clause
 
 
 def _open_boundaries(text: str) -> Iterator[re.Match[str]]:

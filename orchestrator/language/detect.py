@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from orchestrator.language.degrees import DEGREE_WORDS
 from orchestrator.language.said import quoted_spans, told_spans
 from orchestrator.language.slots import read_slots
 from orchestrator.language.word_lists import WordLists
@@ -79,7 +80,7 @@ def _foreign(own: str, whole: str) -> str | None:
         whole: all of it.
     """
     words = _WORD.findall(own.lower())
-    known = sum(word in STOP_WORDS or is_verb(word) for word in words)
+    known = sum(word in STOP_WORDS | DEGREE_WORDS or is_verb(word) for word in words)
     # "Order pizza margherita" begins as English does, which must then be told by more words.
     share = _BEGUN if words and is_verb(words[0]) else _HALF
     if not words or known >= share * len(words):

@@ -9,14 +9,18 @@ from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem
 
 
-def _synonyms() -> dict[str, tuple[str, ...]]:
-    lists = WordLists("synonyms")
+def _equals() -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for line in lists.lines("groups"):
+    for line in _LISTS.lines("groups"):
         stems = _stems(line)
         for word in stems:
             found[word] |= dict.fromkeys(other for other in stems if other != word)
-    for wider, kinds in lists.table("kinds").items():
+    return {word: tuple(others) for word, others in found.items()}
+
+
+def _synonyms() -> dict[str, tuple[str, ...]]:
+    found = defaultdict(dict, {word: dict.fromkeys(same) for word, same in _EQUALS.items()})
+    for wider, kinds in _LISTS.table("kinds").items():
         for word in _stems(kinds):
             found[word] |= dict.fromkeys(_stems(wider))
     return {word: tuple(others) for word, others in found.items()}
@@ -26,6 +30,8 @@ def _stems(words: str) -> list[str]:
     return [stem(word) for word in words.split()]
 
 
+_LISTS: Final = WordLists("synonyms")
+_EQUALS: Final = _equals()
 _SYNONYMS: Final = _synonyms()
 _COMPARATIVE: Final = re.compile(r"[a-z]{3,}er")
 
@@ -36,6 +42,11 @@ def meanings_of(word: str) -> Iterator[str]:
     for base in map(stem, bases):
         yield base
         yield from synonyms_of(base)
+
+
+def equals_of(word: str) -> tuple[str, ...]:
+    """The stems that mean the same as a stem; not what it is a kind of, as a pizza is of food."""
+    return _EQUALS.get(word, ())
 
 
 def synonyms_of(word: str) -> tuple[str, ...]:

@@ -217,6 +217,9 @@ class _Statement:
         free = bool(words & _FREE & set(name_stems(self.tool.name)))
         if not exists and not free:
             return OPEN
+        is_of_free = not _FREE_STEMS.isdisjoint(name_stems(self.tool.name))
+        if is_of_free and not free and self.stems.isdisjoint(_known_words(self.tool)):
+            return OPEN  # when somebody is free does not tell what they have
         if empty:
             return SaidSo(False, "nothing is listed")
         own = [str(slot.value)[:5] for slot in self.slots if slot.kind == "time"]

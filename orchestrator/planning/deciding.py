@@ -29,7 +29,9 @@ from orchestrator.saga.judged import is_about
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _JOINED: Final = re.compile(r"\b(?:and|or|nor|but|while)\b", re.IGNORECASE)
 _THAT_DAY: Final = re.compile(r"\b(?:that|the\s+same)\s+(?:day|date|evening|night)|\bthen\b", re.I)
-_NOT: Final = re.compile(r"\b(?:not|no)\b\s*|(?<=\w)n['\u2019]t\b", re.IGNORECASE)
+_NOT: Final = re.compile(
+    r"\b(?:not|no|nothing|nobody|none)\b\s*|(?<=\w)n['\u2019]t\b", re.IGNORECASE
+)
 _NOT_DENIED: Final = re.compile(r"\bno\s+(?:more|less|fewer|later|earlier)\b", re.IGNORECASE)
 
 

@@ -13,11 +13,14 @@ from typing import Final
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.clauses import split_clauses
+from orchestrator.language.degrees import SUPERLATIVES
 from orchestrator.language.inflection import singular
 from orchestrator.language.quantifiers import place_in
 from orchestrator.language.slots import read_slots
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.times import HOURS_OF
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     STOP_WORDS,
     content_stems,
@@ -37,6 +40,10 @@ _OPENING: Final = frozenset(map(stem, lexicon.CONNECTING | lexicon.START | lexic
 """Stems of words that say nothing but what follows."""
 _CONNECTING: Final = frozenset(map(stem, lexicon.CONNECTING))
 _LEADS: Final = re.compile(r"\b[a-z]+ing$", re.IGNORECASE)
+
+
+_ORDERING: Final = WordLists("telling").word_set("upcoming") | {*SUPERLATIVES, "first", "last"}
+"""Words that put things in an order."""
 
 
 def tells_another(said: Said, text: str, call: TakenCall) -> bool:
@@ -84,9 +91,15 @@ def _preferences() -> frozenset[str]:
 
 
 def _words_of_place(text: str) -> frozenset[str]:
-    """Stems of "the second cheapest", which say nothing of the thing that stands there."""
+    """Stems of "the second cheapest", which say nothing of the thing that stands there.
+
+    Nor do those of a question before the order: "which is due next? Pay it".
+    """
     place = place_in(text)
-    return frozenset(content_stems(place.said)) if place is not None else frozenset()
+    said = frozenset(content_stems(place.said)) if place is not None else frozenset()
+    asked = (c for c in split_clauses(text) if not read_clause(c).asks_side_effect)
+    orders = {word for clause in asked for word in tokens(clause)} & _ORDERING
+    return said | frozenset(map(stem, orders))
 
 
 def _known_words(said: Said, call: TakenCall) -> set[str]:

@@ -6,6 +6,7 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.read_once import read_once
+from orchestrator.language.clauses import question_in
 from orchestrator.language.intent import Slot
 from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.word_lists import WordLists
@@ -35,7 +36,7 @@ def field_lister(catalog: Catalog, text: str, slots: Iterable[Slot]) -> Tool | N
         text: of the question; None is found for what is no question.
         slots: the values in it, which name no field.
     """
-    words = tokens(text)
+    words = tokens(question_in(text))
     if not words or words[0] not in QUESTION_WORDS | AUXILIARIES:
         return None
     dull = STOP_WORDS | QUESTION_WORDS | DULL | NO_THING

@@ -22,6 +22,7 @@ from orchestrator.planning.rules.moments import moment_of
 from orchestrator.planning.rules.narrowing import narrowed
 from orchestrator.planning.rules.order_of_things import in_order, placed
 from orchestrator.planning.rules.pages import (
+    answered,
     is_later_page,
     next_page,
     pages_of,
@@ -30,6 +31,7 @@ from orchestrator.planning.rules.pages import (
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.ranking import Ranking, Wish
 from orchestrator.planning.rules.situation import Situation
+from orchestrator.planning.rules.telling import the_one_told
 from orchestrator.planning.rules.thing_choices import gives
 from orchestrator.planning.rules.tool_words import generic_words, vocabulary
 from orchestrator.planning.rules.utterance import Utterance, read_utterance
@@ -173,6 +175,8 @@ class FoundCall:
         found = next((u for u in others if u.reading.action in looks), None)
         if found is None:
             return items
+        if (one := self._told_before(items, finder, found)) is not None:
+            return [one]
         if needs_the_very_one(self.tool) or not all(map(is_offer, items)):
             used, known = self.heeded(finder), self.known(finder)
             meant = narrowed(items, found, used=used, known=known, text=found.text)
@@ -180,6 +184,20 @@ class FoundCall:
         place = place_in(found.text)
         order, doubt = in_order(items, place.order) if place else (items, "")
         return placed(order, place) if place and not doubt else items
+
+    def _told_before(self, items: list[Item], finder: Tool, asked: Utterance) -> Item | None:
+        """The one thing that somebody was told of who had asked: "which is due next? Pay it"."""
+        seen = self.situation.context.observations
+        facts = [_as_seen(s.fact) for s in self.situation.facts if s.fact.tool == finder.name]
+        told = answered(finder, seen) or answered(finder, facts)
+        if told is None:
+            return None
+        one = the_one_told(finder, told.arguments, told.body, asked)
+        if one is None:
+            return None
+        own = {k: v for k, v in one.items() if not isinstance(v, list)}
+        held = [item for item in items if all(item.plain.get(k) == v for k, v in own.items())]
+        return held[0] if len(held) == 1 else None
 
     def known(self, finder: Tool) -> frozenset[str]:
         """Stems of the words in which the tools of the things speak of themselves."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.language import lexicon
+from orchestrator.language.clauses import question_in
 from orchestrator.language.degrees import DEGREE_WORDS, degrees_in
 from orchestrator.language.owing import who_owes
 from orchestrator.language.units import unit_of
@@ -39,7 +39,13 @@ from orchestrator.planning.rules.tellers import (
 )
 from orchestrator.planning.rules.telling import Telling, names_borne, number_found, tell
 from orchestrator.planning.rules.telling.bearing import Borne
-from orchestrator.planning.rules.telling.inquiry import AVAILABLE, DULL, PERSON, kind_asked
+from orchestrator.planning.rules.telling.inquiry import (
+    AVAILABLE,
+    DULL,
+    PERSON,
+    WHEREABOUTS,
+    kind_asked,
+)
 from orchestrator.planning.rules.tool_words import is_named
 from orchestrator.planning.rules.utterance import Utterance
 from orchestrator.saga.judged import is_empty
@@ -68,7 +74,7 @@ def other_lists(utterance: Utterance, tools: Iterable[Tool]) -> list[list[Tool]]
         utterance: the question; none are looked at for what is no question, or names nothing.
         tools: that may be called.
     """
-    text, slots, asked = utterance.text, utterance.slots, _Asked.by(utterance)
+    text, slots, asked = question_in(utterance.text), utterance.slots, _Asked.by(utterance)
     is_asked = bool({*asked.begins[:1]} & (QUESTION_WORDS | AUXILIARIES))
     is_asked = is_asked or bool(degrees_in(text))
     if not is_asked:
@@ -236,7 +242,7 @@ class _Asked:
         days = frozenset(chain(*(tokens(day.text) for day in utterance.of("date"))))
         by_degree = (one.of for one in degrees_in(utterance.text) if one.of != "size")
         kind = kind_asked(utterance.text) or next(by_degree, "")
-        return cls(kind, (*tokens(utterance.text)[:2],), days)
+        return cls(kind, (*tokens(question_in(utterance.text))[:2],), days)
 
     def left_open_by(self, tool: Tool) -> int:
         """How much of it no field of a list may tell: its kind, its days, its very words."""
@@ -273,7 +279,7 @@ class _Asked:
                 return field.kind in NUMBERS
             case "place":
                 described = tokens(str(field.schema.get("description", "")))[:1]
-                return not (lexicon.PLACE | {"where"}).isdisjoint((*field.words, *described))
+                return not (WHEREABOUTS | {"where"}).isdisjoint((*field.words, *described))
             case dimension:
                 return unit_of(field.words).startswith(f"{dimension}-")
 

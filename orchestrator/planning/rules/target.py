@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import pairwise
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
 from orchestrator.language.clause_reading import tells_something
-from orchestrator.language.degrees import comparison_in
+from orchestrator.language.clauses import question_in
+from orchestrator.language.degrees import comparison_in, degrees_in
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
 from orchestrator.language.owing import who_owes
+from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import QUESTION_WORDS, WARY_VERBS, action_of, content_stems, tokens
 from orchestrator.planning.models import Observation
@@ -33,6 +36,7 @@ from orchestrator.planning.rules.tellers import (
     payer,
     unsaid,
 )
+from orchestrator.planning.rules.telling.inquiry import RANKED, kind_asked
 from orchestrator.planning.rules.tool_words import is_named, listed_values
 from orchestrator.planning.rules.wished_things import wished_for
 from orchestrator.routing.router import Router
@@ -41,6 +45,9 @@ from orchestrator.routing.selection import RouteContext, Selection
 _PAST: Final = WordLists("matching").word_set("of_the_past")
 _HAVING: Final = frozenset(WordLists("telling").lines("having"))
 _MINE: Final = WordLists("telling").word_set("mine")
+_HAD_BY: Final = WordLists("telling").word_set("had_by")
+_I: Final = frozenset({"i", "we"})
+_UPCOMING: Final = WordLists("telling").word_set("upcoming")
 
 
 def read_request(router: Router, text: str, context: RouteContext, *, now: datetime) -> Selection:
@@ -109,18 +116,44 @@ def _of_what_is_had(tool: Tool, frame: IntentFrame, catalog: Catalog) -> Tool:
 
     "Do I have a table in Paris" looks for no table on a day that nobody has said.
     """
-    text = " ".join(frame.clauses)
+    text = question_in(" ".join(frame.clauses))
     words = tokens(text)
-    is_had = " ".join(words[:2]) in _HAVING or not _MINE.isdisjoint(words)
     is_asked = bool(words) and words[0] in QUESTION_WORDS | AUXILIARIES
-    if tool.is_side_effect or not (is_had and is_asked and unsaid(tool, frame)):
+    if tool.is_side_effect or not (is_asked and _is_had(text, tool)):
         return tool
     domain = [other for other in catalog.tools.values() if other.domain == tool.domain]
-    offered = answer_fields(tool)
-    makers = [t for t in domain if t.is_side_effect and offered & {*t.required_inputs}]
     reading = [t for t in domain if not t.is_side_effect and is_listing(t) and t is not tool]
+    if not unsaid(tool, frame):
+        # "What tickets do I have" is of those that were ordered, and not of concerts.
+        asked = {*content_stems(text)} - {*content_stems(f"{tool.name} {tool.summary}")}
+        reading = [t for t in reading if asked & {*content_stems(f"{t.name} {t.summary}")}]
+    offered = answer_fields(tool) if unsaid(tool, frame) else frozenset()
+    makers = [
+        t for t in domain if t.is_side_effect and (not offered or offered & {*t.required_inputs})
+    ]
     made = [t for t in reading if any(tells_what_is_made(t, maker) for maker in makers)]
     return made[0] if len(made) == 1 else tool
+
+
+def _is_had(text: str, tool: Tool) -> bool:
+    """Whether a question is of what somebody has already, as the thing that is known is.
+
+    "Do I have a table", "my room", "did I order food"; of what only would be looked for otherwise
+    also "the flight to Oslo" and "what time is dinner".
+    """
+    words = tokens(text)
+    if " ".join(words[:2]) in _HAVING or not _MINE.isdisjoint(words):
+        return True
+    pairs = [*pairwise(words)]
+    if any(verb in _HAD_BY and subject in _I for verb, subject in pairs):
+        return True
+    if degrees_in(text) or not RANKED.isdisjoint(words) or not _UPCOMING.isdisjoint(words):
+        return False
+    named = {*content_stems(f"{tool.name} {tool.summary} {tool.domain}")}
+    known = [noun for before, noun in pairs if before == "the"]
+    if kind_asked(text) in ("time", "moment"):
+        known += [noun for before, noun in pairs if before in ("is", "was")]
+    return any(not named.isdisjoint(meanings_of(noun)) for noun in known)
 
 
 def _of_its_days(tool: Tool, selection: Selection, catalog: Catalog, now: datetime | None) -> Tool:

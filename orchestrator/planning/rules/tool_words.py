@@ -10,7 +10,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of, walk
-from orchestrator.language.clauses import without_lead
+from orchestrator.language.clauses import question_in, without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import content_stems, stem, tokens
@@ -92,7 +92,7 @@ def generic_words(tool: Tool) -> frozenset[str]:
 
 def _asks_for_a_listed_value(utterance: Utterance, tool: Tool) -> bool:
     """Whether a question is of things of a kind that an input lists: "which concerts are on"."""
-    said = tokens(utterance.text)
+    said = tokens(question_in(utterance.text))
     if tool.is_side_effect or {*said[:1]}.isdisjoint(_OF_A_KIND):
         return False
     listed = {stem(word) for value in listed_values(tool) for word in tokens(value)}

@@ -6,6 +6,7 @@ from orchestrator.planning.rules.telling.whole_answer import (
     needs_all,
     number_found,
     tell,
+    the_one_told,
 )
 
-__all__ = ["Telling", "names_borne", "needs_all", "number_found", "tell"]
+__all__ = ["Telling", "names_borne", "needs_all", "number_found", "tell", "the_one_told"]

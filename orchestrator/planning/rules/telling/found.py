@@ -44,6 +44,8 @@ class Found:
     """What it repeats of the request."""
     things: tuple[tuple[Told, ...], ...]
     """The members of its list."""
+    members: tuple[JsonObject, ...]
+    """The same as they were answered, money plain."""
     noun: str
     """What several of them are called."""
     total: int
@@ -75,11 +77,8 @@ def take_apart(tool: Tool, arguments: JsonObject, body: JsonValue, now: datetime
     root = tool.output_schema or {}
     plain = plain_answer(tool, body)
     name, members, schema = _list_in(plain, root, root, "", 0)
-    things = tuple(
-        tuple(told_fields(member, schema, root, now))
-        for member in members[:MAX_ITEMS]
-        if isinstance(member, dict)
-    )
+    kept = tuple(member for member in members[:MAX_ITEMS] if isinstance(member, dict))
+    things = tuple(tuple(told_fields(member, schema, root, now)) for member in kept)
     outer = plain if isinstance(plain, dict) else {}
     fields = told_fields({k: v for k, v in outer.items() if k != name}, root, root, now)
     own = [told for told in fields if not is_echo(told, arguments) and not _is_page(told)]
@@ -88,6 +87,7 @@ def take_apart(tool: Tool, arguments: JsonObject, body: JsonValue, now: datetime
         own=tuple(own),
         echoed=tuple(told for told in fields if is_echo(told, arguments)),
         things=things,
+        members=kept,
         noun=_noun(name, tool if is_listing else None),
         total=_total(fields),
         is_cut=_is_cut(fields, {**_default_sizes(tool), **arguments}, len(things)),

@@ -18,7 +18,7 @@ from orchestrator.language.negation import denied_words, exclusions
 from orchestrator.language.owing import is_still_owed
 from orchestrator.language.periods import period_in
 from orchestrator.language.predicates import predicate_of
-from orchestrator.language.synonyms import meanings_of, synonyms_of
+from orchestrator.language.synonyms import equals_of, meanings_of, synonyms_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     QUESTION_WORDS,
@@ -40,6 +40,8 @@ _EXISTENTIAL: Final = frozenset(_LISTS.lines("existential"))
 _NEGATIONS: Final = _LISTS.word_set("negations")
 _SUMS: Final = _LISTS.word_set("sums")
 _AVERAGES: Final = _LISTS.word_set("averages")
+WHEREABOUTS: Final = lexicon.PLACE | _LISTS.word_set("whereabouts")
+"""Words of names that hold where a thing is."""
 PERSON: Final = _LISTS.word_set("person")
 """Words of names that hold a person, and of what describes one."""
 _WEEKDAYS: Final = frozenset(chain(*WEEKDAYS))
@@ -270,7 +272,7 @@ class Inquiry:
                 of_the_week = not _WEEKDAYS.isdisjoint(told.options)
                 return told.sort in ("date", "time", "moment") or of_the_week
             case "place":
-                return told.sort == "text" and bool(set(told.words) & lexicon.PLACE)
+                return told.sort == "text" and bool(set(told.words) & WHEREABOUTS)
             case "person":
                 return told.sort == "text" and bool(set(told.words) & PERSON)
             case "":
@@ -359,7 +361,7 @@ class Inquiry:
             word
             for word in words
             if word not in _COURTESIES | DULL | DEGREE_WORDS | _NO_THING
-            and not known & {stem(word), *synonyms_of(stem(word))}
+            and not known & {stem(word), *equals_of(stem(word))}
             and action_of_stem(stem(word)) is Action.UNKNOWN
         )
 

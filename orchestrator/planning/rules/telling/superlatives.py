@@ -162,6 +162,11 @@ def said_amount(money: Money) -> str:
     return f"{money.amount:,.2f} {money.currency}"
 
 
+def asks_for_best(question: Inquiry) -> bool:
+    """Whether a request asks for the one that is most of something, or the next one."""
+    return bool(untold_best(question) or _UPCOMING & question.words)
+
+
 def untold_best(question: Inquiry) -> str:
     """The superlative of a request of whose things none is told to be that; empty: it has none."""
     text = question.said.without_values.lower()
@@ -262,7 +267,8 @@ def _first(
     things: Sequence[Row], measure: Measure, sign: int, nth: PlaceInOrder, *, partly: bool
 ) -> tuple[int, ...]:
     """Where the things are that have a place in an order; empty where that cannot be told."""
-    if len({currency_of(row) for row in things}) > 1:
+    is_of_money = any(told.sort == "money" and measure([told]) is not None for told in things[0])
+    if is_of_money and len({currency_of(row) for row in things}) > 1:
         return ()
     standing = [(row, n) for n, row in enumerate(things) if not any(t.is_over for t in row)]
     measured = [(measure(row), place) for row, place in standing]

@@ -13,7 +13,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.owing import side_of, who_owes
-from orchestrator.language.synonyms import meanings_of
+from orchestrator.language.synonyms import equals_of
 from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.models import AnswerTable
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
@@ -34,6 +34,7 @@ from orchestrator.planning.rules.telling.inquiry import Inquiry
 from orchestrator.planning.rules.telling.restrictions import restrictions
 from orchestrator.planning.rules.telling.spoken_values import said_day
 from orchestrator.planning.rules.telling.superlatives import (
+    asks_for_best,
     best_of,
     most_of,
     said_amount,
@@ -79,7 +80,7 @@ def needs_all(tool: Tool, arguments: JsonObject, said: Utterance) -> bool:
         question.asked_kind == "count"
         or question.asks_for_sum
         or question.asks_for_average
-        or untold_best(question)
+        or asks_for_best(question)
         or question.denied_words
         or question.implied_denials
         or question.unasked
@@ -157,6 +158,28 @@ def names_borne(tool: Tool, arguments: JsonObject, body: JsonValue, said: Uttera
     return borne(things, Inquiry(said, arguments, own), own)
 
 
+def the_one_told(
+    tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance
+) -> JsonObject | None:
+    """The thing that an answer told of, as the one of several that a request means; mostly None.
+
+    The one that bears what the request says, or that is the most of what it asks for.
+    """
+    found = take_apart(tool, arguments, body, said.now)
+    dull = frozenset(content_stems(f"{tool.name} {tool.domain} {found.noun}"))
+    question = Inquiry(said, arguments, dull)
+    meant, _, is_none = named(found.things, question)
+    if is_none or len(found.things) < 2:
+        return None
+    best = best_of(meant, question) if len(meant) > 1 else None
+    if best is not None and len(best.places) == 1:
+        meant = [meant[best.places[0]]]
+    if len(meant) != 1:
+        return None
+    at = next(n for n, thing in enumerate(found.things) if thing is meant[0])
+    return found.members[at]
+
+
 def number_found(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) -> str:
     """How many things a call found, and what they are called: "3 loans", "no loans"."""
     found = take_apart(tool, arguments, body, said.now)
@@ -174,10 +197,18 @@ def _unspoken(tool: Tool, found: Found, question: Inquiry) -> str:
     said = f" Nothing here speaks of {' and '.join(map(repr, left))}." if left else ""
     if not (found.is_listing and found.things):
         return said
+    kept = [word for word in _borne_by_none(tool, found, question) if word not in left]
+    return said + (f" None of them says {' or '.join(map(repr, kept))}." if kept else "")
+
+
+def _borne_by_none(tool: Tool, found: Found, question: Inquiry) -> list[str]:
+    """What is said of the things that are meant, and none of them says: "the cheapest pizza"."""
+    every = [told for thing in found.things for told in thing]
+    words = {word for told in every for word in (*told.words, *told.options, str(told.value))}
     # What only the description of the tool speaks of may be in other things that it could list.
     own = {stem for text in (*_naming(tool), found.noun, *words) for stem in content_stems(text)}
-    kept = [w for w in question.circumstances if w not in left and own.isdisjoint(meanings_of(w))]
-    return said + (f" None of them says {' or '.join(map(repr, kept))}." if kept else "")
+    said = ((word, stem(word)) for word in question.circumstances)
+    return [word for word, root in said if own.isdisjoint((root, *equals_of(root)))]
 
 
 def _naming(tool: Tool) -> tuple[str, ...]:
@@ -217,13 +248,14 @@ def _listing(
     yes = "Yes, " if is_sure and not (note or untold) else ""
     note += ", and there may be more" if found.is_cut else ""
     most = "" if found.is_cut else most_of(meant, question, found.noun)
-    best = best_of(meant, question) if len(meant) > 1 and not (is_none or most) else None
+    is_other = is_none or bool(most or _borne_by_none(tool, found, question))
+    best = best_of(meant, question) if len(meant) > 1 and not is_other else None
     note += most
     if (
         not most
         and len(meant) > 1
         and best is None
-        and not is_none
+        and not is_other
         and (asked := untold_best(question))
     ):
         untold += f" Nothing here tells which of them is the {asked!r}."

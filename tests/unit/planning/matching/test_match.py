@@ -222,6 +222,12 @@ def test_what_points_back_means_what_was_looked_for(take: Take) -> None:
 # -- files, whole names ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("order", ["is next", "is the oldest", "is the cheapest"])
+def test_what_puts_things_in_an_order_is_in_none_of_them(take: Take, order: str) -> None:
+    """Of a question before what is ordered."""
+    assert asked_about(settle(take, "b-1", f"which bill {order}? settle it")) == []
+
+
 def test_a_file_name_is_matched_whole(take: Take) -> None:
     """A longer name that holds it is another file."""
     body: JsonObject = {"found": [{"bill_id": "f-1", "name": "plan-2026.pdf.bak"}]}

@@ -251,6 +251,8 @@ def ended(run: Any) -> object:
         ("List my rentals in March and cancel them all", ["r1", "r2"]),
         ("Find my rentals in Porto and cancel both", ["r1", "r3"]),
         ("Find my rental in Faro and cancel it", ["r4"]),
+        ("Which of my rentals is next? Cancel it", ["r4"]),
+        ("Find the oldest rental and cancel it", ["r4"]),
         ("Cancel rentals r1, r2", ["r1", "r2"]),
         ("Cancel rental r1 and rental r3", ["r1", "r3"]),
         ("Cancel the rental in Lisbon and the one in Faro", ["r2", "r4"]),

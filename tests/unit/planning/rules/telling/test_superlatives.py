@@ -91,6 +91,38 @@ def test_what_is_asked_of_one_thing_is_answered(goal: str, starts: str) -> None:
     assert said(goal).startswith(starts)
 
 
+MEALS = Tool(
+    name="search_meals",
+    document="meals",
+    domain="meals",
+    summary="Search food for delivery.",
+    input_schema={"type": "object", "properties": {}},
+)
+
+
+@pytest.mark.parametrize(
+    ("goal", "starts"),
+    [
+        ("the cheapest pizza", "3 meals, 2 of them 'pizza': "),
+        ("cheapest curry", "3 meals, 1 of them 'curry': Green curry"),
+        ("the cheapest ramen", "3 meals: Pizza Napoli, Pizza Roma"),
+    ],
+)
+def test_what_is_the_most_is_of_the_kind_that_is_asked_for(goal: str, starts: str) -> None:
+    """A cheaper thing of another kind is not told in its stead."""
+    meals: JsonObject = {
+        "meals": [
+            {"name": name, "price": {"amount": price, "currency": "EUR"}}
+            for name, price in (("Pizza Napoli", 12), ("Pizza Roma", 14), ("Green curry", 9))
+        ]
+    }
+
+    told = tell(MEALS, {}, meals, read_utterance(goal, now=NOW)).sentence
+
+    assert told.removeprefix("The cheapest of ").startswith(starts)
+    assert ("None of them says 'ramen'" in told) is ("ramen" in goal)
+
+
 def test_a_name_of_several_words_is_left_out_as_one() -> None:
     """One of its words alone is none of it."""
     bill: JsonObject = {"ferries": [{"ship": "Blue Star"}, {"ship": "Blue Moon"}]}
