@@ -21,6 +21,7 @@ from orchestrator.language.numbers import NUMBER_WORDS
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     NOUN_LIKE_VERBS,
+    PERMITTING_VERBS,
     QUESTION_WORDS,
     STOP_WORDS,
     VERBS,
@@ -98,6 +99,7 @@ _QUOTED_LAST: Final = re.compile(r"\s(?:\"[^\"]*\s[^\"]*\"|“[^”]*\s[^”]*�
 _NAMED_WITHIN: Final = 40
 """Characters in which who is told is named; later, "that" goes on about something else."""
 _OBJECT_ENDS: Final = _LISTS.word_set("after_objects")
+_ONESELF: Final = frozenset({"me", "us"})
 _MAX_OBJECTS = 6
 _CLAUSES_KEPT: Final = 64
 """Those of one request, each of which is read for several purposes."""
@@ -175,6 +177,12 @@ _NAMES_A_THING: Final = re.compile(r"\s*(?:an?|the|my|our|your|his|her|their|its
 def orders_by_first_word(text: str) -> bool:
     """Whether a text begins as an order does, whatever its verb is: "Sow a bed"."""
     return not _DETERMINERS.isdisjoint(tokens(text)[1:2])
+
+
+def permits(text: str) -> bool:
+    """Whether a text begins as what lets somebody else do something: "let Ana read the plan"."""
+    first, whom = (*tokens(text[:60]), "", "")[:2]
+    return first in PERMITTING_VERBS and whom not in _ONESELF
 
 
 def tells_what_to_do(text: str, *, verbs: CatalogVerbs = NO_VERBS) -> bool:
@@ -360,6 +368,8 @@ def _verb(bare: str, verbs: CatalogVerbs) -> tuple[str, Action, str]:
     if action is not Action.UNKNOWN or first in verbs:
         own = verbs.get(first, Action.UNKNOWN)
         return first, action if action is not Action.UNKNOWN else own, _after(bare, first)
+    if permits(bare):
+        return first, Action.UNKNOWN, _after(bare, first)
     if _ANY.match(bare):
         return "", Action.SEARCH, bare
     if first in QUESTION_WORDS:

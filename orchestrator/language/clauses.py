@@ -90,6 +90,11 @@ SUBJECT: Final = re.compile(
     re.IGNORECASE,
 )
 """The same, behind whom it is said to: "tell Bo the room is free"."""
+_TOLD: Final = re.compile(r"\s(?:that|saying)\s+|:\s+", re.IGNORECASE)
+_DEPENDENT: Final = re.compile(
+    rf"(?:{'|'.join(WordLists('clauses').words('dependent'))})\s[^,;:.!?]*", re.IGNORECASE
+)
+"""What is half a sentence: "when Ana writes"; what follows a comma is the other half."""
 # "I can't come, don't wait for me": what goes on without a conjunction is still said.
 _ALSO_SAID: Final = re.compile(r"(?:please\s+)?(?:don['\u2019]?t|do\s+not|never)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
@@ -131,6 +136,12 @@ def clause_spans(text: str, *, verbs: Collection[str] = ()) -> tuple[tuple[int, 
     for match in _open_boundaries(text):
         strong = match["strong"] is not None
         if match.group().strip() == "," and _goes_on_saying(text, starts[-1], match):
+            continue
+        if (
+            match["weak"]
+            and "," in match["weak"]
+            and _is_half_said(text[starts[-1] : match.start()])
+        ):
             continue
         if adds_guests(text, match.end()):
             continue
@@ -266,9 +277,34 @@ def _begins_request(rest: str, verbs: Collection[str], *, firm: bool) -> bool:
 def _goes_on_saying(text: str, start: int, comma: re.Match[str]) -> bool:
     """Whether what follows a comma forbids, and what is before it is what somebody is told."""
     told = without_lead(text[start : comma.start()])
-    word = _WORD.match(told)
-    tells = word is not None and action_of(word.group().lower()) is Action.SEND
-    return tells and bool(_ALSO_SAID.match(text, comma.end()) and MATTER.search(told))
+    return _tells(told) and bool(_ALSO_SAID.match(text, comma.end()) and MATTER.search(told))
+
+
+def dependent_end(said: str) -> int:
+    """Where the first half of a sentence ends that begins as one: "when Ana writes, cancel it"."""
+    half = _DEPENDENT.match(said)
+    return half.end() if half else 0
+
+
+def opens_what_is_told(piece: str) -> bool:
+    """Whether with the end of a piece begins what somebody is told: "tell Bo that"."""
+    opener = _TOLD.search(f"{piece} ")
+    return _tells(piece) and opener is not None and opener.end() > len(piece)
+
+
+def _is_half_said(piece: str) -> bool:
+    """Whether what somebody is told is only half a sentence yet: "tell Bo that when Ana writes"."""
+    opener = _TOLD.search(piece)
+    return (
+        _tells(piece)
+        and opener is not None
+        and dependent_end(piece[opener.end() :]) == len(piece) - opener.end()
+    )
+
+
+def _tells(piece: str) -> bool:
+    word = _WORD.match(without_lead(piece))
+    return word is not None and action_of(word.group().lower()) is Action.SEND
 
 
 def _has_object(piece: str) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
@@ -54,6 +54,16 @@ _ALONE: Final = _PARTY | _THING | {"date", "time", "origin"}
 _KEPT: Final = 1 << 10
 """Clauses whose members are remembered."""
 
+
+_SAID: Final = re.compile(r"(?<!so\s)\b(?:that|saying|says)\b|:\s", re.IGNORECASE)
+_STOPS: Final = re.compile(r"[.;!?](?:\s|$)")
+_APART: Final = re.compile(
+    rf"(?<!\bon\s)(?<!\bby\s)(?<!\bfrom\s)(?<!\buntil\s)\b(?:the\s+(?:{'|'.join(_LISTS.words('members'))})"
+    rf"(?:\s+one)?(?=\s*[,.;:!]|\s*$|\s+(?:{'|'.join(_LISTS.words('said_of_one'))})\b)"
+    r"|one\s+of\s+(?:them|the\s+two|both)|respectively)\b",
+    re.IGNORECASE,
+)
+"""What is said of one of several that are done alike: "but only the first may edit"."""
 
 _TO: Final = re.compile(r"\bto\s+", re.IGNORECASE)
 _TOLD_NEXT: Final = re.compile(
@@ -143,6 +153,34 @@ def _coordinated(text: str) -> Coordination | None:
         _may_be_a_stretch(clause, groups) or any(more.is_stretch for more in further),
         is_choice,
     )
+
+
+def said_of_one(text: str) -> str:
+    """The words by which a clause that joins several says something of one of them; else empty.
+
+    By its place among them ("only the first may edit"), or once more by what it is called.
+    """
+    found = coordinated(text)
+    if found is None or len(found.clauses) < 2:
+        return ""
+    told = _SAID.search(text) if read_clause(text).action is Action.SEND else None
+    outside = text[: told.start() if told else len(text)]
+    if (apart := _APART.search(outside)) is not None:
+        return outside[apart.start() :].strip(" ,;.")
+    if told is not None:
+        return ""
+    words = [clause.split() for clause in found.clauses]
+    head, tail = _alike_until(words), _alike_until([one[::-1] for one in words])
+    members = {" ".join(one[head : len(one) - tail]).rstrip(",.;:") for one in words}
+    behind = " ".join(words[0][len(words[0]) - tail :])
+    again = [behind.find(member) for member in members if member and member in behind]
+    return behind[min(again) :].strip(" ,;.") if again else ""
+
+
+def _alike_until(rows: Sequence[Sequence[str]]) -> int:
+    """How many words all rows begin with."""
+    columns = zip(*rows, strict=False)
+    return sum(1 for _ in takewhile(lambda column: len({*column}) == 1, columns))
 
 
 def further_of(text: str) -> str:
@@ -260,7 +298,8 @@ def _alike(first: _Group, other: _Group, text: str) -> bool:
     """Whether two groups are made of the same kinds of values, in the same way."""
     pairs = zip(first.slots, other.slots, strict=True)
     same = all(a.kind == b.kind or {a.kind, b.kind} <= _PARTY for a, b in pairs)
-    if any(_JOINT.fullmatch(gap) and gap.strip() for gap in _gaps(other, text)):
+    gaps = (gap for group in (first, other) for gap in _gaps(group, text) if gap.strip())
+    if any(_JOINT.fullmatch(gap) or _STOPS.search(gap) for gap in gaps):
         return False
     return same and (not other.again or other.again == first.slots[0].hint)
 

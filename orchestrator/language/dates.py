@@ -27,7 +27,7 @@ _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _NTH = rf"{_DAY}(?:st|nd|rd|th)"
 # "12. December" is written so where other languages are spoken; alone, the dot ends a sentence.
 _OF_MONTH = rf"{_DAY}(?:st|nd|rd|th|\.)?"
-_TO = r"\s*(?:-|/|\u2013|to|until|till|through|and)\s*(?:the\s+)?"
+_TO = r"\s*(?:-|/|\u2013|to|until|till|through|and)\s*(?:on\s+)?(?:the\s+)?"
 
 
 def _spaced(name: str) -> str:

@@ -10,7 +10,9 @@ from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import (
     begins_request,
     clause_spans,
+    dependent_end,
     joints,
+    opens_what_is_told,
     quoted_spans,
     sentence_spans,
     split_clauses,
@@ -172,7 +174,10 @@ class _Reader:
         at = said
         while (mark := MARK.search(self._goal, at, end)) is not None:
             at = mark.end()
-            if not any(a <= mark.start() < b for a, b in self._quoted):
+            told = split_clauses(self._goal[said : mark.start()])[-1:]
+            if any(map(opens_what_is_told, told)):
+                at += dependent_end(self._goal[mark.start() : end])
+            elif not any(a <= mark.start() < b for a, b in self._quoted):
                 at = max(at, self._take(mark.start(), said, end))
         for subclause, begun, as_said in self._open:
             self._governed.append(Governed(subclause, begun, end, as_said))

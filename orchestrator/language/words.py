@@ -10,7 +10,10 @@ from Stemmer import Stemmer
 from orchestrator.language.intent import Action
 from orchestrator.language.word_lists import WordLists
 
-_TOKEN = re.compile(r"[eE]-(?=[mM]ail)[^\W_]+|[^\W_]+(?:['\u2019][^\W_]+)*")
+_WORDS: Final = WordLists("words")
+_TOKEN = re.compile(
+    rf"\b(?i:{'|'.join(_WORDS.words('hyphenated'))})[^\W_]*|[^\W_]+(?:['\u2019][^\W_]+)*"
+)
 # A hump ends before an upper case letter that follows a lower case one or a digit, or that starts
 # the last word of a run of capitals (HTTPServer is HTTP, Server), and between letters and digits.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -19,7 +22,6 @@ _CLITIC = re.compile(r"['\u2019](?:s|re|ve|ll|d|m|t)$")
 _WORDS_KEPT: Final = 1 << 16
 """Texts hold the same words again and again, as they are written."""
 
-_WORDS: Final = WordLists("words")
 STOP_WORDS: Final = _WORDS.word_set("stop_words")
 """Words that say nothing of what is asked."""
 QUESTION_WORDS: Final = _WORDS.word_set("question_words")
@@ -43,6 +45,8 @@ WARY_VERBS: Final = _VERB_LISTS.word_set("wary")
 """Verbs of reading that may as well change something."""
 COMPUTING_VERBS: Final = _VERB_LISTS.word_set("computing")
 """Verbs that make one value of another, unless what they are done to is held somewhere."""
+PERMITTING_VERBS: Final = _VERB_LISTS.word_set("permitting")
+"""Verbs by which somebody else may do what the verb behind them says."""
 WEAK_VERBS: Final = _VERB_LISTS.word_set("weak")
 """Verbs that say that something is given, and not how it comes about."""
 
@@ -73,7 +77,7 @@ def tokens(text: str) -> list[str]:
     """Lower case words of prose or of an identifier, in order.
 
     `flight_search_offers`, `searchFlightOffers` and `HTTPServer.get` come apart at their humps and
-    separators; the clitic of `what's` is dropped, and an e-mail is an email.
+    separators; the clitic of `what's` is dropped, an e-mail is an email and a stand-up a standup.
     """
     return [*chain.from_iterable(map(_apart, _TOKEN.findall(text)))]
 
@@ -81,7 +85,7 @@ def tokens(text: str) -> list[str]:
 @lru_cache(maxsize=_WORDS_KEPT)
 def _apart(word: str) -> tuple[str, ...]:
     """The words that one is, between separators."""
-    bare = _CLITIC.sub("", word) if word[1:2] != "-" else word.replace("-", "").lower()
+    bare = _CLITIC.sub("", word) if "-" not in word else word.replace("-", "").lower()
     if bare.islower() or not bare.isascii():
         return (bare.lower(),)
     return tuple(part.lower() for part in _HUMP.split(bare) if part)
@@ -156,7 +160,7 @@ def verb_named(name: str, summary: str, *, but: str, method: str) -> tuple[str, 
     if words[:1] == [method.lower()] and (len(words) > 1 or is_told):
         words = words[1:]
     if words and is_verb(words[0]):
-        return words[0], action_of(words[0])
+        return words[0], action_of(words[0], next(iter(words[1:]), ""))
     if is_told:
         return first, action_of_stem(stem(first))
     for word in words[1:]:

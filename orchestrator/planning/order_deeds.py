@@ -5,10 +5,11 @@ from typing import Final
 
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
-from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.deeds import is_any_change, is_vague, same_deed
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.words import (
+    PERMITTING_VERBS,
     QUESTION_WORDS,
     STOP_WORDS,
     action_of,
@@ -34,12 +35,14 @@ def can_serve(tool: Tool, clause: ClauseReading) -> bool:
     if not tool.is_side_effect:
         return False
     if clause.action is Action.CANCEL:
-        return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
+        return tool.effect is Effect.CANCEL or commands(tool, Action.CANCEL)
+    if clause.verb in PERMITTING_VERBS:
+        return is_asked_for_by(tool, clause.verb)
     if clause.action is Action.UNKNOWN or not clause.asks_side_effect:
         return True
     if is_vague(clause.verb):
-        return tool.effect is not Effect.CANCEL or _commands(tool, Action.UPDATE)
-    if tool.effect is Effect.CANCEL and not _commands(tool, clause.action):
+        return tool.effect is not Effect.CANCEL or commands(tool, Action.UPDATE)
+    if tool.effect is Effect.CANCEL and not commands(tool, clause.action):
         return False
     _, action = named(tool)
     if clause.action is Action.UPDATE:
@@ -80,16 +83,24 @@ def is_what_is_done(tool: Tool, verb: str, objects: Sequence[str]) -> bool:
 def is_asked_for_by(tool: Tool, verb: str) -> bool:
     """Whether its document asks for what the tool changes by that verb: "print 20 flyers".
 
-    "Have" of "have dinner sent" opens a question as well: "have we paid?".
+    "Have" of "have dinner sent" opens a question as well: "have we paid?". Who lets, allows.
     """
+    if verb in PERMITTING_VERBS:
+        return tool.is_side_effect and any(
+            read_clause(example).verb in PERMITTING_VERBS for example in tool.examples
+        )
     asked = (tokens(example)[:1] for example in tool.examples)
     return verb not in STOP_WORDS | QUESTION_WORDS and tool.is_side_effect and [verb] in asked
 
 
 def tells(tool: Tool) -> bool:
     """Whether the tool says something to somebody: by its verb, or since it must have the words."""
-    texts = (p.required and p.kind is Kind.TEXT for p in tool_parameters(tool))
-    return tool.is_side_effect and (named(tool)[1] is Action.SEND or any(texts))
+    return tool.is_side_effect and (named(tool)[1] is Action.SEND or writes(tool))
+
+
+def writes(tool: Tool) -> bool:
+    """Whether the tool must have words, in which anything may be spoken of."""
+    return any(p.required and p.kind is Kind.TEXT for p in tool_parameters(tool))
 
 
 def reaches(tool: Tool, text: str, values: Iterable[Slot]) -> bool:
@@ -135,10 +146,9 @@ def _makes_what_is_done(tool: Tool, action: Action) -> bool:
     return wanted and any(action_of(word) is action for word in words)
 
 
-def _commands(tool: Tool, action: Action) -> bool:
-    """Whether the tool's summary starts with a verb of that class: "Delete a file"."""
-    words = tokens(tool.summary)
-    return bool(words) and action_of(words[0]) is action
+def commands(tool: Tool, action: Action) -> bool:
+    """Whether the tool's summary orders a deed of that class: "Delete a file", "Call it off"."""
+    return read_clause(tool.summary).action is action
 
 
 @read_once

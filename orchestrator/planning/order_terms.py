@@ -43,7 +43,7 @@ def count_of(
     tool = next((tool for tool in ranked if tool.name in serving), None)
     if tool is None:
         return 1
-    requests = requests_in(clause.text, tool).requests
+    requests = requests_in(clause.text, tool, catalog).requests
     return min(sum(_numbered(read_clause(one), tool, catalog) for one in requests), _MAX_COUNT)
 
 

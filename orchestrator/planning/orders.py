@@ -21,6 +21,7 @@ from orchestrator.language.intent import Action, Slot
 from orchestrator.language.provisos import conditions_in, is_unless, what_of
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal, says_no_more
+from orchestrator.language.words import PERMITTING_VERBS
 from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.planning.order_deeds import (
     can_serve,
@@ -41,6 +42,7 @@ from orchestrator.planning.order_terms import (
     takes_address,
 )
 from orchestrator.planning.order_words import is_question, only_points, takes_up, telling_words
+from orchestrator.planning.providers import of_the_named
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.scorer import ScoreTable
 from orchestrator.routing.selection import RouteContext
@@ -238,6 +240,8 @@ class OrderReader:
         if not clause.asks_side_effect:
             if any(is_asked_for_by(tool, clause.verb) for tool in asked.tools[:_CLOSE]):
                 return True
+            if clause.verb in PERMITTING_VERBS:
+                return False
             looks = is_question(clause) or (clause.action is Action.SEARCH and clause.verb)
             does = self._is_sure(asked) and asked.tools[0].is_side_effect
             # "Oslo on 2026-12-03" has nothing after its first word that this could be done to.
@@ -303,7 +307,9 @@ class OrderReader:
             )
         ]
         served = (*of_the_deed(likely, asked.clause), *better)
-        return tuple(dict.fromkeys(tool.name for tool in served))
+        text = asked.clause.text
+        its = (tool.name for tool in served if of_the_named(tool, text, self._catalog) is tool)
+        return tuple(dict.fromkeys(its))
 
 
 def _domains(asked: _Asked) -> frozenset[str]:

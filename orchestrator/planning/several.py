@@ -1,16 +1,17 @@
 """Several of a kind in one clause: one request for each, unless its tool takes them all at once."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.language import lexicon
-from orchestrator.language.clause_reading import ClauseReading, read_clause
-from orchestrator.language.coordination import Coordination, coordinated, further_of
+from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
+from orchestrator.language.coordination import Coordination, coordinated, further_of, said_of_one
 from orchestrator.language.degrees import comparison_in
 from orchestrator.language.ellipsis import of_one
 from orchestrator.language.inflection import singular
@@ -20,6 +21,9 @@ from orchestrator.language.slots import read_slots
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, name_words, tokens
 from orchestrator.planning.models import Doubt
+from orchestrator.planning.order_deeds import writes
+from orchestrator.planning.rules.answers import answer_fields
+from orchestrator.planning.rules.parameters import CLOCKS, DAYS, tool_parameters
 
 _BOTH: Final = re.compile(
     r"\bboth\b(?:\s+(?:of\s+)?(?:the|my|our|those|these)\b)?"
@@ -65,7 +69,7 @@ class Counted:
     """Whether there are to be no more and no fewer: "the three drafts", "both bookings"."""
 
 
-def requests_in(text: str, tool: Tool) -> Several:
+def requests_in(text: str, tool: Tool, catalog: Catalog) -> Several:
     """The requests that a clause makes of a tool: one for each of what it joins.
 
     A call that takes a list of such things is made once. Of two moments that may be the ends of one
@@ -83,6 +87,12 @@ def requests_in(text: str, tool: Tool) -> Several:
         why = f"how many is not said; {tool.name} would be called once for what is told apart"
         doubt = Doubt(kind="not_understood", about=vague, why=why)
         return Several(found.clauses if found else (text,), (doubt,))
+    if found is not None and tool.is_side_effect and (apart := said_of_one(text)):
+        why = f"it is said of one of several; {tool.name} would be called alike for each of them"
+        return Several(found.clauses, (Doubt(kind="not_understood", about=apart, why=why),))
+    if found is None and tool.is_side_effect and (unjoined := _others_addressed(clause, tool)):
+        why = f"it may be for each of several; {tool.name} would be called once"
+        return Several((text,), (Doubt(kind="not_understood", about=unjoined, why=why),))
     if found is None and tool.is_side_effect and (further := further_of(text)):
         why = f"it may be one more; {tool.name} would be called once"
         return Several((text,), (Doubt(kind="not_understood", about=further, why=why),))
@@ -90,13 +100,22 @@ def requests_in(text: str, tool: Tool) -> Several:
     is_compared = comparison_in(text) is not None and not tool.required_inputs
     if found is None or takes_all(tool, found) or is_compared:
         return Several((text,))
-    if found.is_stretch and _takes_stretch(tool):
+    if found.is_stretch and any(map(_takes_stretch, (tool, *_feeding(tool, catalog)))):
         why = (
             f"two moments may be the ends of one stretch of time or two separate ones; "
             f"{tool.name} would be called once, from the first to the second"
         )
         return Several((text,), (Doubt(kind="not_understood", about=text, why=why),))
     return _numbered(clause, found)
+
+
+def _others_addressed(clause: ClauseReading, tool: Tool) -> str:
+    """The address behind the first to which something is done in words of its own; else empty."""
+    told = matter_start(clause.text) if writes(tool) else None
+    slots = read_slots(clause.text[:told], now=None)
+    others = [slot.text for slot in slots if slot.kind == "email"][1:]
+    takes_list = any(_items(schema, tool) for schema in tool.properties.values())
+    return "" if takes_list or not others else others[0]
 
 
 def _doubt_of_asking(clause: ClauseReading, tool: Tool) -> Doubt | None:
@@ -155,12 +174,19 @@ def _items(schema: JsonObject, tool: Tool) -> JsonObject | None:
     return resolve(items, tool.input_schema) if isinstance(items, dict) else None
 
 
+def _feeding(tool: Tool, catalog: Catalog) -> Iterator[Tool]:
+    """The tools of its domain that look up what a tool takes: of a stay, the free rooms."""
+    keys = {name for p in tool_parameters(tool) if p.is_produced for name in p.names}
+    for other in catalog.tools.values():
+        looks = other.domain == tool.domain and not other.is_side_effect
+        if looks and keys & answer_fields(other):
+            yield other
+
+
 def _takes_stretch(tool: Tool) -> bool:
     """Whether a tool is told when something ends, beside when it begins."""
-    dated = [
-        n for n, s in tool.properties.items() if s.get("format") in ("date", "date-time", "time")
-    ]
-    return any({*name_words(name)} & lexicon.END for name in dated) and len(dated) > 1
+    moments = [p for p in tool_parameters(tool) if p.kind in DAYS | CLOCKS]
+    return any(p.side == "end" for p in moments) and len(moments) > 1
 
 
 def counted(clause: ClauseReading) -> Counted | None:

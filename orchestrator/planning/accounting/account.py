@@ -18,10 +18,12 @@ from orchestrator.language.statements import orders_of_a_thing
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
+from orchestrator.planning.accounting.aims import doubt_about_aim
 from orchestrator.planning.accounting.asides import Aside, decided_by, waits
 from orchestrator.planning.accounting.clause_account import ClauseAccount, ReadApart
 from orchestrator.planning.accounting.deeds_elsewhere import (
     doubt_about_command,
+    doubt_about_return,
     doubts_about_deeds_elsewhere,
 )
 from orchestrator.planning.accounting.deeds_unsaid import (
@@ -35,6 +37,7 @@ from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplain
 from orchestrator.planning.accounting.kinds import (
     doubt_about_kinds,
     doubt_about_nothing_ordered,
+    doubt_about_provider,
 )
 from orchestrator.planning.accounting.left_over import doubt_about_correction
 from orchestrator.planning.accounting.paths import Path, PathFinder
@@ -163,6 +166,8 @@ class _Account:
             targets = [t for path in paths for t in path.targets if t.name in order.tools]
             said = things_said(order.clause, now=self._now)
             doubt = doubt_about_kinds(clause, said, targets, self._catalog)
+            doubt = doubt or doubt_about_aim(clause, targets, self._catalog)
+            doubt = doubt or doubt_about_provider(clause, self._whole_goal, targets, self._catalog)
             if all(leg.goal == order.clause and self._follows_nothing(leg) for leg in legs):
                 able = [*map(self._catalog.tool, order.tools)] if not self._given else []
                 doubt = doubt or doubt_about_nothing_ordered(clause, said, able)
@@ -232,12 +237,16 @@ class _Account:
     def doubts_about_deeds_elsewhere(self) -> Iterator[Doubt]:
         """What is to be done, and what it is the goal leaves to others to say."""
         yield from doubts_about_deeds_elsewhere(self._goal)
-        ordered = {order.clause for order in self._plan.orders}
-        for clause in (one for one in self._clauses() if one.text not in ordered):
+        ordered = {order.clause: order for order in self._plan.orders}
+        for clause in self._clauses():
             legs = [leg for leg in self._legs_of(clause) if not leg.only_looks]
-            looking = [tool for leg in legs for tool in self._paths[leg.leg_id].targets]
-            if doubt := doubt_about_command(clause, looking):
-                yield doubt
+            targets = [tool for leg in legs for tool in self._paths[leg.leg_id].targets]
+            if clause.text not in ordered:
+                yield from filter(None, [doubt_about_command(clause, targets)])
+            elif any(t.name in ordered[clause.text].tools for t in targets):
+                able = map(self._catalog.tool, ordered[clause.text].tools)
+                does = sorted(able, key=lambda tool: tool not in targets)
+                yield from filter(None, [doubt_about_return(clause, does)])
 
     def asides(self) -> Iterator[Aside]:
         """What the goal says beside its requests: remarks, and when something is to be done."""

@@ -9,12 +9,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
-from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.clause_reading import ClauseReading, permits
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import STOP_WORDS, action_of, content_stems, stem, tokens
+from orchestrator.language.words import (
+    STOP_WORDS,
+    action_of,
+    content_stems,
+    stem,
+    tokens,
+)
 from orchestrator.planning.models import Doubt
 from orchestrator.planning.order_words import is_question
 
@@ -30,6 +36,7 @@ _DO: Final = re.compile(
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|\u201c[^\u201d]*\u201d")
 _THINKING: Final = WordLists("accounting").word_set("thinking")
 _HANDING: Final = WordLists("accounting").word_set("handing")
+_GIVING: Final = WordLists("accounting").word_set("giving")
 _TOLD: Final = WordLists("wishes").word_set("told")
 _DETERMINERS: Final = WordLists("clauses").word_set("determiners")
 _LIGHT: Final = WordLists("accounting").word_set("light")
@@ -37,7 +44,7 @@ _LIGHT: Final = WordLists("accounting").word_set("light")
 _ON_IT: Final = re.compile(r"[a-z]+(?:\s+[a-z]+)?\s+(?:it|them)\b", re.IGNORECASE)
 _TO_WHOM: Final = re.compile(r"[a-z]+\s+(?:to|with|at|against|for)\s+(?P<whom>\w+)", re.IGNORECASE)
 _BACK: Final = re.compile(
-    r"[a-z]+\s+(?:back\s+(?:the|my|our)\b|(?:the|my|our)\s+(?:\w+\s+){1,2}back\b)", re.IGNORECASE
+    r"[a-z]+\s+(?:back\s+(?:the|my|our)\b|(?:the|my|our)\s+(?:\w+\s+){1,4}back\b)", re.IGNORECASE
 )
 _OF: Final = re.compile(r"\w+\s+\w+\s+(?:of|about|with|on|to|for)\s+(?P<whose>\w+)")
 
@@ -47,6 +54,24 @@ def doubts_about_deeds_elsewhere(requests: str) -> Iterator[Doubt]:
     for found in _DO.finditer(_QUOTED.sub("", requests)):
         if not found["mark"]:
             yield Doubt(kind="deed", about=found["deed"].strip(" ,"), why=_WHY)
+
+
+def doubt_about_return(clause: ClauseReading, does: Sequence[Tool]) -> Doubt | None:
+    """The doubt about what is to be given back, which no tool says that it does.
+
+    To end a rental by a cancel is not to bring the car back.
+
+    Args:
+        clause: that orders.
+        does: the tools that would serve it, the one that would be called first.
+    """
+    bare = without_lead(clause.text)
+    gives = next(iter(tokens(bare[:30])), "") in _GIVING and _BACK.match(bare) is not None
+    told = (f"{t.name} {t.summary}" for t in does if t.domain == does[0].domain)
+    if not gives or any("back" in tokens(one) for one in told):
+        return None
+    why = f"nothing here says that it gives anything back; {does[0].title!r} would be done"
+    return Doubt(kind="deed", about=clause.text, why=why)
 
 
 def doubt_about_command(clause: ClauseReading, looking: Sequence[Tool]) -> Doubt | None:
@@ -62,12 +87,12 @@ def doubt_about_command(clause: ClauseReading, looking: Sequence[Tool]) -> Doubt
     is_to_whom = whom is not None and whom["whom"].lower() in _DETERMINERS
     is_back = _BACK.match(bare) is not None and action_of(first, "back") is Action.UNKNOWN
     has_object = following in _DETERMINERS or _ON_IT.match(bare) or is_back
-    commands = has_object or is_to_whom or _lightly(bare, first)
+    commands = has_object or is_to_whom or permits(bare) or _lightly(bare, first)
     if clause.is_negated or is_question(clause) or not commands:
         return None
     is_known = action_of(first, following) is not Action.UNKNOWN and first not in _HANDING
-    if is_back:
-        return Doubt(kind="deed", about=clause.text, why=_WHY)  # "give the car back"
+    if is_back or permits(bare):
+        return Doubt(kind="deed", about=clause.text, why=_WHY)  # "give the car back", "let Bo in"
     if is_known or first in STOP_WORDS | _THINKING or _is_told(bare):
         return None
     told = {s for t in looking for s in content_stems(f"{t.name} {t.summary}")}

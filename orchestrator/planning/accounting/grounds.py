@@ -172,8 +172,9 @@ def _flat(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
 
 @read_once
 def _words_of(tool: Tool) -> tuple[str, ...]:
-    """Stems of the words in which a tool speaks of itself, its schemas included."""
-    return tuple(dict.fromkeys((*vocabulary(tool), *schema_words(tool))))
+    """Stems of the words in which a tool speaks of itself, its schemas included, and of whose."""
+    whose = content_stems(tool.document)
+    return tuple(dict.fromkeys((*vocabulary(tool), *schema_words(tool), *whose)))
 
 
 def _leaves(value: JsonValue, where: str, name: str = "") -> Iterator[tuple[str, JsonValue]]:

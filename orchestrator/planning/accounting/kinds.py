@@ -1,6 +1,8 @@
 """Of which kinds of things an order may be: "everything I booked for Oslo", "my booking"."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
@@ -13,11 +15,17 @@ from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.models import Doubt
 from orchestrator.planning.order_deeds import can_serve, is_same_deed
+from orchestrator.planning.providers import others_alike, provider_named
 from orchestrator.planning.rules.how_many import needs_the_very_one
 
 _LISTS = WordLists("quantifiers")
 _ANYTHING = _LISTS.word_set("anything")
 _NO_KIND = frozenset(map(stem, _ANYTHING | _LISTS.word_set("all")))
+_WHAT_WAS_DONE: Final = re.compile(
+    r"\b(?:what(?:ever)?|everything|all)\s+(?:that\s+)?(?:you|we|i)(?:['\u2019]ve|\s+have)?\s+"
+    r"(?:just\s+|last\s+)*(?:did|done|made|changed)\b",
+    re.IGNORECASE,
+)
 _MOST = 5
 
 
@@ -48,16 +56,43 @@ def doubt_about_nothing_ordered(
 ) -> Doubt | None:
     """The doubt about an order that says what to do and not to what, nor by any value: "Book it".
 
+    What was done before ("undo what you did") no mission knows of another one.
+
     Args:
         clause: that orders, with nothing done or looked for before it that it could go on about.
         said: what it says.
         able: the tools that would serve it.
     """
     domains = [*dict.fromkeys(tool.domain for tool in able)]
-    if len(domains) < 2 or any(one.kind != "verb" for one in said):
+    if any(one.kind != "verb" for one in said):
+        return None
+    if len(domains) < 2 and not _WHAT_WAS_DONE.search(clause.text):
         return None
     why = f"it does not say what, and may be of {', '.join(domains[:_MOST])}"
     return Doubt(kind="not_understood", about=clause.text, why=why)
+
+
+def doubt_about_provider(
+    clause: ClauseReading, goal: str, targets: Sequence[Tool], catalog: Catalog
+) -> Doubt | None:
+    """The doubt about an order that another provider's tool would serve as well, and none is named.
+
+    Args:
+        clause: that orders.
+        goal: in which it stands, and which may name a provider once for all of it.
+        targets: the tools that would serve it.
+        catalog: the mission's.
+    """
+    if provider_named(clause.text, catalog):
+        return None
+    for tool in targets:
+        others = others_alike(tool, clause.text, catalog)
+        if others and provider_named(goal, catalog) != tool.document:
+            documents = [*dict.fromkeys(one.document for one in (tool, *others))]
+            why = f"it does not say where, and may be of {', '.join(documents[:_MOST])}"
+            why = f"{why}; it would be done at {tool.document}"
+            return Doubt(kind="not_understood", about=clause.text, why=why)
+    return None
 
 
 def _kinds(

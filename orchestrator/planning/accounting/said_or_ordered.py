@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
-from orchestrator.language.clauses import begins_request, without_lead
+from orchestrator.language.clauses import begins_request, dependent_end, without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.said import is_within, quoted_spans, told_in
 from orchestrator.language.slots import is_addressed, read_slots
@@ -128,7 +128,8 @@ def _text_of(goal: str, clause: ClauseReading) -> _Text | None:
         return None
     if spelled and written:
         return _Text(is_after_colon=spelled["opener"].endswith(":"))
-    is_order = begins_request(_TO.sub("", said, count=1), firm=True)
+    whole = said[dependent_end(said) :].lstrip(" ,")  # "when Ana writes, cancel it"
+    is_order = begins_request(_TO.sub("", whole, count=1), firm=True)
     return _Text() if is_order or _PLANS.search(said) else None
 
 

@@ -44,7 +44,7 @@ from orchestrator.planning.accounting.grounds import (
 )
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import RELATIVE, Said
-from orchestrator.planning.order_deeds import is_called, named
+from orchestrator.planning.order_deeds import is_asked_for_by, is_called, named
 from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.how_many import needs_the_very_one
 from orchestrator.planning.rules.narrowing import excepts
@@ -285,7 +285,7 @@ class Taken:
             alike = reads or (action is self.clause.action and action is not Action.UNKNOWN)
             if is_called(tool, verb) or (alike and not other_deed(verb, own)):
                 return f"the tool {tool.name}"
-            if is_vague(verb) or verb in QUESTION_WORDS:
+            if is_vague(verb) or verb in QUESTION_WORDS or is_asked_for_by(tool, verb):
                 return f"the tool {tool.name}"
         if self.path.targets and all(_is_other_deed(verb, tool) for tool in self.path.targets):
             return ""

@@ -18,6 +18,7 @@ from orchestrator.language.corrections import corrected
 from orchestrator.language.intent import tells_apart
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import Fact, Observation, StepContext
+from orchestrator.planning.providers import without_provider
 from orchestrator.planning.rules.answers import flat_fields
 from orchestrator.planning.rules.utterance import Utterance, read_others, read_utterance
 from orchestrator.planning.walls import is_inside
@@ -134,8 +135,8 @@ class Situation:
 
 def read_situation(context: StepContext, shown: Iterable[str], catalog: Catalog) -> Situation:
     """The situation of a step to which the tools `shown` were forwarded."""
-    goal, now = context.leg_goal, context.now
-    whole = corrected(context.mission_goal).text
+    goal, now = without_provider(context.leg_goal, catalog), context.now
+    whole = without_provider(corrected(context.mission_goal).text, catalog)
     return Situation(
         context=context,
         catalog=catalog,

@@ -190,7 +190,7 @@ class _Goal:
             self.doubts.append(Doubt(kind="not_understood", about=clause.text, why=why))
             return False
         earlier = [part.leg_id for part in self.parts]
-        found = requests_in(clause.text, target)
+        found = requests_in(clause.text, target, self.catalog)
         self.doubts += found.doubts
         for request in found.requests:
             part = Part(

@@ -16,16 +16,18 @@ from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFram
 from orchestrator.language.owing import who_owes
 from orchestrator.language.synonyms import meanings_of
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import QUESTION_WORDS, WARY_VERBS, action_of, content_stems, tokens
+from orchestrator.language.words import QUESTION_WORDS, WARY_VERBS, content_stems, tokens
 from orchestrator.planning.models import Observation
 from orchestrator.planning.order_deeds import (
     changes_so,
+    commands,
     is_asked_for_by,
     is_what_is_done,
     named,
     reaches,
     tells,
 )
+from orchestrator.planning.providers import of_the_named
 from orchestrator.planning.rules.answers import answer_fields, is_listing, tells_what_is_made
 from orchestrator.planning.rules.field_listers import AUXILIARIES, field_lister, needs_nothing
 from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
@@ -76,7 +78,8 @@ def find_target(
     """The best forwarded tool that does what the clause asks; None when none does.
 
     A side effect that the leg already attempted stays its target, however the ranking moves. What
-    the whole `goal` orders elsewhere, a wish in this request does not. For days that `now` has left
+    the whole `goal` orders elsewhere, a wish in this request does not. Of a provider that is named
+    it is that one's. For days that `now` has left
     behind it is the forwarded one that tells of the past.
     """
     for seen in observations:
@@ -87,7 +90,8 @@ def find_target(
     found = found and _of_whoever_pays(found, selection.frame, catalog)
     found = found and _of_its_days(found, selection, catalog, now)
     found = found and _of_what_is_had(found, selection.frame, catalog)
-    return found and wished_for(found, selection, catalog, goal)
+    found = found and wished_for(found, selection, catalog, goal)
+    return found and of_the_named(found, " ".join(selection.frame.clauses), catalog)
 
 
 def _listing_the_field(found: Tool | None, frame: IntentFrame, catalog: Catalog) -> Tool | None:
@@ -242,18 +246,12 @@ def _fits(tool: Tool, frame: IntentFrame) -> bool:
             opens = frame.verb in WARY_VERBS and named(tool)[0] == frame.verb
             return tool.effect is Effect.READ or opens or is_asked_for_by(tool, frame.verb)
         case Action.CANCEL:
-            return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
+            return tool.effect is Effect.CANCEL or commands(tool, Action.CANCEL)
         case _:
             # To rename is neither to move nor to delete: where no tool does it, it is said.
             makes = tool.effect in (Effect.OBLIGATION, Effect.WRITE)
             if makes and action is Action.UPDATE:
                 return changes_so(tool, frame.verb)
-            ends = _commands(tool, Action.CANCEL)
-            takes_back = tool.effect is Effect.CANCEL and _commands(tool, action)
+            ends = commands(tool, Action.CANCEL)
+            takes_back = tool.effect is Effect.CANCEL and commands(tool, action)
             return takes_back or (makes and not ends)
-
-
-def _commands(tool: Tool, action: Action) -> bool:
-    """Whether the tool's summary starts with a verb of that class: "Delete a file"."""
-    words = tokens(tool.summary)
-    return bool(words) and action_of(words[0]) is action
