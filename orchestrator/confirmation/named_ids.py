@@ -111,11 +111,18 @@ def _held(wanted: NamedId, value: JsonValue, around: JsonObject, beside: JsonObj
     return [*own, *inner]
 
 
+def _is_same(value: JsonValue, wanted: JsonValue, *, by_id: bool) -> bool:
+    """Whether both are one value; of two ids also where one is written as a number."""
+    if value == wanted and type(value) is type(wanted):
+        return True
+    written = {type(value), type(wanted)} == {int, str}
+    return by_id and written and str(value) == str(wanted)
+
+
 def _holds(wanted: NamedId, item: Mapping[str, JsonValue]) -> bool:
     last = wanted.argument.rpartition(".")[2]
     return any(
-        value == wanted.value
-        and type(value) is type(wanted.value)
+        _is_same(value, wanted.value, by_id=_says_id(name) and wanted.is_named)
         and (name == last or _says_id(name) or (wanted.is_named and isinstance(value, str)))
         for name, value in item.items()
     )

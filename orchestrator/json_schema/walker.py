@@ -19,6 +19,7 @@ from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.references import resolve
 
 COMPOSITIONS: Final = ("allOf", "anyOf", "oneOf")
 CONDITIONS: Final = ("else", "if", "not", "then")
@@ -142,6 +143,18 @@ def alternatives_of(schema: JsonObject) -> list[tuple[str, ...]]:
         if branches := [required_of(inner) for inner in subschemas(schema, (keyword,))]:
             return branches
     return []
+
+
+def needs_something(schema: JsonObject, root: JsonObject) -> bool:
+    """Whether an object, or each that may stand for it, requires some property."""
+    resolved = resolve(schema, root)
+    branches = [
+        resolve(inner, root)
+        for keyword in ("anyOf", "oneOf")
+        for inner in subschemas(resolved, (keyword,))
+        if isinstance(inner, dict)
+    ]
+    return bool(required_of(resolved)) or (bool(branches) and all(map(required_of, branches)))
 
 
 def with_subschemas(

@@ -12,6 +12,7 @@ from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.wall import Wall
 from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import ClauseReading, read_clause, tells_something
 from orchestrator.language.clauses import split_clauses
@@ -23,6 +24,7 @@ from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal, says_no_more
 from orchestrator.language.words import PERMITTING_VERBS
 from orchestrator.planning.models import LegPlan, MissionPlan
+from orchestrator.planning.named_documents import documents_named, without_documents
 from orchestrator.planning.order_deeds import (
     can_serve,
     is_asked_for_by,
@@ -42,7 +44,7 @@ from orchestrator.planning.order_terms import (
     takes_address,
 )
 from orchestrator.planning.order_words import is_question, only_points, takes_up, telling_words
-from orchestrator.planning.providers import of_the_named
+from orchestrator.planning.rules.kinds_said import is_of_kind, kind_said
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.scorer import ScoreTable
 from orchestrator.routing.selection import RouteContext
@@ -85,8 +87,13 @@ def with_orders(
     read_as = reader.conditions(meant)
     conditions = tuple(one for one in read_as if not says_no_more(one.clause, meant))
     goal = read_goal(meant).requests
+    is_named = bool(documents_named(goal, catalog.tools.values()))
     read = (
-        {"orders": () if leg.only_looks else reader.orders(_requests(leg.goal), goal)}
+        {
+            "orders": ()
+            if leg.only_looks
+            else reader.orders(_requests(leg.goal), goal, leg.agent.wall if is_named else None)
+        }
         for leg in plan.legs
     )
     legs = [
@@ -119,10 +126,15 @@ class OrderReader:
         self._read: dict[tuple[str, str], list[_Asked]] = {}
         """The clauses of the texts that were asked about: each is, several times."""
 
-    def orders(self, text: str, goal: str) -> tuple[Order, ...]:
-        """The clauses of a text that order a consequence, with the tools that can serve each."""
+    def orders(self, text: str, goal: str, wall: Wall | None = None) -> tuple[Order, ...]:
+        """The clauses of a text that order a consequence, with the tools that can serve each.
+
+        Those are inside the wall: that of a leg which is kept to the documents that its goal names.
+        """
         found: list[tuple[Order, str]] = []
-        for asked in filter(self._orders, self._asked(text, goal)):
+        read = self._asked(text, goal)
+        read = [_inside(asked, wall) for asked in read] if wall is not None else read
+        for asked in filter(self._orders, read):
             clause, tools = asked.clause, self._serving(asked)
             # "and reserve it for eight" says more of the same; "and send it to Bob" is another one.
             again = bool(reference_in(clause.text)) and any(
@@ -185,7 +197,9 @@ class OrderReader:
         """What the goal asks to be told, and no leg's goal takes up, by its words or its domain."""
         wanted = [asked for asked in self._asked(goal, goal) if self._is_told(asked)]
         missing = [
-            asked for asked in wanted if not any(takes_up(leg.goal, asked.clause) for leg in legs)
+            asked
+            for asked in wanted
+            if not any(takes_up(leg.goal, self._undocumented(asked.clause)) for leg in legs)
         ]
         if not missing:
             return ()
@@ -193,6 +207,11 @@ class OrderReader:
             d for leg in legs for other in self._asked(leg.goal, goal) for d in _domains(other)
         }
         return tuple(asked.clause.text for asked in missing if not domains & _domains(asked))
+
+    def _undocumented(self, clause: ClauseReading) -> ClauseReading:
+        """A clause as legs have it: without the documents that it names."""
+        named = documents_named(clause.text, self._catalog.tools.values())
+        return read_clause(without_documents(clause.text, named)) if named else clause
 
     def _asked(self, text: str, goal: str) -> list[_Asked]:
         """The clauses that are not forbidden, read by the router or by their words alone."""
@@ -223,8 +242,12 @@ class OrderReader:
         scored = [*zip(table.names, table.fused.tolist(), table.weight.tolist(), strict=True)]
         if self._router is None or not self._router.fits(clause.text):
             scored = [row for row in scored if row[2] > 0]
-        tools = tuple(self._catalog.tool(name) for name, *_ in scored)
-        return _Asked(clause, tools, tuple(score for _, score, _ in scored))
+        documents = {
+            one.document for one in documents_named(clause.text, self._catalog.tools.values())
+        }
+        rows = [(self._catalog.tool(name), score) for name, score, _ in scored]
+        rows = [row for row in rows if not documents or row[0].document in documents]
+        return _Asked(clause, tuple(t for t, _ in rows), tuple(score for _, score in rows))
 
     def _orders(self, asked: _Asked) -> bool:
         """Whether a clause orders a consequence, and not only what some tool that reads does.
@@ -292,6 +315,9 @@ class OrderReader:
             able.sort(key=lambda one: not is_asked_for_by(one[0], asked.clause.verb))
         if not able:
             return ()
+        by_kind = asked.clause.action in (Action.CREATE, Action.CANCEL)
+        if by_kind and (said := kind_said(asked.clause.text)):
+            able.sort(key=lambda one: not is_of_kind(one[0], said))
         best, top = able[0]
         # "Undo it" says nothing of what: whatever does that may be meant.
         any_thing = only_points(asked.clause)
@@ -307,9 +333,14 @@ class OrderReader:
             )
         ]
         served = (*of_the_deed(likely, asked.clause), *better)
-        text = asked.clause.text
-        its = (tool.name for tool in served if of_the_named(tool, text, self._catalog) is tool)
-        return tuple(dict.fromkeys(its))
+        return tuple(dict.fromkeys(tool.name for tool in served))
+
+
+def _inside(asked: _Asked, wall: Wall) -> _Asked:
+    """A clause with those of its tools that are inside a wall."""
+    tools = [*zip(asked.tools, asked.scores, strict=True)]
+    kept = [(tool, score) for tool, score in tools if wall.admits(tool.name, tool.domain)]
+    return replace(asked, tools=tuple(t for t, _ in kept), scores=tuple(s for _, s in kept))
 
 
 def _domains(asked: _Asked) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from random import Random
@@ -86,12 +86,31 @@ class AnswerComposer:
         rng: Random | None = None,
     ) -> Any:
         """A value of a schema: the hints where they fit, the rest made up; see `Scene`."""
-        wrappers = frozenset(self._document.wrapper(call.operation))
+        wrapper = self._document.wrapper(call.operation)
+        wrappers = frozenset((*wrapper, *self._said_in(schema, wrapper, hints)))
         chance, day = rng or self.rng(call), _day(hints, call.now)
         scene = Scene(chance, call.now, day, hints, omit, wrappers)
         if self._document.book.is_object(schema):
             return self.make.object(schema, scene)
         return self.make.value(schema, scene)
+
+    def _said_in(
+        self, schema: Schema, wrapper: Sequence[str], hints: Mapping[str, Any]
+    ) -> list[str]:
+        """The one part of a thing that holds what was said of it: {"id", "attributes": {...}}."""
+        book = self._document.book
+        parts = book.properties(schema)
+        for step in wrapper:
+            parts = book.properties(parts[step]) if step in parts else parts
+        said = {*hints} - {"id", "type"}
+        if not said.isdisjoint(parts):
+            return []
+        found = [
+            name
+            for name, part in parts.items()
+            if book.is_object(part) and not said.isdisjoint(book.properties(part))
+        ]
+        return found if len(found) == 1 else []
 
     def rng(self, call: Call) -> Random:
         """Chance that depends on what is asked for, not on how its answer is narrowed."""

@@ -62,6 +62,8 @@ def identifiers(schema: Schema, rng: Random, name: str) -> Iterator[str]:
     styles = (re.match(r"([A-Za-z]+[_-])", str(example)) for example in examples(schema))
     prefix = next((style[1] for style in styles if style), name.removesuffix("_id")[:3] + "_")
     code = "".join(rng.choices(_CODE, k=10))
+    if any(isinstance(example, str) and example.isdecimal() for example in examples(schema)):
+        yield str(rng.randrange(10**5, 10**9))
     yield prefix + code
     yield code[: int(schema.get("maxLength", 10))]
     yield "".join(rng.choices(_CODE, k=min(int(schema.get("minLength", 12)), _LONGEST)))

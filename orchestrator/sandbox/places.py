@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 _NAME = re.compile(r"\{[^{}]*\}")
 _ENDING = re.compile(r"(?<=[^/])\.\w+$")
 """`.json`, of a path that names its format."""
+
+_CALLER = frozenset({"me", "my", "self", "user"})
+"""Steps of a path that stand for whoever calls."""
 
 
 class Position(StrEnum):
@@ -69,13 +72,20 @@ def _is_last_word(name: str, parameter: str) -> bool:
 def _place(steps: list[str], kinds: Mapping[str, str]) -> ThingPlace | None:
     if _is_name(steps[-1:]):
         return ThingPlace(_things(steps[:-1]), Position.ONE, steps[-1][1:-1], steps[-1][1:-1])
-    if _things(steps) in kinds:
-        return ThingPlace(_things(steps), Position.ALL, "", kinds[_things(steps)])
+    for things in (_things(steps), *_without_caller(steps)):
+        if things in kinds:
+            return ThingPlace(things, Position.ALL, "", kinds[things])
     named = [at for at, step in enumerate(steps) if _is_name([step])]
     if not named:
         return None
     parameter = steps[named[-1]][1:-1]
     return ThingPlace(_things(steps[: named[-1]]), Position.WITHIN, parameter)
+
+
+def _without_caller(steps: list[str]) -> Iterator[str]:
+    """The kind that a path tells the caller's own of: `/playlists` of `/me/playlists`."""
+    if len(steps) > 1 and steps[-2] in _CALLER:
+        yield _things([*steps[:-2], steps[-1]])
 
 
 def _steps(path: str) -> list[str]:

@@ -20,6 +20,8 @@ from orchestrator.sandbox.served_operations import ServedOperation, is_id
 
 _COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
 
+_PAGES = ("page", "pages", "current_page", "total_pages", "page_count", "last_page")
+
 
 class ProviderReads:
     """Answers what changes nothing, but for what a list offers: that can be named later."""
@@ -157,7 +159,8 @@ class ProviderReads:
         counts = dict.fromkeys(_COUNTS, len(draft.items))
         hints = {**call.arguments, **counts, **draft.body, name: draft.items}
         body = self._compose.filled(call, schema, hints, omit=lambda other: "cursor" in other)
-        return {**body, **draft.body, name: draft.items}
+        around = {key: _counted(value, len(draft.items)) for key, value in body.items()}
+        return {**around, **draft.body, name: draft.items}
 
     def _most(self, operation: ServedOperation) -> int | None:
         answer = self._document.book.resolve(operation.answer_schema or {})
@@ -169,6 +172,20 @@ class ProviderReads:
         properties = self._document.book.properties(operation.item_schema or {})
         resolved = {name: self._document.book.resolve(inner) for name, inner in properties.items()}
         return {name: inner["enum"] for name, inner in resolved.items() if "enum" in inner}
+
+
+def _counted(value: Any, number: int) -> Any:
+    """What is said beside a list, with as many things and pages as there are: {"pagination": ...}.
+
+    Everything is on the first page.
+    """
+    if not isinstance(value, dict):
+        return value
+    known = {**dict.fromkeys(_COUNTS, number), **dict.fromkeys(_PAGES, 1)}
+    return {
+        key: known[key] if key in known and type(inner) is int else _counted(inner, number)
+        for key, inner in value.items()
+    }
 
 
 def _price(item: JsonObject) -> float:

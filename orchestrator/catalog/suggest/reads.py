@@ -5,6 +5,7 @@ from orchestrator.catalog.suggest.survey import Surveyed
 from orchestrator.catalog.tool import Effect
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.words import (
+    COMPUTING_VERBS,
     NOUN_LIKE_VERBS,
     WARY_VERBS,
     action_of,
@@ -16,6 +17,7 @@ from orchestrator.language.words import (
 )
 
 _READING = (Action.READ, Action.SEARCH)
+_UNSURE = WARY_VERBS | COMPUTING_VERBS
 _OTHER_ANSWERS = ("201", "202")
 
 
@@ -27,7 +29,8 @@ def surely_reads(one: Surveyed) -> bool:
     if one.method != "POST" or one.tool is None or one.tool.output_schema is None:
         return False
     words = name_words(one.shape.last)
-    ends_in_verb = action_of(words[-1]) in _READING and words[-1] not in WARY_VERBS
+    # What converts a visitor changes one; what converts an amount may be told by its owner.
+    ends_in_verb = action_of(words[-1]) in _READING and words[-1] not in _UNSURE
     is_plain = ends_in_verb and len(words) == 1 and not _speaks_of_change(one)
     return is_plain and _reads_by_words(one) and _answers_only(one)
 

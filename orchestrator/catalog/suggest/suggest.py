@@ -14,6 +14,7 @@ from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.walker import needs_something
 
 _CONFIRM = "x-orchet-requires-confirmation"
 _TAGS = "the first tag of a tool is its domain; those that are missing are taken from the path"
@@ -82,6 +83,9 @@ def _action(
         is_question = True
         mark |= {_CONFIRM: True, "x-orchet-irreversible": True}
         checks += _why_asked(one, likely.get(one.name))
+    if _leaves_its_body_out(one):
+        mark |= {"requestBody": {"required": True}}
+        checks.append("the document lets the body be left out, though something in it is required")
     return ProposedAction(
         tool=one.name,
         method=one.method,
@@ -92,6 +96,22 @@ def _action(
         checks=tuple(checks),
         is_question=is_question,
     )
+
+
+def _leaves_its_body_out(one: Surveyed) -> bool:
+    """Whether a change may be sent without a body whose schema says what it cannot be without.
+
+    A body that others refer to is theirs as well.
+    """
+    written = one.operation.node.value
+    body = written.get("requestBody") if isinstance(written, dict) else None
+    is_own = isinstance(body, dict) and "$ref" not in body and body.get("required") is not True
+    if not is_own or one.tool is None or is_read(one):
+        return False
+    bound = one.tool.input_schema.get("dependentRequired")
+    whole = [b for b in one.tool.bindings if b.location == "body" and not b.field]
+    schemas = [one.tool.properties[b.name] for b in whole]
+    return bool(bound) or any(needs_something(s, one.tool.input_schema) for s in schemas)
 
 
 def _as_maker(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject:

@@ -47,6 +47,7 @@ from orchestrator.planning.accounting.subjects import doubt_about_kind, doubt_ab
 from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
+from orchestrator.planning.named_documents import documents_named, without_documents
 from orchestrator.planning.order_deeds import named
 from orchestrator.planning.order_words import is_question, takes_up
 from orchestrator.routing.router import Router
@@ -314,8 +315,15 @@ class _Account:
         return [*request.clauses, *forbidden]
 
     def _legs_of(self, clause: ClauseReading) -> tuple[LegPlan, ...]:
-        """The legs whose goals hold the clause, word for word or by most of its words."""
+        """The legs whose goals hold the clause, word for word or by most of its words.
+
+        They do not have the documents that it names.
+        """
         legs = self._plan.legs
+        if named := documents_named(clause.text, self._catalog.tools.values()):
+            bare = without_documents(clause.text, named)
+            if found := tuple(leg for leg in legs if leg.goal == bare):
+                return found
         exact = tuple(leg for leg in legs if clause.text in leg.goal or leg.goal in clause.text)
         held = exact or tuple(leg for leg in legs if _quotes(leg, clause))
         joined = coordinated(clause.text)

@@ -1,7 +1,7 @@
 """Of which kinds of things an order may be: "everything I booked for Oslo", "my booking"."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
@@ -14,9 +14,10 @@ from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.models import Doubt
+from orchestrator.planning.named_documents import documents_named, tools_meant
 from orchestrator.planning.order_deeds import can_serve, is_same_deed
-from orchestrator.planning.providers import others_alike, provider_named
 from orchestrator.planning.rules.how_many import needs_the_very_one
+from orchestrator.planning.tools_alike import others_alike
 
 _LISTS = WordLists("quantifiers")
 _ANYTHING = _LISTS.word_set("anything")
@@ -46,7 +47,7 @@ def doubt_about_kinds(
     others = [tool for tool in kinds if tool.domain not in {t.domain for t in targets}]
     if not others or not targets:
         return None
-    named = ", ".join(tool.domain for tool in kinds[:_MOST])
+    named = ", ".join(map(_told_apart(kinds), kinds[:_MOST]))
     why = f"it does not say of what, and may be of {named}; only {targets[0].title!r} would be done"
     return Doubt(kind="not_understood", about=_about(clause, said), why=why)
 
@@ -83,16 +84,25 @@ def doubt_about_provider(
         targets: the tools that would serve it.
         catalog: the mission's.
     """
-    if provider_named(clause.text, catalog):
+    tools = catalog.tools.values()
+    if documents_named(clause.text, tools):
         return None
+    elsewhere = {one.document for one in documents_named(goal, tools)}
     for tool in targets:
         others = others_alike(tool, clause.text, catalog)
-        if others and provider_named(goal, catalog) != tool.document:
+        if others and elsewhere != {tool.document}:
             documents = [*dict.fromkeys(one.document for one in (tool, *others))]
             why = f"it does not say where, and may be of {', '.join(documents[:_MOST])}"
             why = f"{why}; it would be done at {tool.document}"
             return Doubt(kind="not_understood", about=clause.text, why=why)
     return None
+
+
+def _told_apart(kinds: Sequence[Tool]) -> Callable[[Tool], str]:
+    """What to call the domains of tools: with their document where two differ by no more."""
+    called = [tool.domain.casefold() for tool in kinds]
+    clash = {name for name in called if called.count(name) > 1}
+    return lambda t: f"{t.domain} of {t.document}" if t.domain.casefold() in clash else t.domain
 
 
 def _kinds(
@@ -103,7 +113,7 @@ def _kinds(
     if is_told_apart or not any(map(needs_the_very_one, targets)):
         return
     wanted = {s for one in said if one.kind in ("thing", "quality") for s in one.stems} - _NO_KIND
-    able = [tool for tool in catalog.tools.values() if _does(tool, clause)]
+    able = [tool for tool in tools_meant(clause.text, catalog) if _does(tool, clause)]
     is_of_any = not _ANYTHING.isdisjoint(tokens(clause.text))
     is_of_all = is_of_any or all_of(clause) or bool(plural_nouns(clause))
     if is_of_any:  # "everything for the trip": what it is for is no kind of thing

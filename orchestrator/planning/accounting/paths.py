@@ -79,9 +79,9 @@ class PathFinder:
         """The tool that its goal asks for, the best for each of its orders, and what feeds them."""
         if self._router is None:
             return Path(tuple(self._catalog.tools.values()), (), self._given)
-        context = RouteContext(goal=self._goal)
+        context = RouteContext(goal=self._goal, walls=(leg.agent.wall,))
         selection = self._router.route(leg.goal, context, now=self._now)
-        best = find_target(selection, self._catalog, now=self._now)
+        best = find_target(selection, self._catalog, now=self._now, walls=(leg.agent.wall,))
         names = [best.name] if best is not None else []
         for order in leg.orders:
             if not {*names} & {*order.tools}:

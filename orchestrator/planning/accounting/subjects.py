@@ -18,6 +18,7 @@ from orchestrator.language.words import (
     tokens,
 )
 from orchestrator.planning.models import Doubt
+from orchestrator.planning.named_documents import tools_meant
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.tellers import asked_words, unknown_words
@@ -89,12 +90,18 @@ def doubt_about_kind(
     words = {stem(word) for word in asked_words(clause.text, slots)}
     if not words or len(looking) != 1 or not _lists(looking[0], words):
         return None
-    domains = {tool.domain for tool in catalog.tools.values() if _lists(tool, words)}
+    others = (tool for tool in tools_meant(clause.text, catalog) if _lists(tool, words))
+    domains = {tool.domain for tool in others if tool is looking[0] or not _is_of_one(tool)}
     if len(domains) < 2 or domains & {*tokens(clause.text)}:
         return None
     named = ", ".join(sorted(domains)[:_MOST_NAMED])
     why = f"it may be of {named}; only this would be looked up: {looking[0].title}"
     return Doubt(kind="untold", about=clause.text, why=why)
+
+
+def _is_of_one(tool: Tool) -> bool:
+    """Whether a list is of one thing that has to be told: the contacts of a company."""
+    return any(p.required and p.is_id for p in tool_parameters(tool))
 
 
 def _lists(tool: Tool, words: set[str]) -> bool:

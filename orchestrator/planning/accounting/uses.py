@@ -12,6 +12,7 @@ from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import POINTING_STEMS
 from orchestrator.language.bounds import limit_of
+from orchestrator.language.changes_said import change_said
 from orchestrator.language.clause_reading import ClauseReading, told_thing_start
 from orchestrator.language.coordination import coordinated, joined_spans
 from orchestrator.language.deeds import is_vague, other_deed
@@ -44,11 +45,17 @@ from orchestrator.planning.accounting.grounds import (
 )
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import RELATIVE, Said
+from orchestrator.planning.named_documents import (
+    NamedDocument,
+    documents_named,
+    without_documents,
+)
 from orchestrator.planning.order_deeds import is_asked_for_by, is_called, named
 from orchestrator.planning.rules.answers import answer_fields, answers_price
+from orchestrator.planning.rules.changed_fields import takes_change
 from orchestrator.planning.rules.how_many import needs_the_very_one
 from orchestrator.planning.rules.narrowing import excepts
-from orchestrator.planning.rules.parameters import CLOCKS, DAYS, Kind, Parameter
+from orchestrator.planning.rules.parameters import CLOCKS, DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.parts import refers_back
 from orchestrator.saga.served import Order
 
@@ -153,6 +160,10 @@ class Taken:
 
     def use(self, said: Said) -> str:
         """As what it takes a thing up; empty when it does not."""
+        if (document := self._document_named_by(said)) is not None:
+            return f"the document {document}"
+        if changed := self._changed_by(said):
+            return changed
         if said.hint == RELATIVE or said.position in self.beyond:
             return ""
         if said.position in self.too_many:
@@ -203,6 +214,23 @@ class Taken:
         if found is None or not found.is_ellipsis:
             return False
         return any(a <= said.position < b for a, b in joined_spans(self.clause.text))
+
+    def _changed_by(self, said: Said) -> str:
+        """The input that takes it as a part of what a field is to become."""
+        change = change_said(self.clause.text)
+        if change is None or not change.start <= said.position < change.end:
+            return ""
+        made = [tool for tool in self.path.targets if tool.is_side_effect]
+        taken = ((takes_change(change, tool_parameters(tool)), tool.name) for tool in made)
+        return next((f"{name} of {tool}" for name, tool in taken if name), "")
+
+    def _document_named_by(self, said: Said) -> str | None:
+        """The document of the path's own tools that a thing names: "in Firefly"."""
+        return next((d.document for d in self._documents if d.start <= said.position < d.end), None)
+
+    @cached_property
+    def _documents(self) -> tuple[NamedDocument, ...]:
+        return documents_named(self.clause.text, self.path.targets)
 
     @cached_property
     def _guests(self) -> tuple[int, int] | None:
@@ -271,9 +299,13 @@ class Taken:
         "A card called Paint" is no board, and "card" no part of a name.
         """
         named = _NAMED.search(self.clause.text, said.position)
-        if self.order is None or named is None or named.start() > said.end:
+        if self.order is None or named is None:
             return False
-        kind = content_stems(self.clause.text[said.position : named.start()])[-1:]
+        between = self.clause.text[said.position : named.start()]
+        between = without_documents(between, documents_named(between, self.path.targets))
+        if len(between) > len(said.text):
+            return False
+        kind = content_stems(between)[-1:]
         return bool(unexplained(replace(said, stems=tuple(kind)), self.path.grounds))
 
     def _as_deed(self, said: Said) -> str:

@@ -20,6 +20,7 @@ from orchestrator.planning.accounting.things_said import Said, things_said
 from orchestrator.planning.matching.taken import TakenCall
 from orchestrator.planning.matching.value_forms import folded
 from orchestrator.planning.models import MentionKind
+from orchestrator.planning.named_documents import documents_named, without_documents
 from orchestrator.saga.served import Order
 
 _CARRIED: Final = 2
@@ -94,6 +95,7 @@ class _Goal:
 def _own(call: TakenCall) -> list[str]:
     """The clauses that a call may serve, each with what leads up to it."""
     clauses, goal = split_clauses(call.clause), corrected(call.goal).text
+    goal = without_documents(goal, documents_named(goal, [call.tool]))
     ordered = {c: [o for o in call.orders if c in o.clause or o.clause in c] for c in clauses}
     mine = [c for c in clauses if any(call.tool.name in o.tools for o in ordered[c])]
     if len(clauses) > 1 and not mine:

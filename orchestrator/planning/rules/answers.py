@@ -30,6 +30,8 @@ MAX_ITEMS: Final = 200
 DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
 TIME: Final = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
 _MAX_DEPTH: Final = 3
+_ATTRIBUTES: Final = "attributes"
+"""Where JSON:API has what a thing says of itself."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,7 @@ def _walk(
         for member, its_plain in zip(node, plain, strict=True):
             yield from _walk(member, its_plain, around, label, depth + 1)
     elif isinstance(node, dict) and isinstance(plain, dict):
+        node, plain = _opened(node), _opened(plain)
         whole = _Around({**around.fields, **node}, {**_without_price(around.plain), **plain})
         listed = {k: v for k, v in node.items() if isinstance(v, list)}
         lists = {k: v for k, v in listed.items() if any(isinstance(m, dict) for m in v)}
@@ -175,6 +178,15 @@ def _walk(
                 yield from _walk(members, plain[name], outer, name, depth)
             if lists and depth == 0:
                 yield Item(outer.fields, frozenset(node) - set(lists), plain=outer.plain)
+
+
+def _opened(thing: JsonObject) -> JsonObject:
+    """A thing with what it says of itself beside its id: {"id", "type", "attributes": {...}}."""
+    parts = [name for name, value in thing.items() if isinstance(value, dict)]
+    said = thing.get(_ATTRIBUTES)
+    if parts.count(_ATTRIBUTES) != 1 or not isinstance(said, dict) or "id" not in thing:
+        return thing
+    return {**said, **{name: value for name, value in thing.items() if name != _ATTRIBUTES}}
 
 
 def _without_lists(fields: JsonObject) -> JsonObject:

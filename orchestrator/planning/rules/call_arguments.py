@@ -20,6 +20,7 @@ from orchestrator.language.words import content_stems, stem
 from orchestrator.planning.rules.answer_sources import add_from_answers
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
+from orchestrator.planning.rules.changed_fields import changed_value
 from orchestrator.planning.rules.fact_sources import value_from_facts
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.situation import Situation
@@ -131,6 +132,7 @@ class _Call:
             else:
                 value = _given(parameter, self.situation)
                 value = self._of_the_pair(parameter) if value is None else value
+                value = self._as_changed(parameter) if value is None else value
                 asked = replace(parameter, required=parameter.required or optional)
                 if value is None and (asked.required or may_fill_optional(asked)):
                     value = self._from_clause(asked)
@@ -138,6 +140,9 @@ class _Call:
                     value = quoted_as(parameter, self.situation.utterance)
                 if value is None and parameter.required and parameter.kind is Kind.OTHER:
                     value = self._composed(parameter)
+                if value is None and parameter.required and parameter.is_produced:
+                    # What the contract gives is no value to be looked for in answers.
+                    value = parameter.schema.get("default")
             self.draft.add(parameter, value)
 
     def complete(self) -> None:
@@ -206,6 +211,12 @@ class _Call:
             return None
         return parameter.first_accepted(written)
 
+    def _as_changed(self, parameter: Parameter) -> JsonValue:
+        """What it is to become, of a thing that is changed."""
+        if not self.tool.is_side_effect:
+            return None
+        return changed_value(parameter, self.situation.utterance.becomes, self.draft.parameters)
+
     def _listed(self, parameter: Parameter) -> JsonValue:
         return items_stated(parameter, self.tool, self.situation.utterance)
 
@@ -256,6 +267,8 @@ class _Call:
         for part in draft.open_inputs():
             clauses = (clause, *(self.situation.other_utterances if part.required else ()))
             value = _given(part, self.situation)
+            if value is None and self.tool.is_side_effect:
+                value = changed_value(part, clause.becomes, parameter.fields)
             hourless = part.kind is Kind.DATETIME and self._is_hourless(clauses)
             if value is None and not hourless:
                 value = value_from_utterances(part, clauses, draft)

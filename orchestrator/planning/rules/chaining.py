@@ -25,6 +25,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.named_documents import documents_named
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.amounts import amount_doubts
 from orchestrator.planning.rules.answers import answer_fields
@@ -99,12 +100,14 @@ class ChainingPlanner:
         """
         if context.agent.wall.is_open or context.observations or _deciding(context, catalog):
             return None
+        if documents_named(context.mission_goal, catalog.tools.values()):
+            return None  # it is the goal that wants nothing from elsewhere
         text, now = context.leg_goal, context.now
         free = route_context(context).model_copy(update={"walls": (), "domains": ()})
         wanted = find_target(read_request(self._router(catalog), text, free, now=now), catalog)
         if wanted is None or is_inside(wanted, (context.agent.wall,)):
             return None
-        inside = find_target(selection, catalog)
+        inside = find_target(selection, catalog, walls=(context.agent.wall,))
         if inside is not None and speaks_of(read_utterance(text, now=now), inside):
             return None
         return context.agent.wall.refusal(wanted.name)
@@ -230,7 +233,14 @@ def _target(context: StepContext, selection: Selection, situation: Situation) ->
     if (deciding := _deciding(context, catalog)) is not None:
         return deciding
     goal = context.mission_goal
-    target = find_target(selection, catalog, context.observations, goal=goal, now=context.now)
+    target = find_target(
+        selection,
+        catalog,
+        context.observations,
+        goal=goal,
+        now=context.now,
+        walls=(context.agent.wall,),
+    )
     if target is None or selection.fits:
         return target
     if context.observations and not is_looking(situation, target):

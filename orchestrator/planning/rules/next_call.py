@@ -8,9 +8,11 @@ from orchestrator.catalog.file_inputs import answers_file
 from orchestrator.catalog.things import id_names, thing_with_id
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.language import lexicon
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import CallTool, DiscoverTools, Observation
+from orchestrator.planning.order_deeds import makes
 from orchestrator.planning.rules.answers import answer_fields, is_listing, tells_what_is_made
 from orchestrator.planning.rules.argument_draft import Lack
 from orchestrator.planning.rules.call_arguments import gather_arguments
@@ -21,6 +23,8 @@ from orchestrator.saga.judged import is_empty
 
 _MAX_DEPTH: Final = 3
 _MAX_PRODUCERS: Final = 8
+_INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
+_MOST_LEVELS: Final = 8
 _FILTERS: Final = frozenset(
     {Kind.CHOICE, Kind.FLAG, Kind.AMOUNT, Kind.TIME, Kind.QUERY, Kind.PLACE}
 )
@@ -127,11 +131,15 @@ class _Need:
         """Reading tools that answer with the value and do not need it, the consumer's domain first.
 
         A tool that declares no answer may hold anything: its name must speak of what is looked for.
-        An input called just "id" is fed from its own domain only. What lists the things that the
-        consumer makes says of what these were made, and not of what the next one is to be.
+        An input called just "id" is fed from its own domain only, or by what lists the things that
+        its path speaks of; what is no id ("state"), by its own document: elsewhere the same word
+        tells something else. What lists the things that the consumer makes says of what these were
+        made, and not of what the next one is to be.
         """
         names, domain = self.parameter.names, self.consumer.domain
-        is_file = (self.parameter.element or self.parameter).kind is Kind.FILE
+        wanted = self.parameter.element or self.parameter
+        is_file = wanted.kind is Kind.FILE
+        is_own = not is_file and not wanted.is_id
         nouns = set(self.parameter.words) - lexicon.IDENTIFIER
         fitting = [
             tool
@@ -140,13 +148,36 @@ class _Need:
             and tool.name not in self.trail
             and (answers_file(tool) if is_file else self._holds(tool))
             and not names & set(tool.required_inputs)
-            and (nouns or is_file or tool.domain == domain)
+            and (nouns or is_file or tool.domain == domain or self._lists_what_is_named(tool))
+            and (not is_own or tool.document == self.consumer.document)
             and not tells_what_is_made(tool, self.consumer)
+            and not self._is_only_linked(tool)
         ]
         fitting.sort(key=lambda t: (t.domain != domain, not is_listing(t), len(t.required_inputs)))
         # What lists the pets is asked for one before what lists something that pets have.
         fitting.sort(key=lambda t: names.isdisjoint(id_names(thing_with_id(t))))
         return fitting[:_MAX_PRODUCERS]
+
+    def _is_only_linked(self, tool: Tool) -> bool:
+        """Whether a tool tells of other things, which have such an id beside their own.
+
+        Whose the articles are that are there says nothing of whose the next one is to be, unless
+        the call is about such a thing as well.
+        """
+        wanted = self.parameter.element or self.parameter
+        names, own = self.parameter.names, {"id", *id_names(thing_with_id(tool))}
+        if not wanted.is_id or not makes(self.consumer) or not own.isdisjoint(names):
+            return False
+        schema = tool.output_schema or {}
+        parts = [properties_of(part) for part in walk(schema, _INSIDE, most_levels=_MOST_LEVELS)]
+        linked = any("id" in part and not names.isdisjoint(part) for part in parts)
+        return linked and own.isdisjoint(self.consumer.properties)
+
+    def _lists_what_is_named(self, tool: Tool) -> bool:
+        """Whether a tool lists what the path names one of: /pets of /pets/{id}/notes."""
+        own, path = self.consumer, f"{{{self.parameter.name}}}"
+        listed = own.path.partition(f"/{path}")[0] if path in own.path else None
+        return tool.document == own.document and tool.path.rstrip("/") == listed
 
     def _holds(self, tool: Tool) -> bool:
         return bool(self.parameter.names & answer_fields(tool)) or self._is_named_by(tool)

@@ -21,7 +21,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
-from orchestrator.json_schema.walker import properties_of, required_of
+from orchestrator.json_schema.walker import needs_something, properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import stem, tokens
@@ -174,9 +174,27 @@ class Parameter:
 
 @read_once
 def tool_parameters(tool: Tool) -> tuple[Parameter, ...]:
-    """The inputs of a tool that a planner fills: references are filled in for it."""
+    """The inputs of a tool that a planner fills: references are filled in for it.
+
+    What the body of a change cannot be without is needed, though the document lets it be left out
+    as a whole: nobody who orders something made wants nothing sent.
+    """
     found = read_parameters(tool.input_schema, tool.input_schema)
-    return tuple(p for p in found if p.name not in tool.reference_inputs)
+    needed = _needed_by_all(tool) if tool.is_side_effect else frozenset()
+    own = (replace(p, required=p.required or p.name in needed) for p in found)
+    return tuple(p for p in own if p.name not in tool.reference_inputs)
+
+
+def _needed_by_all(tool: Tool) -> frozenset[str]:
+    """The fields of a body without which none of its others may be sent; a body sent whole."""
+    root = tool.input_schema
+    bound, body = root.get("dependentRequired"), [b for b in tool.bindings if b.location == "body"]
+    fields = {binding.name for binding in body}
+    if not isinstance(bound, dict) or len(fields) < 2:
+        whole = (b.name for b in body if not b.field)
+        return frozenset(n for n in whole if needs_something(tool.properties[n], root))
+    needs = {name: {*names} if isinstance(names, list) else set() for name, names in bound.items()}
+    return frozenset(n for n in fields if all(n in needs.get(o, ()) for o in fields - {n}))
 
 
 def read_parameters(

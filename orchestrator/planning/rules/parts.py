@@ -67,6 +67,8 @@ class Part:
     only_if: tuple[OnlyIf, ...] = ()
     decides: tuple[GoalCondition, ...] = ()
     only_looks: bool = False
+    documents: tuple[str, ...] = ()
+    """Those that it names: it is done with their tools alone."""
     slots: tuple[Slot, ...] = field(default=(), compare=False)
 
     @cached_property

@@ -1,6 +1,6 @@
 """Which of the things that were found is taken: what fits the request, then what costs least."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, Literal
@@ -97,6 +97,8 @@ def _ranked(items: Sequence[Item], wish: Wish) -> Ranking:
     usable = [item for item in items if not _is_gone(item)] or list(items)
     names = {stem(token) for name in wish.named for token in tokens(name)}
     called = [item for item in usable if names <= mentioned(item)]
+    # "The tax VAT" is the one of that name, and none that says VAT of itself as well.
+    called = [item for item in called if _is_called_so(item, wish.named)] or called
     if usable and not called:
         return Ranking((), f"nothing that was found is called {' '.join(map(repr, wish.named))}")
     strict = {k: v for k, v in wish.stated.items() if k in wish.strict}
@@ -116,6 +118,13 @@ def _ranked(items: Sequence[Item], wish: Wish) -> Ranking:
             unsure, "" if unsure else reason, doubt=reason if unsure else "", unsure=unsure
         )
     return replace(_ordered(kept, wish), unsure=unsure)
+
+
+def _is_called_so(item: Item, names: Collection[str]) -> bool:
+    """Whether a thing is called by one of these names, and by no word more."""
+    titles = (name for name in item.own if lexicon.TITLE & {*tokens(name)[-1:]})
+    called = {str(item.fields[name]).casefold() for name in titles}
+    return not called.isdisjoint(map(str.casefold, names))
 
 
 def _ordered(kept: Sequence[Item], wish: Wish) -> Ranking:

@@ -14,12 +14,14 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.core.record import JsonObject
+from orchestrator.language.changes_said import change_said
 from orchestrator.language.corrections import corrected
 from orchestrator.language.intent import tells_apart
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import Fact, Observation, StepContext
-from orchestrator.planning.providers import without_provider
 from orchestrator.planning.rules.answers import flat_fields
+from orchestrator.planning.rules.changed_fields import takes_change
+from orchestrator.planning.rules.parameters import tool_parameters
 from orchestrator.planning.rules.utterance import Utterance, read_others, read_utterance
 from orchestrator.planning.walls import is_inside
 
@@ -135,14 +137,22 @@ class Situation:
 
 def read_situation(context: StepContext, shown: Iterable[str], catalog: Catalog) -> Situation:
     """The situation of a step to which the tools `shown` were forwarded."""
-    goal, now = without_provider(context.leg_goal, catalog), context.now
-    whole = without_provider(corrected(context.mission_goal).text, catalog)
+    goal, now = context.leg_goal, context.now
+    whole = corrected(context.mission_goal).text
+    names = (*shown, *context.discovered)
+    change = change_said(goal)
+    changing = (catalog.tools[name] for name in names if name in catalog.tools)
+    takers = (takes_change(change, tool_parameters(t)) for t in changing if t.is_side_effect)
     return Situation(
         context=context,
         catalog=catalog,
-        shown=(*shown, *context.discovered),
+        shown=names,
         utterance=read_utterance(
-            goal, now=now, before=_said_before(goal, whole), given=context.inputs
+            goal,
+            now=now,
+            before=_said_before(goal, whole),
+            given=context.inputs,
+            becomes=change if any(takers) else None,
         ),
         other_utterances=read_others(goal, whole, now=now),
         facts=tuple(FactSource(fact, catalog.tool(fact.tool)) for fact in context.facts),

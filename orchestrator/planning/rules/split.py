@@ -1,7 +1,7 @@
 """From a goal to legs: one per request in it, each waiting for the legs whose answers it needs."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -9,6 +9,7 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits, TooMany
+from orchestrator.core.wall import Wall
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.corrections import corrected
@@ -27,6 +28,12 @@ from orchestrator.planning.models import (
     LegPlan,
     MissionPlan,
     StepContext,
+)
+from orchestrator.planning.named_documents import (
+    documents_named,
+    kept_to,
+    wall_of,
+    without_documents,
 )
 from orchestrator.planning.order_deeds import named
 from orchestrator.planning.order_terms import count_of
@@ -100,6 +107,8 @@ def _check_number(parts: Sequence[Part], legs: Sequence[LegPlan], catalog: Catal
 
 def _leg(part: Part, agents: Sequence[AgentProfile], catalog: Catalog) -> LegPlan:
     agent = agent_for(part.target, agents, request=part.request)
+    if part.documents:
+        agent = kept_to(agent, part.documents, catalog)
     if part.only_looks:
         agent = read_only(agent, part.target, catalog)
     return LegPlan(
@@ -184,7 +193,11 @@ class _Goal:
             self._doubt_instead(clause, governed)
             return True
         asked = [part for part in self.parts if not part.only_looks]
-        target = self._target(clause.text, [part.target.name for part in reversed(asked)])
+        named = documents_named(clause.text, self.catalog.tools.values())
+        clause = replace(clause, text=without_documents(clause.text, named))
+        documents = tuple(dict.fromkeys(one.document for one in named))
+        before = [part.target.name for part in reversed(asked)]
+        target = self._target(clause.text, before, documents)
         if target is None:
             why = "no tool fits it; going on does the rest without it"
             self.doubts.append(Doubt(kind="not_understood", about=clause.text, why=why))
@@ -195,20 +208,21 @@ class _Goal:
         for request in found.requests:
             part = Part(
                 request,
-                self._of_one(request, target) if len(found.requests) > 1 else target,
+                self._of_one(request, target, documents) if len(found.requests) > 1 else target,
                 "",
                 follows=clause.follows and bool(asked),
                 governed=tuple(governed),
                 slots=find_slots(request, now=self.brief.now),
+                documents=documents,
             )
             self._add(part, earlier)
         return True
 
-    def _of_one(self, request: str, target: Tool) -> Tool:
+    def _of_one(self, request: str, target: Tool, documents: Collection[str]) -> Tool:
         """The tool for one of several that a clause joins: "my hotel and flight bookings"."""
         if read_clause(request).action is Action.SEND:
             return target  # whoever it is sent to, it is sent by the same
-        own = self._target(request, [])
+        own = self._target(request, [], documents)
         return own if own is not None and own.effect is target.effect else target
 
     def _add(self, part: Part, earlier: Sequence[str]) -> None:
@@ -325,19 +339,28 @@ class _Goal:
         draft, _ = gather_arguments(part.target, situation)
         return draft.missing
 
-    def _target(self, request: str, earlier: Sequence[str]) -> Tool | None:
-        """The tool that reaches a request; None when its best has little to do with it."""
-        return self._fitting(request, earlier) or self._list_to_look_in(request)
+    def _target(
+        self, request: str, earlier: Sequence[str], documents: Collection[str]
+    ) -> Tool | None:
+        """The tool that reaches a request; None when its best has little to do with it.
 
-    def _list_to_look_in(self, request: str) -> Tool | None:
+        Where documents are named it is one of theirs.
+        """
+        walls = wall_of(documents, self.catalog)
+        return self._fitting(request, earlier, walls) or self._list_to_look_in(request, walls)
+
+    def _list_to_look_in(self, request: str, walls: Sequence[Wall]) -> Tool | None:
         """The first of the few lists in which what a question names may be."""
         said = read_utterance(request, now=self.brief.now)
-        lists = other_lists(said, self.catalog.tools.values())
+        tools = (tool for tool in self.catalog.tools.values() if is_inside(tool, walls))
+        lists = other_lists(said, tools)
         return lists[0][0] if lists else None
 
-    def _fitting(self, request: str, earlier: Sequence[str]) -> Tool | None:
+    def _fitting(
+        self, request: str, earlier: Sequence[str], walls: tuple[Wall, ...]
+    ) -> Tool | None:
         """The best tool for a request, where it has to do with it."""
-        target = self._best(request, earlier)
+        target = self._best(request, earlier, walls)
         if target is None:
             return None
         # Looking something up converts nothing, unless the tool says that it does.
@@ -351,12 +374,16 @@ class _Goal:
         fits = fits or _says_to_a_channel(request, target)
         return target if fits else None
 
-    def _best(self, request: str, earlier: Sequence[str] = ()) -> Tool | None:
+    def _best(self, request: str, earlier: Sequence[str], walls: tuple[Wall, ...]) -> Tool | None:
         """The tool for a request after those `earlier`, the last first; None when there is none."""
         known = tuple(self.brief.inputs)
-        context = RouteContext(goal=self.brief.goal, known=known, earlier=tuple(earlier))
+        context = RouteContext(
+            goal=self.brief.goal, known=known, earlier=tuple(earlier), walls=walls
+        )
         selection = read_request(self.router, request, context, now=self.brief.now)
-        return find_target(selection, self.catalog, goal=self.brief.goal, now=self.brief.now)
+        return find_target(
+            selection, self.catalog, goal=self.brief.goal, now=self.brief.now, walls=walls
+        )
 
     def _names_nothing(self, request: str) -> bool:
         """Whether a question says when or where and not what, "what is on at noon": it is asked."""

@@ -1,6 +1,6 @@
 """Which tool reaches a request: the router reads it, and the first tool that does it is taken."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
+from orchestrator.core.wall import Wall
 from orchestrator.language.clause_reading import tells_something
 from orchestrator.language.clauses import question_in
 from orchestrator.language.degrees import comparison_in, degrees_in
@@ -27,9 +28,9 @@ from orchestrator.planning.order_deeds import (
     reaches,
     tells,
 )
-from orchestrator.planning.providers import of_the_named
 from orchestrator.planning.rules.answers import answer_fields, is_listing, tells_what_is_made
 from orchestrator.planning.rules.field_listers import AUXILIARIES, field_lister, needs_nothing
+from orchestrator.planning.rules.kinds_said import is_of_kind, kind_said
 from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
 from orchestrator.planning.rules.tellers import (
     best_tellers,
@@ -41,6 +42,7 @@ from orchestrator.planning.rules.tellers import (
 from orchestrator.planning.rules.telling.inquiry import RANKED, kind_asked
 from orchestrator.planning.rules.tool_words import is_named, listed_values
 from orchestrator.planning.rules.wished_things import wished_for
+from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 
@@ -74,6 +76,7 @@ def find_target(
     *,
     goal: str = "",
     now: datetime | None = None,
+    walls: Sequence[Wall] = (),
 ) -> Tool | None:
     """The best forwarded tool that does what the clause asks; None when none does.
 
@@ -85,13 +88,14 @@ def find_target(
     for seen in observations:
         if seen.tool in catalog.tools and catalog.tool(seen.tool).is_side_effect:
             return catalog.tool(seen.tool)
-    found = next(_ranked(selection, catalog), None)
-    found = _listing_the_field(found, selection.frame, catalog)
+    found = next(_ranked(selection, catalog, walls), None)
+    lister = _listing_the_field(found, selection.frame, catalog)
+    found = lister if lister is None or is_inside(lister, walls) else found
     found = found and _of_whoever_pays(found, selection.frame, catalog)
     found = found and _of_its_days(found, selection, catalog, now)
     found = found and _of_what_is_had(found, selection.frame, catalog)
-    found = found and wished_for(found, selection, catalog, goal)
-    return found and of_the_named(found, " ".join(selection.frame.clauses), catalog)
+    wished = found and wished_for(found, selection, catalog, goal)
+    return wished if wished is None or is_inside(wished, walls) else found
 
 
 def _listing_the_field(found: Tool | None, frame: IntentFrame, catalog: Catalog) -> Tool | None:
@@ -188,7 +192,7 @@ def _is_of_the_past(tool: Tool) -> bool:
     return not _PAST.isdisjoint((*tokens(tool.name), *tokens(tool.summary)))
 
 
-def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
+def _ranked(selection: Selection, catalog: Catalog, walls: Sequence[Wall]) -> Iterator[Tool]:
     """The forwarded tools that do what the clause asks, best first."""
     unasked = {*selection.prerequisites, *selection.padding}
     # "Tell finance that INV-7 is paid" pays nothing, whatever it speaks of.
@@ -202,6 +206,12 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     ranked.sort(key=lambda tool: _is_one_of_many(tool, selection.frame))
     verb, objects = selection.frame.verb, selection.frame.objects
     action = selection.frame.action
+    if action in (Action.CREATE, Action.CANCEL) and (
+        said := kind_said(" ".join(selection.frame.clauses))
+    ):
+        if not any(is_of_kind(tool, said) for tool in ranked):
+            ranked = [*_of_that_kind(said, selection.frame, catalog, walls), *ranked]
+        ranked.sort(key=lambda tool: not is_of_kind(tool, said))
     ranked.sort(key=lambda tool: not is_what_is_done(tool, verb, objects))
     if action not in SIDE_EFFECT_ACTIONS:
         ranked.sort(key=lambda tool: not is_asked_for_by(tool, verb))
@@ -213,7 +223,8 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     fitting = [tool for tool in ranked if _fits(tool, selection.frame)]
     if fitting and not fitting[0].is_side_effect:
         lister = only_lister(catalog, selection.frame, fitting)
-        fitting = [lister, *fitting] if lister is not None else fitting
+        is_free = lister is not None and is_inside(lister, walls)
+        fitting = [lister, *fitting] if lister is not None and is_free else fitting
     yield from best_tellers(fitting, selection.frame)
     if action is Action.UNKNOWN and not selection.frame.side_effect_allowed:
         return
@@ -221,6 +232,21 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
         # "Check that nothing overlaps" commands a tool that only reads: better than nothing at all,
         # and never the other way round.
         yield from (tool for tool in ranked if tool.effect is Effect.READ)
+
+
+def _of_that_kind(
+    said: tuple[str, ...], frame: IntentFrame, catalog: Catalog, walls: Sequence[Wall]
+) -> list[Tool]:
+    """The one tool that does what is asked to things of the kind that is said, if there is one."""
+    found = [
+        tool
+        for tool in catalog.tools.values()
+        if is_of_kind(tool, said)
+        and named(tool)[1] is frame.action
+        and is_inside(tool, walls)
+        and _fits(tool, frame)
+    ]
+    return found if len(found) == 1 else []
 
 
 def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:

@@ -33,7 +33,17 @@ def given(item: Item, parameter: Parameter) -> JsonValue:
     if value is None and element is not None and element.kind is not Kind.OBJECT:
         single = item.value(element.name)
         value = [single] if single is not None else None
-    return parameter.first_accepted(value)
+    return parameter.first_accepted(value, _otherwise_written(value, parameter))
+
+
+def _otherwise_written(value: JsonValue, parameter: Parameter) -> JsonValue:
+    """A number that tells one thing from others, as the text or the number that an input takes."""
+    if not parameter.is_id or isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return str(value)
+    is_number = isinstance(value, str) and value.isdecimal() and str(int(value)) == value
+    return int(value) if is_number and isinstance(value, str) else None
 
 
 def readable(item: Item) -> str:

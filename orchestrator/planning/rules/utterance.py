@@ -9,6 +9,7 @@ from typing import Final
 
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.changes_said import ChangeSaid
 from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.coordination import goal_without
@@ -37,6 +38,10 @@ class Utterance:
     now: datetime
     unread: tuple[Slot, ...] = ()
     """Values that its words do not tell: "at 8", "the day before" of nobody knows what."""
+    becomes: ChangeSaid | None = None
+    """What a field of the thing is to hold: it says nothing of which thing that is, and is no part
+    of the text.
+    """
 
     def of(self, *kinds: SlotKind) -> list[Slot]:
         """Slots of these kinds, in the text's order."""
@@ -87,8 +92,11 @@ class Utterance:
         led = tokens(without_lead(ordered))
         if led[1:2] in (["it"], ["them"]) or read_clause(ordered).verb in led[1:]:
             return ()  # "Book it if ...", "Table for two, book it" have no noun behind the verb
-        for word in WORD.findall(without_lead(ordered))[1:]:
-            if word.lower() in lexicon.CONNECTING or word in values:
+        words = WORD.findall(without_lead(ordered))[1:]
+        for word, following in zip(words, [*words[1:], ""], strict=True):
+            if word == "of" and kept and kept[-1][:1].isupper() and following[:1].isupper():
+                kept.append(word)  # "Kind of Blue"
+            elif word.lower() in lexicon.CONNECTING or word in values:
                 if kept:
                     break
             elif word.lower() not in STOP_WORDS | _ANYBODY:
@@ -102,7 +110,12 @@ class Utterance:
 
 
 def read_utterance(
-    text: str, *, now: datetime, before: str = "", given: JsonObject | None = None
+    text: str,
+    *,
+    now: datetime,
+    before: str = "",
+    given: JsonObject | None = None,
+    becomes: ChangeSaid | None = None,
 ) -> Utterance:
     """Read one clause.
 
@@ -111,7 +124,10 @@ def read_utterance(
         now: the requester's time.
         before: what the goal says before it, to which "the day after" may refer.
         given: the values given by the user, also of what the words do not tell.
+        becomes: what a field is to hold, as the clause says, where a tool takes it.
     """
+    if becomes is not None:
+        text = f"{text[: becomes.start].rstrip()}{text[becomes.end :]}"
     ruled_out = [(one.start, one.end) for one in exclusions(text)]
     slots = (
         slot
@@ -119,7 +135,7 @@ def read_utterance(
         if not is_within(slot.position, slot.position + len(slot.text), ruled_out)
     )
     told, unread = settled((*slots, *_without_an_hour(text)), given or {})
-    return Utterance(text=text, slots=tuple(told), now=now, unread=tuple(unread))
+    return Utterance(text=text, slots=tuple(told), now=now, unread=tuple(unread), becomes=becomes)
 
 
 def _without_an_hour(text: str) -> Iterator[Slot]:

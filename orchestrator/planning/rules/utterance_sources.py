@@ -411,6 +411,8 @@ def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     named = [s.value for s in quoted if stem(s.hint) in wanted]
     named += [s.value for s in utterance.of("identifier") if s.hint and stem(s.hint) in stems]
     named += [name for slot in said if (name := _whole_name(slot, utterance, draft))]
+    if not said and wanted > stems:
+        named += _named_like_a_value(utterance)
     written = [s.value for s in utterance.of("identifier") if _FILE_NAME.search(str(s.value))]
     files = written if {"file", "name"} <= set(parameter.words) else []
     # "resort 12": the number of a thing, where its input takes numbers.
@@ -474,6 +476,16 @@ def _whole_name(slot: Slot, utterance: Utterance, draft: ArgumentDraft) -> JsonV
     return " ".join((slot.value, *words))
 
 
+def _named_like_a_value(utterance: Utterance) -> list[JsonValue]:
+    """A name that begins with a day or an hour, of which it is none: "called Sunday morning"."""
+    match = _CALLED.search(utterance.text)
+    begins = match is not None and any(
+        slot.position == match.start("name") and slot.kind in ("date", "time", "quantity")
+        for slot in (*utterance.slots, *utterance.unread)
+    )
+    return [match["name"]] if match is not None and begins else []
+
+
 def _lists(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     element = parameter.element
     if element is None or element.kind not in (Kind.EMAIL, Kind.CHOICE):
@@ -483,6 +495,9 @@ def _lists(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     return [values] if values else []
 
 
+_CALLED: Final = re.compile(
+    r"\b(?:called|named|titled)\s+(?P<name>[A-Z]\w*(?:\s+\w+){0,3})[\s.!?]*$"
+)
 _NAMES: Final = frozenset({("name",), ("title",)})
 _NAMED_SO: Final = frozenset(map(stem, ("called", "named", "titled")))
 

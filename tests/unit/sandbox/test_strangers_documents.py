@@ -408,3 +408,56 @@ async def test_what_a_body_wraps_is_of_the_thing(open_app: Opener) -> None:
 
     assert made["label"] == "red"
     assert changed == found == {"id": made["id"], "label": "blue"}
+
+
+async def test_what_is_said_of_a_thing_stands_in_its_attributes(open_app: Opener) -> None:
+    """As JSON:API has it; and the list says how many there are, on one page."""
+    part = {"type": "object", "properties": {"subject": {"type": "string", "example": "Desk"}}}
+    told = {"id": {"type": "string"}, "type": {"type": "string"}, "attributes": part}
+    one = {"type": "object", "required": [*told], "properties": told}
+    number = {"type": "integer"}
+    pages = {"type": "object", "properties": {"total": number, "total_pages": number}}
+    listed = {
+        "data": {"type": "array", "items": one},
+        "meta": {"properties": {"pagination": pages}},
+    }
+
+    def answer(**schema: Any) -> dict[str, Any]:
+        whole = {"type": "object", "required": [*schema], "properties": schema}
+        return {"200": {"description": "ok", "content": {"application/json": {"schema": whole}}}}
+
+    document = desk()
+    all_of_them = document["paths"]["/tickets"]
+    all_of_them["get"]["responses"] = answer(**listed)
+    all_of_them["post"]["responses"] = answer(data=one)
+
+    async with open_app(documents={"desk": document}) as http:
+        made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
+        found = (await http.get("/desk/tickets")).json()
+
+    assert made["data"]["attributes"] == {"subject": "Lamp"}
+    assert [(t["id"], t["attributes"]) for t in found["data"]] == [
+        (made["data"]["id"], {"subject": "Lamp"})
+    ]
+    assert found["meta"]["pagination"] == {"total": 1, "total_pages": 1}
+
+
+async def test_the_callers_own_are_those_that_are_kept_elsewhere(open_app: Opener) -> None:
+    """`/me/tickets` has what `/tickets/{key}` is one of; ids are as the examples are."""
+    document = desk()
+    document["paths"]["/me/tickets"] = document["paths"].pop("/tickets")
+    id_of_it = {"type": "string", "readOnly": True, "example": "5017"}
+    ticket = document["components"]["schemas"]["Ticket"]
+    document["components"]["schemas"]["Ticket"] = {
+        **ticket,
+        "properties": {**ticket["properties"], "id": id_of_it},
+    }
+
+    async with open_app(documents={"desk": document}) as http:
+        made = (await http.post("/desk/me/tickets", json={"subject": "Lamp"})).json()
+        listed = (await http.get("/desk/me/tickets")).json()
+        read = await http.get(f"/desk/tickets/{made['id']}")
+
+    assert made["id"].isdecimal()
+    assert [ticket["id"] for ticket in listed] == [made["id"]]
+    assert read.json()["subject"] == "Lamp"

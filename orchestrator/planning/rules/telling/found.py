@@ -31,6 +31,9 @@ _ARTICLES: Final = frozenset(
 _COUNTING: Final = frozenset(
     {"count", "total", "number", "size", "has", "more", "meta", "metadata"}
 )
+_GOING_ON: Final = frozenset({"cursor", "next"})
+_KINDS: Final = (("type",), ("object",), ("kind",))
+"""What fields are called of which the only value says of what kind an object is."""
 _MAX_DEPTH: Final = 3
 
 
@@ -81,7 +84,7 @@ def take_apart(tool: Tool, arguments: JsonObject, body: JsonValue, now: datetime
     things = tuple(tuple(told_fields(member, schema, root, now)) for member in kept)
     outer = plain if isinstance(plain, dict) else {}
     fields = told_fields({k: v for k, v in outer.items() if k != name}, root, root, now)
-    own = [told for told in fields if not is_echo(told, arguments) and not _is_page(told)]
+    own = [told for told in fields if not is_echo(told, arguments) and not _is_of_the_answer(told)]
     is_listing = bool(name) and (isinstance(plain, list) or not own)
     return Found(
         own=tuple(own),
@@ -155,9 +158,15 @@ def is_echo(told: Told, arguments: JsonObject) -> bool:
     return is_said and all(name in arguments for name in told.names)
 
 
+def _is_of_the_answer(told: Told) -> bool:
+    """Whether a field says something of pages, or no more than what kind of answer this is."""
+    goes_on = told.sort == "text" and not {*told.words}.isdisjoint(_GOING_ON)
+    return goes_on or _is_page(told) or (told.words in _KINDS and len(told.options) == 1)
+
+
 def _is_page(told: Told) -> bool:
-    words = set(told.words)
-    counts = told.sort in ("number", "flag") and bool(words) and words <= _COUNTING
+    words = {*told.words, *map(singular, told.words)}
+    counts = told.sort in ("number", "flag") and bool(words) and {*told.words} <= _COUNTING
     pages = told.sort in ("number", "text", "flag") and bool(words & (lexicon.PAGING - {"order"}))
     return counts or pages or names_currency(told.name) or told.is_bookkeeping
 
@@ -186,7 +195,8 @@ def _objects_of(tool: Tool) -> str:
     """The words of a summary from its verb to the next preposition: "hotel rooms"."""
     words = [word.lower() for word in tool.summary.split(".")[0].split()]
     # "Ticket types of an event" begins with no verb.
-    words = words[1:] if is_verb("".join(words[:1])) else words
+    first = "".join(words[:1])
+    words = words[1:] if is_verb(first) or is_verb(first.removesuffix("s")) else words
     cut = next((n for n, word in enumerate(words) if word in _PREPOSITIONS), len(words))
     phrase = " ".join(word for word in words[:cut] if word not in _ARTICLES)
     is_one = bool({"a", "an", "one"} & set(words[:1]))

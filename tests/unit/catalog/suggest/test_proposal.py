@@ -352,3 +352,35 @@ def test_a_document_without_a_sure_tool_still_gives_an_overlay() -> None:
 
     assert proposal.marked == 0
     assert applied(proposal, document) == document
+
+
+def test_what_a_body_cannot_be_without_makes_it_required() -> None:
+    """A document that lets such a body be left out seldom means that nothing is sent."""
+    sent = body(note={"type": "string"}, client_reference={"type": "string"})
+    del sent["required"]
+    sent["content"]["application/json"]["schema"]["required"] = ["note"]
+    document = shop()
+    document["paths"]["/orders"]["post"]["requestBody"] = sent
+    shared = {**sent, "required": True}
+
+    (placed,) = [
+        a for a in suggest("shop", document, file="s.yaml").actions if a.tool == "place_order"
+    ]
+    document["paths"]["/orders"]["post"]["requestBody"] = shared
+    (whole,) = [
+        a for a in suggest("shop", document, file="s.yaml").actions if a.tool == "place_order"
+    ]
+
+    assert placed.update["requestBody"] == {"required": True}
+    assert any("body be left out" in check for check in placed.checks)
+    assert "requestBody" not in whole.update
+
+
+def test_what_converts_a_thing_is_asked_about() -> None:
+    document = shop()
+    document["paths"]["/orders/convert"] = {"post": operation("convert")}
+
+    (action,) = [a for a in suggest("shop", document, file="s.yaml").actions if a.tool == "convert"]
+
+    assert action.is_question
+    assert "x-orchet-read-only" not in action.update

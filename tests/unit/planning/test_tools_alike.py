@@ -9,7 +9,6 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.plan_answers import asks_first
 from orchestrator.planning.accounted import accounted
 from orchestrator.planning.models import GoalBrief, MissionPlan
-from orchestrator.planning.providers import without_provider
 from orchestrator.planning.rules.split import split
 from orchestrator.routing.router import Router
 
@@ -49,11 +48,11 @@ def _document(title: str, verb: str, summary: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    """One provider is told by the name of its document, the other by its title."""
+    """Two providers, each told by the name of its document."""
     return Catalog.from_documents(
         {
             "asana": _document("Work", "create", "Create a project"),
-            "boards": _document("Todoist REST API", "add", "Add a new project"),
+            "todoist": _document("Todoist REST API", "add", "Add a new project"),
         }
     )
 
@@ -87,22 +86,9 @@ def test_where_nobody_is_named_a_person_says_who(catalog: Catalog) -> None:
 
     assert asks_first(plan)
     assert "asana" in plan.doubts[0].why
-    assert "boards" in plan.doubts[0].why
+    assert "todoist" in plan.doubts[0].why
 
 
 def test_a_question_is_not_asked_about(catalog: Catalog) -> None:
     """Nothing follows from looking at one of them."""
     assert not asks_first(_planned("list my projects", catalog))
-
-
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("make an Asana project called Winter", "make an project called Winter"),
-        ("create a project in Todoist", "create a project"),
-        ("pay the rest", "pay the rest"),
-    ],
-)
-def test_the_name_of_a_provider_is_no_value(text: str, left: str, catalog: Catalog) -> None:
-    """What a project is called does not end with where it is made."""
-    assert without_provider(text, catalog) == left
