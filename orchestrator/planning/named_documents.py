@@ -108,11 +108,11 @@ def _names(document: str, own: Mapping[str, Collection[str]]) -> Iterator[str]:
 
 def _said(text: str, name: str, things: Collection[str]) -> Iterator[re.Match[str]]:
     for match in re.finditer(rf"{_LED}{name}{_ENDS}", text, re.IGNORECASE):
-        before = _CLOSED.sub("", text[: match.start()])
+        before = _CLOSED.sub("x", text[: match.start()])
         if not _TEXT.search(before) and not _CALLED.search(before):
             yield match
     for match in re.finditer(rf"\b{name}{_BEHIND}", text, re.IGNORECASE):
-        before = _CLOSED.sub("", text[: match.start()])
+        before = _CLOSED.sub("x", text[: match.start()])
         if not _SPELT.search(before) and stem(match["noun"].lower()) in things:
             yield match
 
