@@ -67,3 +67,23 @@ async def test_nothing_is_looked_for_that_is_so_already(law_firm: Catalog) -> No
 
     assert isinstance(step, CallTool)
     assert (step.tool, step.arguments) == ("listMatters", {})
+
+
+async def test_a_page_that_lists_the_same_is_the_last(
+    new_mission: Callable[..., Any], law_firm: Catalog
+) -> None:
+    """Though it says each time that there is another one."""
+    matter = {"matterId": "M-1042", "title": "Estate of Holm", "responsible": "Ben Achebe"}
+    mission = new_mission(law_firm, Router(law_firm))
+    tokens = iter(range(100))
+    mission.provider.script = lambda tool, _: (
+        {"items": [matter], "nextPageToken": f"t-{next(tokens)}"}
+        if tool.name == "listMatters"
+        else {"items": []}
+    )
+
+    run = await mission.run("Who is responsible for the Holm estate?")
+
+    leg_id = run.plan.legs[0].leg_id
+    assert len([c for c in run.calls(leg_id) if c.tool == "listMatters"]) <= 2
+    assert "Ben Achebe" in run.decisions[leg_id][-1].summary
