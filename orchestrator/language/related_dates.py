@@ -48,7 +48,8 @@ _OFFSET: Final = re.compile(
 _SEVERAL: Final = re.compile(r"\b(?:the|these|those|for)\s+$")
 """Before a number of days, it makes them the days themselves: "the two days after 4 December"."""
 _LASTING: Final = re.compile(
-    rf"\b(?:{'|'.join({*WordLists('durations').words('lasting')} - _NEARNESS)})\s+(?:the\s+)?$"
+    rf"\b(?:{'|'.join({*WordLists('durations').words('lasting'), 'every'} - _NEARNESS)})\s+"
+    r"(?:the\s+)?$"
 )
 """Before a number of days, it makes them a length: "lasting three days from 7 December"."""
 _MOST_DAYS: Final = 31

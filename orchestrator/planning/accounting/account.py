@@ -231,7 +231,9 @@ class _Account:
                 continue
             feeding = [tool for path in paths for tool in path.feeders]
             slots = find_slots(clause.text, now=self._now)
-            doubt = doubt_about_subject(clause, slots, looking, feeding, self._catalog)
+            doubt = doubt_about_subject(
+                clause, slots, looking, feeding, self._catalog, now=self._now
+            )
             if doubt := doubt or doubt_about_kind(clause, slots, looking, self._catalog):
                 yield doubt
 

@@ -105,7 +105,10 @@ def _counts(parameter: Parameter, said: Said) -> bool:
     """Whether a number of a request is the one that an input counts."""
     if parameter.is_numbered_by(said.text, said.hint):
         return True
-    if isinstance(said.value, str) or parameter.kind not in (Kind.COUNT, Kind.NIGHTS):
+    if parameter.kind is Kind.DURATION:
+        return said.hint in lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
+    is_number = parameter.takes_any_number or parameter.kind in (Kind.COUNT, Kind.NIGHTS)
+    if isinstance(said.value, str) or not is_number:
         return False
     words = {*parameter.words}
     if stem(said.hint) in {stem(word) for word in words}:
@@ -117,7 +120,7 @@ def _counts(parameter: Parameter, said: Said) -> bool:
     if parameter.kind is Kind.NIGHTS:
         return said.hint in lexicon.NIGHTS | lexicon.WEEKS
     no_things = lexicon.PEOPLE - lexicon.BOUGHT_SINGLY | lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
-    return bool(words & {"quantity", "qty", "copies"}) and said.hint not in no_things
+    return parameter.takes_any_number and said.hint not in no_things
 
 
 def _unlike(said: Said, parameter: Parameter) -> int:

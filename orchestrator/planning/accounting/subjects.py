@@ -1,6 +1,7 @@
 """Questions about what no tool tells, or what several kinds of things may be meant by."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Final
 
 from rapidfuzz import fuzz, process
@@ -20,8 +21,10 @@ from orchestrator.language.words import (
 from orchestrator.planning.models import Doubt
 from orchestrator.planning.named_documents import tools_meant
 from orchestrator.planning.rules.answers import is_listing
+from orchestrator.planning.rules.other_lists import other_lists
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.tellers import asked_words, unknown_words
+from orchestrator.planning.rules.utterance import read_utterance
 
 _MOST_NAMED: Final = 5
 _ASKED_FOR: Final = frozenset({"what", "which", "how"})
@@ -37,8 +40,13 @@ def doubt_about_subject(
     looking: Sequence[Tool],
     feeding: Sequence[Tool],
     catalog: Catalog,
+    *,
+    now: datetime,
 ) -> Doubt | None:
     """The doubt about a question whose first word for what it asks no tool of its leg speaks of.
+
+    There is none where its tool is one of the lists that are looked in for what nobody speaks of:
+    to look does no harm, and that it is in none is told.
 
     One word that is not known may be a value of what is found ("which vet does birds"): it has to
     come first, and to be what is asked for ("what horsepower ..."), or no fewer have to be unknown
@@ -56,6 +64,9 @@ def doubt_about_subject(
         return None
     what = " and ".join(tool.title or tool.name for tool in looking)
     near = dict.fromkeys(one for word in unknown for one in _near(word, catalog))
+    lists = other_lists(read_utterance(clause.text, now=now), catalog.tools.values())
+    if not near and any(tool in group for group in lists for tool in looking):
+        return None
     spelt = f" (is {' and '.join(map(repr, near))} meant?)" if near else ""
     why = f"nothing here tells of that{spelt}; only this would be looked up: {what}"
     return Doubt(kind="untold", about=" ".join(unknown), why=why)

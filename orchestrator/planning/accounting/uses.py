@@ -39,6 +39,7 @@ from orchestrator.planning.accounting.filling import choices_too_many, filled, t
 from orchestrator.planning.accounting.grounds import (
     explained,
     held_by,
+    of_tools,
     spoken_of,
     takes,
     unexplained,
@@ -91,6 +92,8 @@ _BOUNDS: Final = WordLists("matching").word_set("earliest") | WordLists("matchin
 )
 _ANY: Final = re.compile(r"\b(?:an?|some|any|another)\s+(?:[\w-]+\s+){0,2}$", re.IGNORECASE)
 _IN_CHANNEL: Final = re.compile(r"\s+(?:in|on|at|of)\s+#\w", re.IGNORECASE)
+_FOR_WHOM: Final = WordLists("matching").word_set("on_behalf")
+_CODES: Final = frozenset({Kind.OTHER, Kind.IDENTIFIER})
 _UNITS: Final = WordLists("dates").word_set("units") | {"time", "hour", "evening", "morning"}
 _UNTIL: Final = lexicon.END_HINTS | {"to"}
 _EACH: Final = frozenset({"all", "both", "each", "every", "everything"})
@@ -340,7 +343,16 @@ class Taken:
         if said.kind in ("date", "time", "place"):
             found = self.values.get(said.position, "") or self._as_day_found(said)
             return found or self._as_day_of_an_expense(said)
-        return explained(said, self.path.grounds)
+        return explained(said, self.path.grounds) or self._as_code(said)
+
+    def _as_code(self, said: Said) -> str:
+        """A code that an order is for, or is about, by the one needed input that takes it."""
+        if said.kind != "identifier" or said.hint not in {*_FOR_WHOM, self.clause.verb}:
+            return ""
+        own = of_tools(self.path.targets).inputs
+        needed = [(w, p) for w, p in own if p.required and p.kind in _CODES]
+        taking = [where for where, parameter in needed if parameter.accepts(said.value)]
+        return taking[0] if len(taking) == 1 else ""
 
     def _as_day_of_an_expense(self, said: Said) -> str:
         """A day behind an amount, where what that was for is written: "12 EUR for lunch today"."""

@@ -38,6 +38,7 @@ from orchestrator.planning.matching.told_apart import dull_stems, stems_of, tell
 from orchestrator.planning.matching.value_forms import (
     NamedValue,
     folded,
+    length_of_text,
     list_lengths,
     moment_of_text,
     moments_in,
@@ -46,7 +47,9 @@ from orchestrator.planning.matching.value_forms import (
     scalars,
     stands_in,
 )
+from orchestrator.planning.rules.amounts import as_taken
 from orchestrator.planning.rules.answers import DATE
+from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.hours_wanted import is_of_arriving, parts_wanted
 from orchestrator.planning.rules.how_many import needs_the_very_one
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
@@ -217,7 +220,8 @@ class CallEvidence:
 
     def _is_within(self, said: Said, text: str) -> bool:
         """Whether a day of it lies in the month, or the week, that is said instead of a day."""
-        days = [parameter for parameter in self._inputs if parameter.kind in DAYS]
+        own = self.call.parameters.values()
+        days = [p for p in self._inputs if p.kind in DAYS and (p.required or p in own)]
         is_made = not needs_the_very_one(self.call.tool)
         if is_made and (any(p.side == "end" for p in days) or sum(p.required for p in days) > 1):
             return False  # its last day is told, and is the one that was said
@@ -338,15 +342,28 @@ class CallEvidence:
         others = {money.currency for money in amounts if money.amount == wanted.amount}
         if others:
             return False
+        if any(self._is_sent_as(p, wanted) for p in self.call.parameters.values()):
+            return True
         numbers = [number_of(held.value) for held in (*self.call.sent, *self._filters)]
         texts = [str(h.value) for h in self.call.sent if isinstance(h.value, str)]
         return wanted.amount in numbers or any(_tells(text, wanted) for text in texts)
+
+    def _is_sent_as(self, parameter: Parameter, wanted: Money) -> bool:
+        """Whether an input has that amount in the unit that its contract says: 5000 cents."""
+        value = self.call.arguments.get(parameter.name)
+        draft = ArgumentDraft(tuple(self.call.parameters.values()), {**self.call.arguments})
+        is_amount = parameter.kind is Kind.AMOUNT and value is not None
+        return is_amount and value in as_taken(parameter, wanted, draft)
 
     def _bears_number(self, said: Said, text: str) -> bool:
         wanted = number_of(said.value)
         if wanted is None or self._is_what_it_makes(said, text):
             return True
         if said.hint in _MINUTES and self._lasts(wanted * _MINUTES[said.hint]):
+            return True
+        if said.hint in lexicon.NIGHTS | lexicon.WEEKS and self._is_length(
+            _days(wanted, said.hint)
+        ):
             return True
         alike = [n for held in self._counted(said.hint) if (n := number_of(held.value)) is not None]
         if alike:
@@ -393,8 +410,14 @@ class CallEvidence:
         return (
             any(abs(b - a) == apart for a, b in combinations(moments, 2))
             or any(self._as_minutes(held) == minutes for held in self.call.sent)
+            or self._is_length(apart)
             or any(abs(b - a) == apart for a, b in combinations(_clocks(self.call.sent), 2))
         )
+
+    def _is_length(self, length: timedelta) -> bool:
+        """Whether a text of it says that it lasts so long."""
+        texts = (str(held.value) for held in self.call.sent)
+        return any(length_of_text(text) == length for text in texts)
 
     def _as_minutes(self, held: NamedValue) -> Decimal | None:
         number = number_of(held.value)
@@ -527,3 +550,7 @@ def _is_of_a_time(said: Said, text: str) -> bool:
 def _is_quoted(said: Said) -> bool:
     """Whether it is written between quotation marks, as what a thing is called."""
     return said.text != said.value
+
+
+def _days(number: Decimal, unit: str) -> timedelta:
+    return timedelta(days=float(number) * (7 if unit in lexicon.WEEKS else 1))

@@ -5,6 +5,8 @@ without a filter is taken only when a person says so. Nor does who wants somebod
 ready" mean that they are told so of what was not found.
 """
 
+import re
+
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language.said import quoted_spans, told_in
@@ -32,7 +34,7 @@ def doubts_of_filters(call: TakenCall) -> tuple[Doubt, ...]:
                 for name, value in _left_out(link, answer).items()
                 if not passed_on or not plain_words(str(value)) <= passed_on
             }
-            if left and not _bears(link, left):
+            if left and not _bears(link, left, call.clause):
                 return (_doubt(link, left),)
     return ()
 
@@ -74,9 +76,22 @@ def _name(finder: Tool | None) -> str:
     return finder.name if finder is not None else ""
 
 
-def _bears(link: Link, left: JsonObject) -> bool:
-    """Whether the thing says all the same what was searched for."""
-    return all(link.item.get(name) == value for name, value in left.items())
+def _bears(link: Link, left: JsonObject, clause: str) -> bool:
+    """Whether the thing says all the same what was searched for.
+
+    What it is called may have been searched for as its city: "at Central" is at a thing, and "in
+    Central" in a city.
+    """
+    texts = {value.casefold() for value in link.item.values() if isinstance(value, str)}
+    return all(
+        link.item.get(name) == value
+        or (str(value).casefold() in texts and _is_at(str(value), clause))
+        for name, value in left.items()
+    )
+
+
+def _is_at(place: str, clause: str) -> bool:
+    return re.search(rf"\bat\s+(?:the\s+)?{re.escape(place)}\b", clause, re.IGNORECASE) is not None
 
 
 def _doubt(link: Link, left: JsonObject) -> Doubt:

@@ -4,12 +4,12 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
@@ -18,6 +18,10 @@ from orchestrator.language.words import tokens
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _CLOCK: Final = re.compile(r"(?<!\d)([01]\d|2[0-3]):[0-5]\d")
+_LENGTH: Final = TypeAdapter(timedelta)
+_ISO_8601: Final = re.compile(
+    r"P(?=.)(?:\d{1,4}W|(?:\d{1,4}D)?(?:T(?=\d)(?:\d{1,4}H)?(?:\d{1,4}M)?)?)"
+)
 _PROSE: Final = re.compile(r"[^\W\d_]+\W+[^\W\d_]+|[^\W\d_]")
 
 
@@ -94,6 +98,11 @@ def moment_of_text(text: str, now: datetime) -> datetime | None:
     except ValueError:
         return None
     return read.astimezone(now.tzinfo) if read.tzinfo else read.replace(tzinfo=now.tzinfo)
+
+
+def length_of_text(text: str) -> timedelta | None:
+    """How long a value says that something lasts, in ISO 8601; a month is of no one length."""
+    return _LENGTH.validate_python(text) if _ISO_8601.fullmatch(text) else None
 
 
 def number_of(value: JsonValue) -> Decimal | None:

@@ -8,7 +8,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.quantifiers import place_in
-from orchestrator.language.words import tokens
+from orchestrator.language.words import stem, tokens
 from orchestrator.planning.already_done import state_reached
 from orchestrator.planning.rules.answers import Item, is_listing, tells_what_is_made
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
@@ -17,7 +17,7 @@ from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.items import Picking, spoken_text
 from orchestrator.planning.rules.narrowing import called_as_said, narrowed
 from orchestrator.planning.rules.parameters import Kind, Parameter
-from orchestrator.planning.rules.ranking import Ranking, rank_items
+from orchestrator.planning.rules.ranking import Ranking, mentioned, rank_items
 from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.thing_choices import choice_of_one, gives
 
@@ -151,6 +151,7 @@ def _undecided(
     )
     # What else a booking is told, such as its day, is for its offers.
     unread = meant.unread if needs_the_very_one(call.tool) else ()
+    unread = tuple(said for said in unread if not _is_borne_by_another(said, call, finder))
     if len(meant.items) == 1 and not unread:
         fresh[:] = [*meant.items, *(i for i in fresh if i not in meant.items)]
         return None
@@ -159,6 +160,16 @@ def _undecided(
     else:
         note = f"{len(meant.items)} that were found fit, one as well as another"
     return Lack(choice_of_one(wanted, meant.items), note=note)
+
+
+def _is_borne_by_another(said: str, call: FoundCall, finder: Tool) -> bool:
+    """Whether a thing that was found for another input of the call is called so.
+
+    "Subscribe Olga to a box, pickup at Mill Yard": one is a member, the other a place.
+    """
+    wanted = {stem(word) for word in tokens(said)}
+    others = (items for items, by, is_own in call.pools() if is_own and by is not finder)
+    return any(wanted <= mentioned(item) for items in others for item in items)
 
 
 def _unread(situation: Situation) -> str:

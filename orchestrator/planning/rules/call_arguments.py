@@ -16,7 +16,7 @@ from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
-from orchestrator.language.words import content_stems, stem
+from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.rules.answer_sources import add_from_answers
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
@@ -195,10 +195,26 @@ class _Call:
             and is_one_of_several(parameter, said)
         ):
             return None  # what is found is held against all that are named
+        if value is not None and self._is_of_the_order(parameter, value):
+            return None
         if parameter.kind is not Kind.IDENTIFIER or value is None:
             return value
         refused = (o.arguments.get(parameter.name) for o in self.situation.refused(self.tool))
         return None if value in (*self.draft.values.values(), *refused) else value
+
+    def _is_of_the_order(self, parameter: Parameter, value: JsonValue) -> bool:
+        """Whether a listed value says what is to become of a thing, and not how it is found.
+
+        "Put the estate on hold" is of none that is on hold, nor "close it" of one that is closed.
+        """
+        orders = self.situation.context.orders
+        if self.tool.is_side_effect or parameter.kind is not Kind.CHOICE or not orders:
+            return False
+        targets = [self.situation.catalog.tool(n) for one in orders for n in one.tools]
+        inputs = [p for tool in targets for p in tool_parameters(tool) if tool.cancel_for is None]
+        is_sent = any(value in p.options for p in inputs if p.name == parameter.name)
+        deed = stem(tokens(without_lead(self.situation.utterance.text))[0])
+        return is_sent or [deed] == [*map(stem, tokens(str(value)))]
 
     def _of_the_pair(self, parameter: Parameter) -> JsonValue:
         """What a cancel is always sent where it stands for one: `status: cancelled` of a change."""

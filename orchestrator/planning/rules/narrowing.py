@@ -7,6 +7,7 @@ from typing import Final
 
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.durations import MINUTES
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.periods import Period, period_in
 from orchestrator.language.synonyms import synonyms_of
@@ -20,6 +21,7 @@ _EXCEPT: Final = re.compile(
     re.IGNORECASE,
 )
 _BOOKKEEPING: Final = lexicon.BOOKKEEPING - {"at"}
+_LENGTHS: Final = lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
 _CALLED: Final = ("place", "origin", "name", "quoted", "identifier", "email")
 
 
@@ -151,7 +153,8 @@ def words_apart(text: str, slots: Iterable[Slot], period: Period | None) -> list
     for slot in slots:
         if slot.kind in MEASURES or slot.kind in _CALLED:
             # Of "three open" rentals, three is how many, and open is which.
-            kept = slot.hint if slot.kind == "quantity" and slot.hint in slot.text else ""
+            counts = slot.kind == "quantity" and slot.hint not in _LENGTHS
+            kept = slot.hint if counts and slot.hint in slot.text else ""
             spoken = re.sub(rf"{re.escape(slot.text)}(?:['\u2019]s\b)?", f" {kept} ", spoken)
     said = set(tokens(period.said)) if period is not None else set()
     dull = STOP_WORDS | said | lexicon.PREFERENCES | lexicon.MOST_HINTS | lexicon.LEAST_HINTS

@@ -27,7 +27,7 @@ from orchestrator.planning.rules.answers import answer_fields
 from orchestrator.planning.rules.field_listers import AUXILIARIES, NUMBERS, needs_nothing
 from orchestrator.planning.rules.next_call import next_call
 from orchestrator.planning.rules.pages import Answered, answered, pages_of, rest_of
-from orchestrator.planning.rules.parameters import DAYS, Parameter
+from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter
 from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.tellers import (
     NO_THING,
@@ -280,6 +280,8 @@ class _Asked:
             case "place":
                 described = tokens(str(field.schema.get("description", "")))[:1]
                 return not (WHEREABOUTS | {"where"}).isdisjoint((*field.words, *described))
+            case "duration" if field.kind is Kind.DURATION:
+                return True
             case dimension:
                 return unit_of(field.words).startswith(f"{dimension}-")
 

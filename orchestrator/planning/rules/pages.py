@@ -75,14 +75,20 @@ def without_repeats(finder: Tool, pages: Sequence[Observation]) -> list[Observat
     for before, page in pairwise(pages):
         if any(page.arguments.get(name) != before.arguments.get(name) for name in sizes):
             kept = [page]
-        elif page.body != before.body:
+        elif _listed(page.body) != _listed(before.body):
             kept.append(page)
     return kept
 
 
 def _repeats(pages: Sequence[Observation]) -> bool:
     """Whether the last page is the one before it once more: nothing goes on there."""
-    return len(pages) > 1 and pages[-1].body == pages[-2].body
+    return len(pages) > 1 and _listed(pages[-1].body) == _listed(pages[-2].body)
+
+
+def _listed(body: JsonValue) -> JsonValue:
+    """What a page lists, whatever it says of where to go on; all of one that lists nothing."""
+    listed = body.items() if isinstance(body, dict) else ()
+    return {name: value for name, value in listed if isinstance(value, list)} or body
 
 
 def _sizes(finder: Tool) -> set[str]:

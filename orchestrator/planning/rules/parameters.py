@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.file_inputs import is_file
 from orchestrator.catalog.tool import Tool
+from orchestrator.core import currencies
 from orchestrator.core.read_once import read_once
 from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
@@ -24,6 +25,7 @@ from orchestrator.json_schema.violations import SCHEMA_FAULTS
 from orchestrator.json_schema.walker import needs_something, properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem, tokens
 
 Side = Literal["start", "end"]
@@ -47,6 +49,8 @@ class Kind(StrEnum):
     CURRENCY = auto()
     COUNT = auto()
     NIGHTS = auto()
+    DURATION = auto()
+    """How long something lasts, as ISO 8601 writes it."""
     EMAIL = auto()
     IDENTIFIER = auto()
     QUERY = auto()
@@ -63,7 +67,10 @@ class Kind(StrEnum):
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
 _MOST_DIGITS_COUNTED: Final = 2
 CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
+_CURRENCY_NOUNS: Final = WordLists("slots").table("currency_words")
+_HOW_MUCH: Final = frozenset({"quantity", "qty", "copies", "count", "value"})
 _DIGIT: Final = re.compile(r"\d")
+_DURATION: Final = re.compile(r"P(?=.)(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?")
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,12 @@ class Parameter:
         if self.kind is not Kind.LIST or not isinstance(items, dict):
             return None
         return read_parameter(singular(self.name), items, self.root, required=True)
+
+    @property
+    def takes_any_number(self) -> bool:
+        """Whether it takes a number of whatever the call is about, for its name says no more."""
+        is_number = _type(self.schema) in ("integer", "number") and self.kind is not Kind.AMOUNT
+        return is_number and not _HOW_MUCH.isdisjoint(self.words[-1:])
 
     @property
     def is_id(self) -> bool:
@@ -273,7 +286,7 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
     if "const" in schema or (isinstance(choices, list) and len(choices) == 1):
         return Kind.CONSTANT
     if isinstance(choices, list) and not lexicon.CURRENCY & set(words):
-        return Kind.CHOICE
+        return Kind.DURATION if all(map(_is_duration, choices)) else Kind.CHOICE
     match _type(schema):
         case "boolean":
             return Kind.FLAG
@@ -283,9 +296,16 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
             is_money = set(properties_of(schema)) == {"amount", "currency"}
             return Kind.MONEY if is_money else Kind.OBJECT
         case "integer" | "number" as number:
+            described = str(schema.get("description", ""))
+            if words[-1:] == ("value",) and described and not _speaks_of_money(described):
+                words = words[:-1]  # what it is the value of, its description says: kilowatt hours
             return _number_kind(words, whole=number == "integer")
         case _:
             return _text_kind(words, schema)
+
+
+def _is_duration(value: JsonValue) -> bool:
+    return isinstance(value, str) and _DURATION.fullmatch(value) is not None
 
 
 def _type(schema: JsonObject) -> str:
@@ -312,6 +332,14 @@ def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
     return Kind.COUNT if whole else Kind.OTHER
 
 
+def _speaks_of_money(text: str) -> bool:
+    words = {*tokens(text)}
+    named = words & (lexicon.MONEY | lexicon.MINOR_UNITS | lexicon.CURRENCY)
+    # A code is written in capitals: ALL is one, and "all" none.
+    is_code = any(currencies.exists(word) for word in re.findall(r"[A-Z]{3}", text))
+    return bool(named) or is_code or any(word in _CURRENCY_NOUNS for word in words)
+
+
 def _is_number_of_one(words: tuple[str, ...]) -> bool:
     """Whether a number tells one thing from others, and counts none: "hire_no", not "seat_no"."""
     told = len(words) > 1 and words[-1] in lexicon.IDENTIFIER
@@ -321,6 +349,7 @@ def _is_number_of_one(words: tuple[str, ...]) -> bool:
 _FORMATS: Final[Mapping[str, Kind]] = {
     "date": Kind.DATE,
     "date-time": Kind.DATETIME,
+    "duration": Kind.DURATION,
     "time": Kind.TIME,
     "email": Kind.EMAIL,
     "idn-email": Kind.EMAIL,

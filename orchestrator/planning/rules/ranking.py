@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import chain
 from typing import Final, Literal
 
 from pydantic import JsonValue
@@ -15,7 +16,7 @@ from orchestrator.language.intent import Action
 from orchestrator.language.quantifiers import Ordering, PlaceInOrder, place_in
 from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
 from orchestrator.planning.rules.amounts import money_said
-from orchestrator.planning.rules.answers import Item
+from orchestrator.planning.rules.answers import Item, flat_fields
 from orchestrator.planning.rules.hours_wanted import at_hours_wanted
 from orchestrator.planning.rules.order_of_things import equals, in_order
 from orchestrator.planning.rules.ruled_out import left_after
@@ -94,7 +95,10 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
 
 def _ranked(items: Sequence[Item], wish: Wish) -> Ranking:
     """Those of the things that keep within what was said, best first."""
-    usable = [item for item in items if not _is_gone(item)] or list(items)
+    usable = [item for item in items if not (_is_gone(item) or _is_sold_out(item))]
+    if items and not usable and wish.buying and all(map(_is_sold_out, items)):
+        return Ranking(tuple(items), doubt="nothing is left of what was found")
+    usable = usable or list(items)
     names = {stem(token) for name in wish.named for token in tokens(name)}
     called = [item for item in usable if names <= mentioned(item)]
     # "The tax VAT" is the one of that name, and none that says VAT of itself as well.
@@ -189,6 +193,12 @@ def _is_gone(item: Item) -> bool:
     )
 
 
+def _is_sold_out(item: Item) -> bool:
+    """Whether it says itself that none of it is left: `seats_left: 0`."""
+    own = ((name, value) for name, value in item.fields.items() if name in item.own)
+    return any(v == 0 and not isinstance(v, bool) and lexicon.LEFT & {*tokens(n)} for n, v in own)
+
+
 def _held(item: Item, wish: Wish) -> tuple[Standing, str]:
     """Whether a thing keeps within the limits on what it may cost, and why not."""
     price = item.price
@@ -234,8 +244,9 @@ def _limits(wish: Wish, currency: str) -> list[tuple[Limit, Money]]:
 
 
 def mentioned(item: Item) -> set[str]:
-    """Stems of the words in the thing's texts."""
-    texts = (v for v in item.fields.values() if isinstance(v, str))
+    """Stems of the words in the thing's texts, in those of objects and lists in it as well."""
+    listed = chain(*(v for v in item.fields.values() if isinstance(v, list)))
+    texts = (v for v in (*dict(flat_fields(item.fields)).values(), *listed) if isinstance(v, str))
     return {stem(token) for text in texts for token in tokens(text)}
 
 

@@ -166,11 +166,16 @@ class _Goal:
         self._await()
 
     def _where(self, text: str) -> str:
-        """A cancel with the place that its "there" is: nothing that it looks up is asked for one.
+        """A clause with what its "there" is, where nothing that it looks up is asked for that.
 
-        That is the one place where the parts before it go to.
+        Of a cancel that is the one place where the parts before it go to; of anything else the
+        thing at which the part before it is done, where no part says a place: "collect it at C03".
         """
         places = {s.text for part in self.parts for s in part.slots if s.kind == "place"}
+        last = self.parts[-1].slots if self.parts and not places else ()
+        spots = {s.text for s in last if s.kind in ("identifier", "name") and s.hint == "at"}
+        if len(spots) == 1:
+            return _THERE.sub(f"at {spots.pop()}", text)
         if len(places) != 1 or read_clause(text).action is not Action.CANCEL:
             return text
         return _THERE.sub(f"in {places.pop()}", text)

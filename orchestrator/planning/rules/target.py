@@ -46,6 +46,7 @@ from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 
+_ADD: Final = "add"
 _PAST: Final = WordLists("matching").word_set("of_the_past")
 _HAVING: Final = frozenset(WordLists("telling").lines("having"))
 _MINE: Final = WordLists("telling").word_set("mine")
@@ -279,5 +280,7 @@ def _fits(tool: Tool, frame: IntentFrame) -> bool:
             if makes and action is Action.UPDATE:
                 return changes_so(tool, frame.verb)
             ends = commands(tool, Action.CANCEL)
+            if frame.verb == _ADD and named(tool)[1] is Action.UPDATE:
+                return False  # what is added to a list would take the place of what is in it
             takes_back = tool.effect is Effect.CANCEL and commands(tool, action)
             return takes_back or (makes and not ends)

@@ -170,7 +170,8 @@ def unknown_words(words: Iterable[str], tools: Iterable[Tool]) -> list[str]:
 def fields_of(tool: Tool) -> Iterator[Parameter]:
     """The fields of a tool's answer, of the things that it lists as well."""
     schema = tool.output_schema or {}
-    yield from _inside(schema, schema, 0)
+    items = resolve(schema, schema).get("items")
+    yield from _inside(resolve(items, schema) if isinstance(items, dict) else schema, schema, 0)
 
 
 def _inside(schema: JsonObject, root: JsonObject, level: int) -> Iterator[Parameter]:

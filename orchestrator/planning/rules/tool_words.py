@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from pydantic import JsonValue
@@ -27,6 +28,7 @@ _MATTER = re.compile(r"\s(?:that|saying|to\s+[a-z]+)\s|:\s", re.IGNORECASE)
 
 _OF_A_KIND: Final = frozenset({"which", "what"})
 _WORDED: Final = ("title", "description", "enum", "examples", "example", "default", "const")
+_MOST_LEVELS: Final = 4
 _INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
 
 
@@ -102,7 +104,8 @@ def _asks_for_a_listed_value(utterance: Utterance, tool: Tool) -> bool:
 @read_once
 def listed_values(tool: Tool) -> tuple[str, ...]:
     """The texts that the inputs of a tool list as the only ones that they take."""
-    return tuple(v for schema in tool.properties.values() for v in _texts(schema.get("enum")))
+    inputs = chain(*(walk(i, _INSIDE, most_levels=_MOST_LEVELS) for i in tool.properties.values()))
+    return tuple(v for schema in inputs for v in _texts(schema.get("enum")))
 
 
 def speaks_of(utterance: Utterance, tool: Tool) -> bool:
@@ -116,7 +119,7 @@ def speaks_of(utterance: Utterance, tool: Tool) -> bool:
     wanted = set(content_stems(without_lead(bare)))
     if reading.action is Action.SEND:
         wanted = set(reading.stems) & {*wanted, stem(reading.verb)}
-    own = vocabulary(tool)
+    own = vocabulary(tool) | {*map(stem, tokens(" ".join(listed_values(tool))))}
     # The verb is said by every tool that does such a thing, whatever it calls it.
     done = {stem(reading.verb)} if reading.action is verb_and_action(tool)[1] else set()
     shared = {w for w in wanted if w in own or w in done or not own.isdisjoint(synonyms_of(w))}

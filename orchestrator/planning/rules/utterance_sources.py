@@ -300,7 +300,7 @@ def _counts(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) ->
         return list(named)
     if set(parameter.words) & lexicon.PEOPLE:
         return [s.value for s in slots if s.hint in lexicon.PEOPLE or s.hint in ("for", "")]
-    if parameter.bound is not None or not set(parameter.words) & {"quantity", "qty", "copies"}:
+    if parameter.bound is not None or not parameter.takes_any_number:
         return []
     others = (p for p in draft.parameters if p is not parameter)
     # "Two tickets" is no two of a ticket's type; "event 4711" is no number of events.
@@ -323,6 +323,19 @@ def _length(parameter: Parameter, utterance: Utterance) -> JsonValue:
     if minutes is None or not unit or not lasts or minutes % MINUTES[unit]:
         return None
     return minutes // MINUTES[unit]
+
+
+def _durations(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    """How long something lasts in the forms of ISO 8601: PT1H30M, PT90M; P2W, P14D."""
+    minutes = stated_minutes(utterance)
+    if minutes is not None and minutes > 0:
+        hours, rest = divmod(minutes, 60)
+        parts = f"{hours}H" * bool(hours) + f"{rest}M" * bool(rest)
+        return [f"PT{parts}", f"PT{minutes}M"]
+    days = _stated_nights(utterance)
+    if not days:
+        return []
+    return [*([f"P{days // 7}W"] if days % 7 == 0 else []), f"P{days}D"]
 
 
 def _choices(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
@@ -418,6 +431,8 @@ def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     # "resort 12": the number of a thing, where its input takes numbers.
     numbers = [s.value for s in utterance.of("quantity") if stem(s.hint) in stems]
     numbers = _numbered(parameter, utterance) if parameter.is_id else numbers
+    if parameter.takes_any_number:
+        numbers = _counts(parameter, utterance, draft)
     # A code is told by its form, where the schema says what form it has.
     codes = [s.value for s in utterance.of("identifier") if parameter.is_code(s.value)]
     codes += _code_it_is_for(parameter, utterance, draft)
@@ -427,8 +442,12 @@ def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
 def _code_it_is_for(
     parameter: Parameter, utterance: Utterance, draft: ArgumentDraft
 ) -> list[JsonValue]:
-    """The one code that something is for, where a single input takes it: "a spot for KLM-204"."""
-    codes = [s.value for s in utterance.of("identifier") if s.hint in _FOR_WHOM]
+    """The one code that something is for, where a single input takes it: "a spot for KLM-204".
+
+    So is what is ordered to be dealt with itself: "book KLM-204 in".
+    """
+    meant = {*_FOR_WHOM, utterance.reading.verb}
+    codes = [s.value for s in utterance.of("identifier") if s.hint in meant]
     if len(codes) != 1:
         return []
     needed = (p for p in draft.parameters if p.required and p.kind in (Kind.OTHER, Kind.IDENTIFIER))
@@ -512,6 +531,7 @@ _READERS: Final[Mapping[Kind, Callable[[Parameter, Utterance, ArgumentDraft], li
     Kind.COUNT: _counts,
     Kind.NIGHTS: lambda _, utterance, __: [_stated_nights(utterance)],
     Kind.EMAIL: lambda _, utterance, __: [slot.value for slot in utterance.of("email")],
+    Kind.DURATION: _durations,
     Kind.CHOICE: _choices,
     Kind.FLAG: _flags,
     Kind.IDENTIFIER: _identifiers,

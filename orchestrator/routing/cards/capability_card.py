@@ -67,6 +67,9 @@ class CapabilityCard:
     shows_own: bool
     """Whether it shows what was booked before, where another tool finds what can be booked."""
 
+    commanded: str = ""
+    """The first word of its summary, where that is written as an order: "Subscribe a member"."""
+
     files: frozenset[str] = frozenset()
     """The required inputs that are files."""
 
@@ -110,6 +113,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         verb=verb,
         is_probe=is_probe,
         shows_own=shows_own,
+        commanded=tokens(tool.summary)[0] if orders_by_first_word(tool.summary) else "",
         files=frozenset(file_inputs(tool)) & {*required},
         answers_file=answers_file(tool),
     )

@@ -1,12 +1,13 @@
 """Which tools feed another: producers of the required inputs that nobody has yet."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from orchestrator.catalog.tool import Effect
 from orchestrator.core.wall import Wall, admitted
-from orchestrator.language.intent import Action, Slot
+from orchestrator.language import lexicon
+from orchestrator.language.intent import Action, Slot, SlotKind
 from orchestrator.language.words import stem, tokens
 from orchestrator.routing.cards.capability_card import CapabilityCard, id_of
 from orchestrator.routing.cards.input_needs import identifies, noun_of, unmet
@@ -81,11 +82,15 @@ class Producers:
         kinds = [slot.kind for slot in slots]
         for name in frontier:
             card = self._cards[name]
-            for missing in unmet(card.needs, known=known, kinds=kinds):
+            needed = (*unmet(card.needs, known=known, kinds=kinds), *self._keys(card, known, kinds))
+            for missing in needed:
                 producers = [p for p in self.of(card, missing) if self._is_inside(p, walls)]
-                if not producers or any(p in chosen for p in producers):
+                if not producers:
                     continue
-                best = min(producers, key=lambda p: self._preference(card, p, scores))
+                best = min(producers, key=lambda p: self._preference(card, missing, p, scores))
+                is_named = self._lists_those(self._cards[best], noun_of(missing))
+                if best in chosen or (not is_named and any(p in chosen for p in producers)):
+                    continue
                 chosen.add(best)
                 found.append(best)
         return found
@@ -99,6 +104,25 @@ class Producers:
         """
         return self._feeding(card.name, name)
 
+    def _keys(
+        self, card: CapabilityCard, known: Collection[str], kinds: Sequence[SlotKind]
+    ) -> Iterator[str]:
+        """The codes and numbers that a call needs, and a tool beside it tells of what it lists.
+
+        Whoever knows one says it: "bill B-2201".
+        """
+        if "identifier" not in kinds:
+            yield from (name for name in card.required if name not in known and self._is_key(name))
+
+    @staticmethod
+    def _is_key(name: str) -> bool:
+        return not identifies(name) and not lexicon.IDENTIFIER.isdisjoint(tokens(name)[-1:])
+
+    @staticmethod
+    def _lists_those(card: CapabilityCard, noun: str) -> bool:
+        """Whether a tool is named for things of that noun alone."""
+        return noun in card.name_stems and {*card.name_stems} <= {noun, stem(card.verb)}
+
     def _is_inside(self, name: str, walls: Sequence[Wall]) -> bool:
         return admitted(walls, name, self._cards[name].domain)
 
@@ -106,6 +130,10 @@ class Producers:
         card = self._cards[tool]
         if name in card.files:
             return tuple(p for p in self._giving_files if self._is_source(card, name, p))
+        if self._is_key(name):
+            named = self._by_property.get(name, ())
+            beside = (p for p in named if self._cards[p].document == card.document)
+            return tuple(p for p in beside if self._is_source(card, name, p))
         if not identifies(name):
             return ()
         # What lists pets tells which one is meant before what lists something that pets have.
@@ -124,9 +152,9 @@ class Producers:
         return producer != card.name and name not in other.required and not other.is_mutation
 
     def _preference(
-        self, card: CapabilityCard, producer: str, scores: Mapping[str, float]
-    ) -> tuple[bool, bool, int, int, float, str]:
-        """Smaller is better."""
+        self, card: CapabilityCard, name: str, producer: str, scores: Mapping[str, float]
+    ) -> tuple[bool, bool, int, int, bool, float, str]:
+        """Smaller is better: what lists machines tells one before what lists who has which."""
         other = self._cards[producer]
         unfed = sum(identifies(name) for name in other.required)
         return (
@@ -134,6 +162,7 @@ class Producers:
             other.document != card.document,
             unfed,
             _ACTION_RANK.get(other.action, 2),
+            not self._lists_those(other, noun_of(name)),
             -scores.get(producer, 0.0),
             producer,
         )

@@ -5,9 +5,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.language.clause_reading import CatalogVerbs
+from orchestrator.language.deeds import is_vague
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import action_of_stem, is_verb
+from orchestrator.language.words import STOP_WORDS, action_of_stem, is_verb
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.indexes.terms import Floats, TermIndex
 
@@ -28,10 +29,10 @@ class CatalogVocabulary:
         for card in cards:
             _count_words(counts[card.domain], card)
             named.update(card.name_stems, card.tag_stems)
-            if card.verb:
-                own = card.action if card.is_change and not is_verb(card.verb) else Action.UNKNOWN
+            for verb in _verbs_of(card):
+                own = card.action if card.is_change and not is_verb(verb) else Action.UNKNOWN
                 # A verb that tools do different things by tells nothing of what is done.
-                verbs[card.verb] = own if verbs.get(card.verb, own) is own else Action.UNKNOWN
+                verbs[verb] = own if verbs.get(verb, own) is own else Action.UNKNOWN
         self.domains = tuple(sorted(counts))
         self.verbs = CatalogVerbs(verbs)
         self._known = frozenset(word for count in counts.values() for word in count)
@@ -73,6 +74,13 @@ class CatalogVocabulary:
         if not shares.any():
             return None
         return self.domains[len(shares) - 1 - int(shares[::-1].argmax())]
+
+
+def _verbs_of(card: CapabilityCard) -> Iterable[str]:
+    """What a tool is named by, and what its summary commands where that is no known verb."""
+    said = card.commanded
+    is_own = card.is_change and said not in STOP_WORDS and not (is_verb(said) or is_vague(said))
+    return dict.fromkeys((*filter(None, [card.verb]), *([said] if said and is_own else [])))
 
 
 def _shorter(word: str) -> Iterable[str]:

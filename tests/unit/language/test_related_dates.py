@@ -145,3 +145,8 @@ def test_several_days_beside_another_are_no_single_one(text: str, readings: list
 def test_how_long_something_lasts_moves_no_day(text: str) -> None:
     """It begins on the day that is said."""
     assert days(text) == [("7 December", "2026-12-07")]
+
+
+def test_how_often_something_is_to_be_counts_from_no_day() -> None:
+    """The box comes every two weeks, the first on the day that is said."""
+    assert days("a box every two weeks from 3 December") == [("3 December", "2026-12-03")]

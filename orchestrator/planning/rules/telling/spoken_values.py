@@ -19,6 +19,10 @@ _LARGEST: Final = 1e15
 _CLOCK: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d(:\d{2}(\.\d+)?)?")
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
+_LENGTH: Final = re.compile(
+    r"P(?:(?P<year>\d+)Y)?(?:(?P<month>\d+)M)?(?:(?P<week>\d+)W)?(?:(?P<day>\d+)D)?"
+    r"(?:T(?:(?P<hour>\d+)H)?(?:(?P<minute>\d+)M)?(?:(?P<second>\d+)S)?)?"
+)
 _SPACES: Final = re.compile(r"\s+")
 
 
@@ -94,6 +98,14 @@ def said_moment(text: str, now: datetime) -> str:
 def said_time(text: str) -> str:
     """A time of day without its seconds."""
     return text.strip()[:5]
+
+
+def said_length(text: str) -> str:
+    """How long something lasts, in words: "2 hours 20 minutes" of PT2H20M."""
+    found = _LENGTH.fullmatch(text.strip())
+    parts = found.groupdict().items() if found else ()
+    told = [measured(int(n), f"duration-{unit}") for unit, n in parts if n]
+    return " ".join(told) or said_text(text)
 
 
 def said_words(value: str) -> str:

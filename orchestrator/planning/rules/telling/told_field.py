@@ -195,6 +195,8 @@ def _told(
         "year" in (*words, *described[:2]) or (words[-1:] in _DONE_IN and value in _YEARS)
     )
     said = str(value) if is_year else _said(value, sort, unit, holder, now)
+    if schema.get("format") == "duration" and isinstance(value, str):
+        said = spoken.said_length(value)
     return Told(name, kept, value, sort, said, unit, options, (name,))
 
 

@@ -504,6 +504,25 @@ def test_a_thing_that_was_found_without_a_filter_is_asked_about(take: Take) -> N
 
 
 @pytest.mark.parametrize(
+    ("clause", "asked"),
+    [("take a room at House 1", []), ("take a room in House 1", ["city House 1"])],
+)
+def test_what_a_thing_is_called_is_no_city_that_was_left_out(
+    take: Take, clause: str, asked: list[str]
+) -> None:
+    """It was searched for as one in vain, and found without."""
+    call = take(
+        TAKE_ROOM,
+        {"room_id": "r-1"},
+        clause,
+        (FIND_ROOMS, {"city": "House 1"}, {"found": []}),
+        (FIND_ROOMS, {}, {"found": [room(1, "Turin"), room(2, "Turin")]}),
+    )
+
+    assert [d.about for d in doubts_of_filters(call)] == asked
+
+
+@pytest.mark.parametrize(
     ("clause", "searched", "body", "asked"),
     [
         ("post 'we are live' to the board", "live", "we are live", []),

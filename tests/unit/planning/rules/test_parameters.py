@@ -104,3 +104,29 @@ def test_references_that_are_filled_in_are_no_parameters() -> None:
     )
 
     assert [p.name for p in tool_parameters(tool)] == ["sku"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [
+        ({"type": "number", "description": "Kilowatt hours."}, Kind.OTHER),
+        ({"type": "number", "description": "In euros."}, Kind.AMOUNT),
+        ({"type": "number", "description": "Price in SEK."}, Kind.AMOUNT),
+        ({"type": "number"}, Kind.AMOUNT),
+    ],
+)
+def test_a_value_is_money_unless_its_description_speaks_of_none(
+    schema: JsonObject, kind: Kind
+) -> None:
+    """A meter shows no money."""
+    parameter = read_parameter("value", schema, schema, required=True)
+
+    assert (parameter.kind, parameter.takes_any_number) == (kind, kind is Kind.OTHER)
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "string", "format": "duration"}, {"enum": ["PT30M", "PT1H", "P2W"]}]
+)
+def test_lengths_of_time_are_a_kind_of_their_own(schema: JsonObject) -> None:
+    """By their format, or by what they list."""
+    assert read_parameter("length", schema, schema, required=True).kind is Kind.DURATION

@@ -100,3 +100,24 @@ def test_there_are_at_most_so_many(make_tool: Callable[..., Tool]) -> None:
     sources = [make_tool(f"find_{n}", outputs={n: ID}) for n in names]
 
     assert len(producers(greedy, *sources).prerequisites(["greedy"])) == MAX_PRODUCERS
+
+
+def test_what_lists_the_things_tells_one_before_what_only_names_them(
+    make_tool: Callable[..., Tool],
+) -> None:
+    """The list of machines, and not that of who has which, whatever the tools are called."""
+    having = make_tool("getMachineReservations", outputs={"machine_id": ID})
+    machines = make_tool("getMachines", outputs={"machine_id": ID})
+    reserve = make_tool("reserve", inputs={"machine_id": ID}, required=("machine_id",))
+
+    assert producers(having, machines, reserve).prerequisites(["reserve"]) == ("getMachines",)
+
+
+def test_codes_that_are_listed_are_fed_unless_one_was_said(make_tool: Callable[..., Tool]) -> None:
+    """A number that people know, where a tool of the same document tells of it."""
+    bills = make_tool("list_bills", outputs={"bill_number": ID})
+    pay = make_tool("pay", inputs={"bill_number": ID}, required=("bill_number",))
+    index = producers(bills, pay)
+
+    assert index.prerequisites(["pay"]) == ("list_bills",)
+    assert index.prerequisites(["pay"], slots=find_slots("bill B-2201", now=None)) == ()
