@@ -47,3 +47,10 @@ MARK: Final = re.compile(
     re.IGNORECASE,
 )
 """Any of the last four, as a word of its own."""
+
+
+def is_echo(words: str) -> bool:
+    """Whether words repeat what was asked, with or without its "not": "if she does"."""
+    plain = " ".join(words.lower().split())
+    known = {*_LISTS.lines("so"), *_LISTS.lines("otherwise")}
+    return plain.startswith("if ") and plain not in known

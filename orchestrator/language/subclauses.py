@@ -17,7 +17,15 @@ from orchestrator.language.clauses import (
     sentence_spans,
     split_clauses,
 )
-from orchestrator.language.condition_words import AWAITED, CONDITION, IDLE, MARK, OPPOSITE, SO
+from orchestrator.language.condition_words import (
+    AWAITED,
+    CONDITION,
+    IDLE,
+    MARK,
+    OPPOSITE,
+    SO,
+    is_echo,
+)
 from orchestrator.language.goal_text import (
     Cut,
     GoalText,
@@ -324,9 +332,15 @@ class _Reader:
             return nothing.end()
         said = self._goal[mark.start() : end].strip()
         none = Subclause("instead", said, said) if is_opposite else Subclause("so", mark.group())
+        if self._last is not None and is_echo(mark.group()) and _NOT.search(self._last.told):
+            is_opposite = not is_opposite  # "if it doesn't rain ..., and if it does, ..."
         asked = self._last or (Subclause("so", mark.group()) if self._was_asked(start) else None)
         subclause = asked or none
         as_said = asked is None or not (is_opposite or subclause.is_unless)
+        if self._last is not None and is_echo(mark.group()):
+            as_said = (
+                is_opposite is subclause.is_unless
+            )  # "unless it rains ..., if it doesn't, ..."
         self._open = [(subclause, resume, as_said)]
         if not is_opposite and self._last is None:
             self._last = subclause
@@ -502,7 +516,10 @@ class _Reader:
     ) -> tuple[int, int] | None:
         """The end of a condition whose requests follow: a pause, or where an order begins."""
         goal = self._goal
-        pauses = [p for p in _PAUSE.finditer(goal, at, end) if not self._is_quoted(p.start())]
+        # The other case of it has pauses of its own: "if it rains book a room, and if not, a car".
+        others = (p.search(goal, at, end) for p in (OPPOSITE, SO))
+        other = min((found.start() for found in others if found), default=end)
+        pauses = [p for p in _PAUSE.finditer(goal, at, other) if not self._is_quoted(p.start())]
         for pause in pauses[:1] if inside else pauses:
             if self._orders_or_undoes(pause.end(), end):
                 if only_paused and _JOINING.match(goal, pause.end()):

@@ -39,7 +39,9 @@ _LED: Final = re.compile(
     r"\s*\b(?:on|at|for|from|to|until|till|by|starting|of|the)\s+(?:the\s+)?$", re.IGNORECASE
 )
 """What leads to a day, a time or a length."""
-_PART: Final = re.compile(r"\s+(?:morning|afternoon|evening|night)\b", re.IGNORECASE)
+_PART: Final = re.compile(
+    r"\s+(?:in\s+the\s+)?(?:morning|afternoon|evening|night)\b", re.IGNORECASE
+)
 """The part of a day, behind it: "Friday afternoon"."""
 _SAYING: Final = re.compile(r"\b(?:saying|says)\s*:?\s*$", re.IGNORECASE)
 _SAYS_NOTHING: Final = re.compile(r"\b(?:is|are|was|were)[\s.!?]*$", re.IGNORECASE)
@@ -170,7 +172,7 @@ def thing_title(utterance: Utterance, tool: Tool) -> str:
             end += unit.end() if unit else 0
         elif slot.kind not in ("date", "time"):
             continue
-        if slot.kind == "date" and (part := _PART.match(text, end)) is not None:
+        if slot.kind != "quantity" and (part := _PART.match(text, end)) is not None:
             end = part.end()
         led = _LED.search(text[first:start])
         text = f"{text[: first + led.start() if led else start].rstrip()} {text[end:].lstrip(' ,')}"
