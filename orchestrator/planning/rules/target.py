@@ -128,18 +128,12 @@ def _of_what_is_had(tool: Tool, frame: IntentFrame, catalog: Catalog) -> Tool:
     text = question_in(" ".join(frame.clauses))
     words = tokens(text)
     is_asked = bool(words) and words[0] in QUESTION_WORDS | AUXILIARIES
-    if tool.is_side_effect or not (is_asked and _is_had(text, tool)):
+    if tool.is_side_effect or not (is_asked and unsaid(tool, frame) and _is_had(text, tool)):
         return tool
     domain = [other for other in catalog.tools.values() if other.domain == tool.domain]
+    offered = answer_fields(tool)
+    makers = [t for t in domain if t.is_side_effect and offered & {*t.required_inputs}]
     reading = [t for t in domain if not t.is_side_effect and is_listing(t) and t is not tool]
-    if not unsaid(tool, frame):
-        # "What tickets do I have" is of those that were ordered, and not of concerts.
-        asked = {*content_stems(text)} - {*content_stems(f"{tool.name} {tool.summary}")}
-        reading = [t for t in reading if asked & {*content_stems(f"{t.name} {t.summary}")}]
-    offered = answer_fields(tool) if unsaid(tool, frame) else frozenset()
-    makers = [
-        t for t in domain if t.is_side_effect and (not offered or offered & {*t.required_inputs})
-    ]
     made = [t for t in reading if any(tells_what_is_made(t, maker) for maker in makers)]
     return made[0] if len(made) == 1 else tool
 

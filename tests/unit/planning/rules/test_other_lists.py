@@ -96,6 +96,23 @@ async def test_an_offer_is_looked_for_where_all_is_said_for_it(mission: Any) -> 
     assert run.names("1-hotels")[0] == "hotel_search_rooms"
 
 
+@pytest.mark.parametrize(
+    ("goal", "leg", "tool"),
+    [
+        ("what did the flight to Oslo cost", "1-flights", "flight_list_bookings"),
+        ("how many nights do I stay in Rome", "1-hotels", "hotel_list_bookings"),
+        ("what time is dinner in Paris", "1-dining", "dining_list_reservations"),
+    ],
+)
+async def test_what_somebody_has_is_told_by_what_was_made(
+    goal: str, leg: str, tool: str, mission: Any
+) -> None:
+    """No day of a search is asked for."""
+    run = await mission.run(goal)
+
+    assert tool in run.names(leg)
+
+
 async def test_what_is_in_no_list_is_said_to_be_in_none_of_those_looked_at(
     ended: Callable[[str], Any],
 ) -> None:
