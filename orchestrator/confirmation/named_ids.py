@@ -112,11 +112,10 @@ def _held(wanted: NamedId, value: JsonValue, around: JsonObject, beside: JsonObj
 
 
 def _is_same(value: JsonValue, wanted: JsonValue, *, by_id: bool) -> bool:
-    """Whether both are one value; of two ids also where one is written as a number."""
+    """Whether both are one value; of ids also where a call takes as a number what is told as text."""
     if value == wanted and type(value) is type(wanted):
         return True
-    written = {type(value), type(wanted)} == {int, str}
-    return by_id and written and str(value) == str(wanted)
+    return by_id and type(wanted) is int and isinstance(value, str) and value == str(wanted)
 
 
 def _holds(wanted: NamedId, item: Mapping[str, JsonValue]) -> bool:

@@ -37,13 +37,10 @@ def given(item: Item, parameter: Parameter) -> JsonValue:
 
 
 def _otherwise_written(value: JsonValue, parameter: Parameter) -> JsonValue:
-    """A number that tells one thing from others, as the text or the number that an input takes."""
-    if not parameter.is_id or isinstance(value, bool):
+    """An id that is told as a text, as the number that an input takes."""
+    if not parameter.is_id or not isinstance(value, str) or not value.isdecimal():
         return None
-    if isinstance(value, int):
-        return str(value)
-    is_number = isinstance(value, str) and value.isdecimal() and str(int(value)) == value
-    return int(value) if is_number and isinstance(value, str) else None
+    return int(value) if str(int(value)) == value else None
 
 
 def readable(item: Item) -> str:
