@@ -76,6 +76,8 @@ _TOLD_OF: Final = _LISTS.word_set("told_of")
 _ABOUT: Final = re.compile(
     r"(?<!morning)(?<!afternoon)(?<!evening)(?<!night)\s(?:of|about)\s", re.IGNORECASE
 )
+_TO_SAY: Final = re.compile(r"\sto\s+say\s", re.IGNORECASE)
+_WHETHER: Final = re.compile(r"\s(?=(?:if|whether)\s)", re.IGNORECASE)
 _QUOTED_LAST: Final = re.compile(r"\s(?:\"[^\"]*\s[^\"]*\"|“[^”]*\s[^”]*”)[\s.!?]*$")
 """Several words between quotation marks, with nothing behind them."""
 _NAMED_WITHIN: Final = 40
@@ -261,11 +263,16 @@ def _matter_of(clause: str, start: int, by: str) -> int:
         if is_told or (told.start() < within and is_verb(verb) and sure):
             ends.append(told.start())
             break
+    if by == "ask" and (whether := _WHETHER.search(clause, start)) is not None:
+        ends.append(whether.start())
     if (quoted := _QUOTED_LAST.search(clause, start)) is not None:
         ends.append(quoted.start())
     if by in _TOLD_OF and (about := _ABOUT.search(clause, start)) is not None:
         ends.append(about.start())
-    return min(ends, default=len(clause))
+    begun = min(ends, default=len(clause))
+    saying = _TO_SAY.match(clause, begun) or _TO_SAY.search(clause, start, begun)
+    # "Write to Bo to say that it is off", but what Bo is told to say is said to Bo.
+    return saying.end() - 1 if saying is not None and by not in _TOLD_TO_DO else begun
 
 
 def _said_verb(bare: str) -> tuple[str, Action, str] | None:
