@@ -112,7 +112,7 @@ def _held(wanted: NamedId, value: JsonValue, around: JsonObject, beside: JsonObj
 
 
 def _is_same(value: JsonValue, wanted: JsonValue, *, by_id: bool) -> bool:
-    """Whether both are one value; of ids also where a call takes as a number what is told as text."""
+    """Whether both are one value; of ids also where a call takes a number that is told as text."""
     if value == wanted and type(value) is type(wanted):
         return True
     return by_id and type(wanted) is int and isinstance(value, str) and value == str(wanted)

@@ -8,7 +8,7 @@ from typing import Final
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import reference_in
-from orchestrator.language.clause_reading import PARTICIPLES, told_thing_start
+from orchestrator.language.clause_reading import PARTICIPLES, matter_start, told_thing_start
 from orchestrator.language.clauses import THAT, without_lead
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.guests import guests_span
@@ -134,9 +134,12 @@ def object_phrase(
 
 def told_text(utterance: Utterance) -> str:
     """The message that the clause spells out: what is quoted, or what somebody is told."""
-    if quoted := utterance.of("quoted"):
+    told, begun = told_in(utterance.text), matter_start(utterance.text)
+    quoted = utterance.of("quoted")
+    ends = [slot.position + len(slot.text) for slot in quoted]
+    if quoted and (begun is None or any(end > begun for end in ends)):
         return str(quoted[0].value)
-    if (told := told_in(utterance.text)) is not None:
+    if told is not None:
         if _SAYING.search(utterance.text[: utterance.text.find(told)]):
             return told  # "saying hello" is all of it
         # "Email Ana when it is" tells her nothing that "it is" would.
@@ -177,7 +180,8 @@ def thing_title(utterance: Utterance, tool: Tool) -> str:
         led = _LED.search(text[first:start])
         text = f"{text[: first + led.start() if led else start].rstrip()} {text[end:].lstrip(' ,')}"
     own = "|".join(map(re.escape, sorted(generic_words(tool))))
-    text = re.sub(rf"\s+(?:in|to|on|into)\s+(?:my|the|our)\s+(?:{own})\b", "", text, flags=re.I)
+    text = re.sub(rf",?\s+(?:in|to|on|into)\s+(?:my|the|our)\s+(?:{own})\b", "", text, flags=re.I)
+    text = text.rstrip(" .,;?!")
     reading = utterance.reading
     begins = reading.verb == (*tokens(without_lead(text))[:1], "")[0]
     has_verb = begins and reading.action is not Action.UNKNOWN
