@@ -94,6 +94,7 @@ _TOLD_THING: Final = re.compile(
 )
 """What is told as a thing, behind whom it is told to: "tell #team the price"."""
 _ADDRESS: Final = re.compile(r"\S*[#@]\S*")
+_TO_SAY: Final = re.compile(r"\sto\s+say\s", re.IGNORECASE)
 _QUOTED_LAST: Final = re.compile(r"\s(?:\"[^\"]*\s[^\"]*\"|“[^”]*\s[^”]*”)[\s.!?]*$")
 """Several words between quotation marks, with nothing behind them."""
 _NAMED_WITHIN: Final = 40
@@ -296,7 +297,10 @@ def _matter_of(clause: str, start: int, by: str) -> int:
         ends.append(quoted.start())
     if by in _TOLD_OF and (about := _ABOUT.search(clause, start)) is not None:
         ends.append(about.start())
-    return min(ends, default=len(clause))
+    begun = min(ends, default=len(clause))
+    saying = _TO_SAY.match(clause, begun) or _TO_SAY.search(clause, start, begun)
+    # "Write to Bo to say that it is off", but what Bo is told to say is said to Bo.
+    return saying.end() - 1 if saying is not None and by not in _TOLD_TO_DO else begun
 
 
 def tells_something(clause: str) -> bool:

@@ -42,7 +42,12 @@ _LEAD: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _POLITE: Final = re.compile(
-    r"""(?:(?:can|could|would|will)\s+you(?:\s+(?:please|kindly|also|help\s+me(?:\s+to)?))*
+    r"""(?:(?:can|could|would|will)\s+you(?:\s+(?:please|kindly|also|help\s+me(?:\s+to)?
+                |be\s+so\s+(?:kind|good)\s+as\s+to|be\s+(?:kind|good)\s+enough\s+to))*
+        |(?:i|we)(?:['\u2019]d|\s+would)(?:\s+(?:really|truly|only))*\s+be
+            \s+(?:(?:so|very|most|ever|really|truly)\s+)*(?:grateful|glad|happy|obliged|delighted)
+            \s+if\s+you\s+(?:could|would|can)(?:\s+(?:please|kindly|also))*
+        |(?:can|could|may|might)\s+i\s+(?:ask|trouble)\s+you\s+to
         |(?:i|we)(?:\s+(?:also|really|just|then))*\s+(?:want|need|wish|have|would\s+like|would\s+love)
             (?:\s+you)?\s+to
         |(?:i|we)['\u2019]d(?:\s+(?:also|really|just|then))*\s+(?:like|love)(?:\s+you)?\s+to
@@ -79,10 +84,12 @@ THAT: Final = (
 MATTER: Final = re.compile(
     rf"\s(?:{THAT}|saying)\s|:\s|\s(?:not\s+to|never\s+to|do\s+not|don['\u2019]?t)\s"
     r"|\s(?:i|we|you|he|she|they|it|there)"
-    rf"(?:['\u2019](?:m|re|s|ll|d|ve)\b|\s+{_BE})",
+    rf"(?:['\u2019](?:m|re|s|ll|d|ve)\b|\s+{_BE})"
+    r"|\s(?:im|ive|youre|theyre|thats|its(?=\s+(?:done|gone|off|on|over|ready|not|all|a|the|in|at|\w+ed|\w+ing)\b))\s",
     re.IGNORECASE,
 )
-"""What is said is anything at all, and no sign of a tool: "that I am late", "saying hello"."""
+"""What is said is anything at all, and no sign of a tool: "that I am late", "saying hello"; and
+"its done", as it is typed in haste."""
 SUBJECT: Final = re.compile(
     r"\s(?:the|my|our|his|her|their|this)\s+"
     r"(?:(?!(?:that|saying|i|we|you|he|she|they|it|the|my|our|his|her|their)\b)[\w'\u2019-]+\s+)"

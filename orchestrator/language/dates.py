@@ -59,7 +59,7 @@ _PHRASE = re.compile(
             |{MONTH}\s+(?:the\s+)?(?:{_NTH}|{_DAY})\b(?:,?\s*\d{{4}}\b)?
             |\d{{4}}/\d{{1,2}}/\d{{1,2}}\b|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}}\b)
         |\b(?P<relative>(?:the\s+)?day\s+(?:after\s+tomorrow|before\s+yesterday)
-            |today|tonight|tomorrow|yesterday
+            |today|tonight|tomorrow|tmrw|tmr|yesterday
             |in\s+{COUNT}\s+(?:day|week|fortnight|month)s?(?:['\u2019]?\s+time)?
             |{COUNT}\s+(?:day|week|fortnight|month)s?\s+(?:ago|from\s+now))\b
         |\b(?P<which>next|this|coming|last|on)\s+(?P<short>{WEEKDAY}|{SHORT_WEEKDAY})(?!\w)

@@ -112,6 +112,11 @@ _WE_TWO: Final = re.compile(
     rf"|my\s+(?:{_ONE_PERSON})\s+and\s+(?:me|myself|i))\b(?!\s*,?\s*(?:and|or|plus)\b|['\u2019])"
 )
 """Two people, of whom none has a name: "for me and my wife"."""
+_WE_AND: Final = re.compile(
+    rf"\bfor\s+(?P<all>(?:me|myself)\s+and\s+(?:my|our)\s+(?P<others>[2-9]|{'|'.join(NUMBER_WORDS)})\s+[a-z]+s?)\b"
+    r"(?!\s*,?\s*(?:and|or|plus)\b|['\u2019])"
+)
+"""As many and oneself: "for me and my two kids"."""
 _TWO: Final = 2
 _HANDLE = re.compile(r"(?<![\w&])[#@][A-Za-z][\w-]*")
 _FOR: Final = "for"
@@ -310,6 +315,10 @@ def _quantities(text: str) -> Iterator[_Found]:
     low = lowered(text)
     for match in _WE_TWO.finditer(low):
         yield _Found("quantity", _TWO, *match.span("two"), "people")
+    for match in _WE_AND.finditer(low):
+        others = match["others"]
+        people = 1 + int(others if others.isdigit() else NUMBER_WORDS[others])
+        yield _Found("quantity", people, *match.span("all"), "people")
     for start, end, spoken in find_spoken_numbers(low):
         after = _UNIT.match(low, end)
         noun = after["unit"] if after and after["unit"] not in _NO_UNIT else ""

@@ -13,7 +13,8 @@ from orchestrator.language import lexicon
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import clause_spans
-from orchestrator.language.durations import STRETCH
+from orchestrator.language.durations import MINUTES, STRETCH
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.negation import exclusions
 from orchestrator.language.provisos import conditions_in
@@ -26,6 +27,8 @@ from orchestrator.planning.models import MentionKind
 
 _LISTS: Final = WordLists("accounting")
 _COURTESIES: Final = _LISTS.word_set("courtesies")
+_PLURAL: Final = re.compile(r"\s+[a-z]+(?<![su])s\b")
+_MEASURES: Final = frozenset(MINUTES)
 _COUNTING: Final = _LISTS.word_set("counting")
 _NEGATIONS: Final = _LISTS.word_set("negations")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")  # noqa: RUF001
@@ -283,8 +286,13 @@ class _Clause:
         for slot in self._own():
             kind = _KINDS.get(slot.kind, "thing")
             kind = "addressee" if sends and kind == "name" else kind
-            end = slot.position + len(slot.text)
-            yield self._of(kind, slot.position, end, slot.value, self._hint(slot))
+            end, hint = slot.position + len(slot.text), self._hint(slot)
+            if slot.kind == "quantity" and slot.text.endswith(f" {slot.hint}"):
+                # Of "two adjoining rooms" adjoining says which, and is none of the number.
+                counted = _PLURAL.match(self.text, end)
+                if counted and singular(slot.hint) == slot.hint and slot.hint not in _MEASURES:
+                    end, hint = end - len(slot.hint) - 1, counted.group().strip()
+            yield self._of(kind, slot.position, end, slot.value, hint)
 
     def _hint(self, slot: Slot) -> str:
         """What introduces a value; of a day that ends something, that: "back on 3 May"."""

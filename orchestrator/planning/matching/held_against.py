@@ -358,7 +358,7 @@ class CallEvidence:
 
     def _counts_others(self, said: Said, text: str) -> bool:
         """Whether what is counted tells another thing: "the two sales reports"."""
-        if said.hint in STOP_WORDS | lexicon.CONNECTING | {*_MINUTES, ""}:
+        if said.hint in STOP_WORDS | lexicon.CONNECTING | lexicon.PEOPLE | {*_MINUTES, ""}:
             return False
         return tells_another(replace(said, stems=(stem(said.hint),)), text, self.call)
 

@@ -72,7 +72,10 @@ def _introduced(stems: Collection[str], said: Said, text: str) -> frozenset[str]
     is_led = STOP_WORDS.issuperset(tokens(next(iter(following), "?x")))
     led = content_stems(leads.group()) if leads is not None and is_led else ()
     opening = _OPENING if is_led or said.kind != "quality" else _CONNECTING
-    return opening.union(led, *(content_stems(slot.hint) for slot in slots))
+    # What a number counts introduces nothing: of "two double rooms" double says which.
+    apart = (s for s in slots if not s.position <= said.position < s.position + len(s.text))
+    hints = (slot.hint for slot in apart)
+    return opening.union(led, *map(content_stems, hints))
 
 
 def _is_remarked(said: Said, text: str) -> bool:

@@ -133,6 +133,8 @@ class _Call:
                 value = _given(parameter, self.situation)
                 value = self._of_the_pair(parameter) if value is None else value
                 value = self._as_changed(parameter) if value is None else value
+                if value is None and len(self.situation.utterance.of("quoted")) > 1:
+                    value = quoted_as(parameter, self.situation.utterance)
                 asked = replace(parameter, required=parameter.required or optional)
                 if value is None and (asked.required or may_fill_optional(asked)):
                     value = self._from_clause(asked)

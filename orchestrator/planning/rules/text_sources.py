@@ -8,7 +8,7 @@ from typing import Final
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import reference_in
-from orchestrator.language.clause_reading import PARTICIPLES, told_thing_start
+from orchestrator.language.clause_reading import PARTICIPLES, matter_start, told_thing_start
 from orchestrator.language.clauses import THAT, without_lead
 from orchestrator.language.durations import MINUTES
 from orchestrator.language.guests import guests_span
@@ -132,9 +132,11 @@ def object_phrase(
 
 def told_text(utterance: Utterance) -> str:
     """The message that the clause spells out: what is quoted, or what somebody is told."""
-    if quoted := utterance.of("quoted"):
+    told, begun = told_in(utterance.text), matter_start(utterance.text)
+    quoted = utterance.of("quoted")
+    if quoted and (begun is None or any(slot.position >= begun for slot in quoted)):
         return str(quoted[0].value)
-    if (told := told_in(utterance.text)) is not None:
+    if told is not None:
         if _SAYING.search(utterance.text[: utterance.text.find(told)]):
             return told  # "saying hello" is all of it
         # "Email Ana when it is" tells her nothing that "it is" would.

@@ -74,8 +74,8 @@ def may_fill_optional(parameter: Parameter) -> bool:
 
 def quoted_as(parameter: Parameter, utterance: Utterance) -> JsonValue:
     """What is quoted behind the noun of an input: `with the headline "Row more"`."""
-    noun = stem(parameter.words[-1]) if parameter.words else ""
-    quoted = (s.value for s in utterance.of("quoted") if s.hint and stem(s.hint) == noun)
+    nouns = {*map(stem, parameter.words)}
+    quoted = (s.value for s in utterance.of("quoted") if s.hint and stem(s.hint) in nouns)
     return parameter.first_accepted(*quoted)
 
 

@@ -144,6 +144,7 @@ def test_a_number_of_an_address_counts_nothing(text: str, slot: tuple[str, JsonV
     [
         ("a table for me and my wife", [2]),
         ("a room for my husband and me, tomorrow", [2]),
+        ("flights for me and my two kids", [3]),
         ("a table for me and my friends", []),
         ("a table for me and my wife and my mother", []),
         ("a table for me, my wife and me", []),

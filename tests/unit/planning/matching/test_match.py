@@ -620,3 +620,10 @@ def test_one_day_of_two_that_were_said_is_not_both(take: Take) -> None:
     twice = take(board, {"arrives": "2027-03-03", "leaves": "2027-03-03"}, said)
 
     assert asked_about(twice) == ["6 March 2027"]
+
+
+def test_what_is_counted_is_told_apart_by_what_stands_between(take: Take) -> None:
+    """The number swallows no word: two double rooms are no family rooms."""
+    family: JsonObject = {"room_id": "r-1", "size_name": "family"}
+    asked = asked_about(rooms(take, "take two adjoining rooms", family))
+    assert "adjoining rooms" in asked

@@ -1,9 +1,10 @@
 """Calls that take two things that were found: what is moved, and where to."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
@@ -13,14 +14,14 @@ from orchestrator.planning.rules.how_many import needs_the_very_one
 from orchestrator.routing.router import Router
 from orchestrator.settings import bundled_specs
 
-_FILES = [
+_FILES: Final[list[JsonValue]] = [
     {"file_id": "f1", "file_name": "contract-acme.pdf", "folder_name": "Legal"},
     {"file_id": "f2", "file_name": "contract-old.pdf", "folder_name": "Archive"},
     {"file_id": "f3", "file_name": "sales-report-q2.xlsx", "folder_name": "Reports"},
     {"file_id": "f4", "file_name": "sales-report-q3.xlsx", "folder_name": "Reports"},
     {"file_id": "f5", "file_name": "plan.docx", "folder_name": "Legal"},
 ]
-_FOLDERS = [
+_FOLDERS: Final[list[JsonValue]] = [
     {"folder_id": f"d{n}", "folder_name": name, "file_count": n}
     for n, name in enumerate(("Legal", "Archive", "Reports"))
 ]
@@ -29,7 +30,7 @@ _FOLDERS = [
 def _answers(tool: Tool, arguments: JsonObject) -> JsonObject | None:
     if tool.name == "file_find_files":
         words = [w.rstrip("s") for w in str(arguments["query"]).lower().split()]
-        found = [f for f in _FILES if any(w in str(f).lower() for w in words)]
+        found: list[JsonValue] = [f for f in _FILES if any(w in str(f).lower() for w in words)]
         return {"files": found}
     return {"folders": _FOLDERS} if tool.name == "file_list_folders" else None
 
