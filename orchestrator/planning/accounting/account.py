@@ -328,7 +328,9 @@ class _Account:
         held = exact or tuple(leg for leg in legs if _quotes(leg, clause))
         joined = coordinated(clause.text)
         apart = tuple(leg for leg in legs if joined and leg.goal in joined.clauses)
-        held = apart if len(apart) >= len(held) else held
+        # Two things that stand in one clause, the first of which begins it as well.
+        is_apart = joined is not None and not joined.is_ellipsis and len(apart) > len(held)
+        held = apart if is_apart or not held else held
         held = held or tuple(leg for leg in legs if _holds(leg.goal, clause))
         return held or tuple(leg for leg in legs if _is_said_anew(leg, clause))
 

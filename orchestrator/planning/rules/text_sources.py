@@ -134,7 +134,8 @@ def told_text(utterance: Utterance) -> str:
     """The message that the clause spells out: what is quoted, or what somebody is told."""
     told, begun = told_in(utterance.text), matter_start(utterance.text)
     quoted = utterance.of("quoted")
-    if quoted and (begun is None or any(slot.position >= begun for slot in quoted)):
+    ends = [slot.position + len(slot.text) for slot in quoted]
+    if quoted and (begun is None or any(end > begun for end in ends)):
         return str(quoted[0].value)
     if told is not None:
         if _SAYING.search(utterance.text[: utterance.text.find(told)]):
@@ -177,7 +178,8 @@ def thing_title(utterance: Utterance, tool: Tool) -> str:
         led = _LED.search(text[first:start])
         text = f"{text[: first + led.start() if led else start].rstrip()} {text[end:].lstrip(' ,')}"
     own = "|".join(map(re.escape, sorted(generic_words(tool))))
-    text = re.sub(rf"\s+(?:in|to|on|into)\s+(?:my|the|our)\s+(?:{own})\b", "", text, flags=re.I)
+    text = re.sub(rf",?\s+(?:in|to|on|into)\s+(?:my|the|our)\s+(?:{own})\b", "", text, flags=re.I)
+    text = text.rstrip(" .,;?!")
     reading = utterance.reading
     begins = reading.verb == (*tokens(without_lead(text))[:1], "")[0]
     has_verb = begins and reading.action is not Action.UNKNOWN

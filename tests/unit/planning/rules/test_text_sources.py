@@ -80,6 +80,10 @@ def test_what_says_how_things_are_is_nothing_to_search_for(
 def test_told_text_is_what_follows_that_or_a_colon() -> None:
     """What is to be said to somebody is spelled out in the clause, or it is not."""
     assert told_text(read_utterance("tell my team that I am late", now=NOW)) == "I am late"
+    quoted = read_utterance("message the team 'the word of the day is \"no\"'", now=NOW)
+    assert told_text(quoted) == 'the word of the day is "no"'
+    named = read_utterance('email a@b.co, subject "Leave", to say I am off', now=NOW)
+    assert told_text(named) == "I am off"
     assert told_text(read_utterance('message Anna "See you soon"', now=NOW)) == "See you soon"
     assert told_text(read_utterance("message my team about that", now=NOW)) == ""
     assert told_text(read_utterance("send a note to Ana saying hello", now=NOW)) == "hello"
