@@ -22,7 +22,7 @@ from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems, tokens
 from orchestrator.planning.models import GoalCondition, OnlyIf
 
-_PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
+_PRONOUNS: Final = frozenset({"it", "they", "them", "everything", "both"})
 _ITS: Final = re.compile(r"\s*(?:its|their)\s", re.IGNORECASE)
 _POINTERS: Final = frozenset({"this", "that", "these", "those"})
 _THEN: Final = re.compile(
