@@ -10,6 +10,7 @@ from orchestrator.confirmation.named_ids import NamedId, stands_in
 from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing
 from orchestrator.core.budget import Money, told_left
 from orchestrator.core.record import JsonObject
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.provisos import conditions_in
 
 
@@ -56,7 +57,7 @@ def too_many_to_show(sent: int, most: int) -> Iterator[str]:
 
 def on_conditions(clause: str) -> Iterator[str]:
     """What the request depends on: whether it is so is for whoever decides to see."""
-    for condition in conditions_in(clause):
+    for condition in conditions_in(clause, read_clause(clause).action):
         yield f"it is asked for only under a condition, which nothing here proves: {condition!r}"
 
 

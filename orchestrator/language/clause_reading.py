@@ -315,6 +315,11 @@ def tells_something(clause: str) -> bool:
     return is_sent and any(word.startswith("#") for word in clause.split())
 
 
+def says_whom_first(verb: str) -> bool:
+    """Whether the object of a verb is who is told: "tell them", and not "send them"."""
+    return verb in _TOLD_TO_DO | _TELLING
+
+
 def told_thing_start(clause: str) -> int | None:
     """Where begins a thing that somebody is to be told and that is not said: "tell Ana the price".
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import dropwhile, pairwise, takewhile
 from typing import Final, Literal
 
-from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.clause_reading import ClauseReading, says_whom_first
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
@@ -123,13 +123,18 @@ def _number(word: str) -> int:
 
 
 def all_of(clause: ClauseReading) -> bool:
-    """Whether a clause says that it is of all there are: "each guest", "everything", "them"."""
+    """Whether a clause says that it is of all there are: "each guest", "everything", "them".
+
+    Of who is told something that says no such thing: "tell them to come".
+    """
     told = _TOLD.search(clause.text)
     text = clause.text[: told.start()] if told else clause.text
     words = tokens(without_lead(text))
     if clause.verb in words:
         words = words[words.index(clause.verb) + 1 :]
     rest = [*dropwhile(lambda word: word in _BETWEEN, words)]
+    if rest[:1] and rest[0] in _THEM and says_whom_first(clause.verb):
+        return False
     if _begins_with_all(rest) or (rest[:1] and rest[0] in _THEM and len(rest[1:2]) == 0):
         return True
     if rest[:1] and rest[0] in _THEM:

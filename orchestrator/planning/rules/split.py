@@ -10,7 +10,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits, TooMany
 from orchestrator.core.wall import Wall
-from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.clause_reading import read_clause, says_whom_first
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.corrections import corrected
 from orchestrator.language.detect import foreign_in
@@ -65,6 +65,7 @@ from orchestrator.routing.selection import RouteContext
 
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _BEFORE: Final = re.compile(r"\s*before\s+\w+ing\b", re.IGNORECASE)
+_TOLD_THEM: Final = re.compile(r"(?:\w+\s+){1,2}(?P<whom>them|him|her)\b", re.IGNORECASE)
 _THERE: Final = re.compile(r"\bthere\b(?!\s+(?:is|are|was|were)\b)", re.IGNORECASE)
 _NEAR: Final = 4
 """Characters between the end of a clause and what is said of it."""
@@ -158,7 +159,7 @@ class _Goal:
                 continue
             # "do the same for Bo" asks for what the clause before does.
             text = (before and continued(before, clause.text)) or clause.text
-            before = self._where(text)
+            before = self._whom(self._where(text))
             if not self._take(replace(clause, text=before), governed):
                 unmet.append(clause.text)
         if not any(not part.only_looks for part in self.parts):
@@ -179,6 +180,17 @@ class _Goal:
         if len(places) != 1 or read_clause(text).action is not Action.CANCEL:
             return text
         return _THERE.sub(f"in {places.pop()}", text)
+
+    def _whom(self, text: str) -> str:
+        """A clause that tells "them" something, with the one to whom the part before it goes."""
+        pronoun = _TOLD_THEM.match(text)
+        if pronoun is None or not says_whom_first(read_clause(text).verb):
+            return text
+        told = (p.slots for p in reversed(self.parts) if p.reading.action is Action.SEND)
+        whom = {s.text for s in next(told, ()) if s.kind == "email" or s.text.startswith("#")}
+        if len(whom) != 1:
+            return text
+        return f"{text[: pronoun.start('whom')]}{whom.pop()}{text[pronoun.end('whom') :]}"
 
     def _governing(self, clause: Clause) -> list[Governed]:
         """What is said of when a clause is to be done."""
