@@ -39,6 +39,7 @@ _BARE_NAME: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"[\d.,]*\d[kK]?|[a-z]+(?:-[a-z]+)?", re.I)
 _JOINING: Final = "or "
+_NO: Final = "no"
 _BOTH: Final = 2
 """Readings of an hour whose half of the day is not said."""
 _MOST: Final = 6
@@ -206,6 +207,11 @@ def _repair(text: str, mark: re.Match[str]) -> _Step:
     text = _in_the_same_half(text, mark)
     slots = _slots_around(text, mark)
     repair = _slot_after(text, mark.end(), slots)
+    is_no = word.lower() == _NO and not mark["after"].strip()
+    if repair is not None and is_no and _kind(repair) == "place":
+        # "Rome on Friday, no Ryanair" leaves one out; "Rome, no Milan" reads alike and is asked.
+        beside = any(_end(s) == mark.start() and _kind(s) == "place" for s in slots)
+        return _Step(text, mark.end(), unsure=(_shown(text, mark),) if beside else ())
     if repair is not None:
         return _with_value(text, mark, repair, slots)
     rest = text[mark.end() :]

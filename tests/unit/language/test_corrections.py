@@ -90,6 +90,8 @@ def test_what_stands_in_its_place_is_meant(text: str, meant: str) -> None:
         "Tell Bo that the meeting is on Monday, not Tuesday",
         "Book a table, no smoking please",
         "Book a hotel in Rome, no breakfast",
+        "Book a flight to Rome on Friday, no Ryanair",
+        "Rent a car in Rome from Friday to Sunday, full insurance, no GPS",
         "Book a room but not the cheapest",
         "Actually, book a flight to Rome",
         "Book a flight to Rome. Actually, also book a hotel there",
@@ -111,6 +113,8 @@ def test_what_corrects_nothing_stays(text: str) -> None:
     ("text", "asked"),
     [
         ("Book a flight from Rome to Paris on 5 December, no, Lyon", "no, Lyon"),
+        ("Book a flight to Rome, no Ryanair", "no Ryanair"),
+        ("Book a table in Rome, no Milan", "no Milan"),
         ("Book a table for 4 at 7 pm, make it 8", "make it 8"),
         ("Book the hotel, actually don't", "actually don't"),
         ("Pay the invoice, no wait, don't pay it", "no wait, don't pay it"),
