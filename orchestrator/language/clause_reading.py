@@ -378,7 +378,8 @@ def _verb(bare: str, verbs: CatalogVerbs) -> tuple[str, Action, str]:
         own = verbs.get(first, Action.UNKNOWN)
         return first, action if action is not Action.UNKNOWN else own, _after(bare, first)
     if permits(bare):
-        return first, Action.UNKNOWN, _after(bare, first)
+        inner = next((word for word in tokens(bare[:200])[2:] if is_verb(word)), first)
+        return first, Action.UNKNOWN, _after(bare, inner)
     if _ANY.match(bare):
         return "", Action.SEARCH, bare
     if first in QUESTION_WORDS:

@@ -16,6 +16,7 @@ from orchestrator.language.degrees import comparison_in
 from orchestrator.language.ellipsis import of_one
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot
+from orchestrator.language.negation import exclusions
 from orchestrator.language.quantifiers import bare_plural, is_one_of, vague_number
 from orchestrator.language.slots import read_slots
 from orchestrator.language.word_lists import WordLists
@@ -31,6 +32,12 @@ _BOTH: Final = re.compile(
 )
 _ON_WHAT_IS: Final = frozenset({Action.CANCEL, Action.UPDATE, Action.PAY})
 """What is done to things that there are."""
+_NTH: Final = "first|second|third|fourth|last"
+_BY_PLACE: Final = re.compile(
+    rf"\bthe\s+(?P<one>{_NTH})\b[^,;]*(?:,|;|\s+and)\s+(?P<other>[A-Z]\w*\s+(?:[a-z]+\s+){{0,2}}?"
+    rf"the\s+(?P<nth>{_NTH})\b)"
+)
+"""Two of several, each for a person of its own."""
 _ADVICE: Final = re.compile(
     r"\s*(?:so\s+|and\s+|but\s+)?(?:should|shall|must|ought)(?:n['\u2019]t)?\s+(?:i|we)\b",
     re.IGNORECASE,
@@ -93,6 +100,9 @@ def requests_in(text: str, tool: Tool, catalog: Catalog) -> Several:
     if found is None and tool.is_side_effect and (unjoined := _others_addressed(clause, tool)):
         why = f"it may be for each of several; {tool.name} would be called once"
         return Several((text,), (Doubt(kind="not_understood", about=unjoined, why=why),))
+    if found is None and tool.is_side_effect and (other := _another_place(clause)):
+        why = f"it may be for another one as well; {tool.name} would be called for the first named"
+        return Several((text,), (Doubt(kind="not_understood", about=other, why=why),))
     if found is None and tool.is_side_effect and (further := further_of(text)):
         why = f"it may be one more; {tool.name} would be called once"
         return Several((text,), (Doubt(kind="not_understood", about=further, why=why),))
@@ -109,11 +119,19 @@ def requests_in(text: str, tool: Tool, catalog: Catalog) -> Several:
     return _numbered(clause, found)
 
 
+def _another_place(clause: ClauseReading) -> str:
+    """What is of a second one, by its place: "Ana on the first and Ben on the second flight"."""
+    found = _BY_PLACE.search(clause.text[: matter_start(clause.text)])
+    return found["other"] if found and found["one"].lower() != found["nth"].lower() else ""
+
+
 def _others_addressed(clause: ClauseReading, tool: Tool) -> str:
     """The address behind the first to which something is done in words of its own; else empty."""
     told = matter_start(clause.text) if writes(tool) else None
     slots = read_slots(clause.text[:told], now=None)
-    others = [slot.text for slot in slots if slot.kind == "email"][1:]
+    denied = [(one.start, one.end) for one in exclusions(clause.text)]
+    addressed = (slot for slot in slots if slot.kind == "email")
+    others = [s.text for s in addressed if not any(a <= s.position < b for a, b in denied)][1:]
     takes_list = any(_items(schema, tool) for schema in tool.properties.values())
     return "" if takes_list or not others else others[0]
 

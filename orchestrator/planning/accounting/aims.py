@@ -11,9 +11,10 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
+from orchestrator.language.said import quoted_spans
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import STOP_WORDS, stem, tokens
+from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
 from orchestrator.planning.models import Doubt
 from orchestrator.planning.order_deeds import makes, writes
 from orchestrator.planning.rules.how_many import needs_the_very_one
@@ -21,12 +22,12 @@ from orchestrator.planning.rules.tool_words import is_named, own_words
 
 _PUTTING: Final = WordLists("clauses").word_set("putting")
 _KNOWN: Final = r"(?:the|my|our|this|that|his|her|their|[\w-]+['\u2019]s)"
-_ONTO: Final = re.compile(
-    rf"\b(?P<way>to|into|onto|from|in|on)\s+{_KNOWN}\s+(?P<thing>[a-z][\w-]*(?:\s+[a-z][\w-]*){{0,3}})",
-    re.IGNORECASE,
-)
-_LITERALLY: Final = frozenset({"in", "on"})
+_RUN: Final = r"(?P<thing>[a-z][\w-]*(?:\s+[a-z][\w-]*){0,3})"
+_ONTO: Final = re.compile(rf"\b(?P<way>to|into|onto|in|on)\s+{_KNOWN}\s+{_RUN}", re.I)
+_OUT_OF: Final = re.compile(rf"\b(?:from|off|out\s+of)\s+{_KNOWN}\s+{_RUN}", re.I)
+_IN: Final = frozenset({"in", "on"})
 """What stands before a place or a day as often as before what something is put into."""
+_MAKING: Final = frozenset({"make", "set"})
 _OBJECT: Final = re.compile(rf"\s+(?:{_KNOWN}\s+)+(?P<thing>[a-z].*)", re.I)
 _WRITTEN: Final = frozenset(map(stem, WordLists("accounting").words("written")))
 _PARTICLES: Final = WordLists("verbs").word_set("particles")
@@ -48,28 +49,64 @@ def doubt_about_aim(
     """
     if not targets:
         return None
-    return _of_what_is_there(clause, targets, catalog) or _of_another_kind(clause, targets, catalog)
+    about = _put_to(clause, targets) or _taken_out_of(clause, targets)
+    about = about or _made_otherwise(clause, targets) or _sent_on(clause, targets)
+    if about:
+        done = f"{targets[0].title!r} would be done, which does no such thing to it"
+        why = f"it is of what is there already; {done}"
+        return Doubt(kind="not_understood", about=about, why=why)
+    return _of_another_kind(clause, targets, catalog)
 
 
-def _of_what_is_there(
-    clause: ClauseReading, targets: Sequence[Tool], catalog: Catalog
-) -> Doubt | None:
-    """The doubt about "add Ben to the meeting", where a tool would make another meeting."""
-    if clause.verb not in _PUTTING:
-        return None
-    for found in _ONTO.finditer(clause.text, 0, matter_start(clause.text) or len(clause.text)):
-        literally = found["way"].lower() in _LITERALLY
-        for word in _nouns(found["thing"]):
-            again = [t for t in targets if makes(t) and _is_called(word, t, literally=literally)]
-            why = "it is to be put to one that is there, and nothing here does that; "
-            if again:
-                why += f"{again[0].title!r} would make another one"
-                return Doubt(kind="not_understood", about=found.group(), why=why)
-            is_known = any(True for _ in _of_kind(word, catalog)) and not literally
-            if is_known and not any(_speaks_of(tool, word) or writes(tool) for tool in targets):
-                why += f"{targets[0].title!r} would be done"
-                return Doubt(kind="not_understood", about=found.group(), why=why)
-    return None
+def _put_to(clause: ClauseReading, targets: Sequence[Tool]) -> str:
+    """What somebody or something is to be put to, by tools that make another one: "the meeting".
+
+    Or that have no word for it.
+    """
+    for found in _ONTO.finditer(clause.text) if clause.verb in _PUTTING else ():
+        is_in, words = found["way"].lower() in _IN, [*_nouns(found["thing"])]
+        if any(makes(t) and _is_called(w, t, literally=is_in) for t in targets for w in words):
+            return found.group()
+        of_its_kind = any(_speaks_of(t, thing) for t in targets for thing in clause.objects)
+        holds = any(_holds(t, word) for t in targets for word in words)
+        if words and not (is_in or of_its_kind or holds):
+            return found.group()
+    return ""
+
+
+def _holds(tool: Tool, word: str) -> bool:
+    """Whether what a tool makes is put into what is called so: a calendar holds events."""
+    if not makes(tool):
+        return writes(tool) or _speaks_of(tool, word)
+    own = {_stem_of(word), *synonyms_of(_stem_of(word))}
+    return not own.isdisjoint(content_stems(f"{tool.domain} {tool.summary}"))
+
+
+def _taken_out_of(clause: ClauseReading, targets: Sequence[Tool]) -> str:
+    """What something is to be taken out of, by a tool that ends that: "Ben from the meeting"."""
+    for found in _OUT_OF.finditer(clause.text) if clause.action is Action.CANCEL else ():
+        ended = [t for t in targets if any(_is_called(w, t) for w in _nouns(found["thing"]))]
+        if ended and not any(_is_called(thing, ended[0]) for thing in clause.objects):
+            return found.group()
+    return ""
+
+
+def _made_otherwise(clause: ClauseReading, targets: Sequence[Tool]) -> str:
+    """What is to be made otherwise, by a tool that makes another one: "make the meeting longer"."""
+    things = [thing.lower() for thing in clause.objects]
+    if clause.verb not in _MAKING or not _is_known(clause) or not all(map(makes, targets)):
+        return ""
+    made = [n for n, thing in enumerate(things) if any(_is_called(thing, t) for t in targets)]
+    return " ".join(clause.objects) if made and made[0] < len(things) - 1 else ""
+
+
+def _sent_on(clause: ClauseReading, targets: Sequence[Tool]) -> str:
+    """What is there and is to be sent on, by a tool that writes a new one: "Bo's message"."""
+    is_told = matter_start(clause.text) is not None or bool(quoted_spans(clause.text))
+    if clause.action is not Action.SEND or is_told or not _is_known(clause):
+        return ""
+    called = [t for t in clause.objects[-1:] if any(_is_called(t, tool) for tool in targets)]
+    return clause.text if called and all(map(writes, targets)) else ""
 
 
 def _of_another_kind(
@@ -90,7 +127,8 @@ def _of_another_kind(
         why = f"that is of {', '.join(domains[:_MOST])}; {done} would be done to what is called so"
         return Doubt(kind="not_understood", about=thing, why=why)
     domains = [*dict.fromkeys(tool.domain for tool in catalog.tools.values() if _ends(tool))]
-    if len(domains) < 2 or clause.action is not Action.CANCEL:
+    is_ended = clause.action is Action.CANCEL and _stem_of(thing) not in _WRITTEN
+    if len(domains) < 2 or not is_ended:
         return None
     why = f"no tool calls anything so, and it may be of {', '.join(domains[:_MOST])}; only {done}"
     return Doubt(kind="not_understood", about=thing, why=f"{why} would be done")
@@ -98,11 +136,15 @@ def _of_another_kind(
 
 def _object_of(clause: ClauseReading) -> str:
     """The last word of what a clause does something to, where that is known: "the big meeting"."""
-    at = clause.text.lower().find(clause.verb) + len(clause.verb)
-    found = _OBJECT.match(clause.text, at) if clause.verb else None
     things = [one for one in clause.objects if one.lower() not in _PARTICLES]
-    thing = things[-1] if found and things else ""
+    thing = things[-1] if things and _is_known(clause) else ""
     return thing.lower() if tokens(thing) == [thing.replace("-", "").lower()] else ""
+
+
+def _is_known(clause: ClauseReading) -> bool:
+    """Whether what a clause does something to is one that is known: "the meeting", "Bo's car"."""
+    at = clause.text.lower().find(clause.verb) + len(clause.verb)
+    return bool(clause.verb) and _OBJECT.match(clause.text, at) is not None
 
 
 def _of_kind(thing: str, catalog: Catalog) -> Iterator[Tool]:

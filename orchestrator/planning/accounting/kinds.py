@@ -27,6 +27,7 @@ _WHAT_WAS_DONE: Final = re.compile(
     r"(?:just\s+|last\s+)*(?:did|done|made|changed)\b",
     re.IGNORECASE,
 )
+_VALUES: Final = frozenset({"verb", "name", "place", "date", "time"})
 _MOST = 5
 
 
@@ -65,7 +66,9 @@ def doubt_about_nothing_ordered(
         able: the tools that would serve it.
     """
     domains = [*dict.fromkeys(tool.domain for tool in able)]
-    if any(one.kind != "verb" for one in said):
+    # "Cancel Rome" says of what by a value, and not what.
+    alone = _VALUES if clause.action is Action.CANCEL else frozenset({"verb"})
+    if any(one.kind not in alone for one in said):
         return None
     if len(domains) < 2 and not _WHAT_WAS_DONE.search(clause.text):
         return None

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.messages.plan_answers import asks_first
 from orchestrator.planning.accounted import accounted
 from orchestrator.planning.models import GoalBrief, MissionPlan
@@ -32,6 +33,17 @@ def planned(shipped: Catalog, router: Router) -> Callable[[str], MissionPlan]:
         ("add Ben to the meeting", "to the meeting"),
         ("Add milk to the reminder", "to the reminder"),
         ("invite kim@example.com to the meeting", "to the meeting"),
+        ("Add Ana and Ben to the group", "to the group"),
+        ("Remove Ben from the meeting", "from the meeting"),
+        ("Delete milk from the reminder", "from the reminder"),
+        ("Make the meeting longer", "meeting longer"),
+        ("Forward Bo's message to Ana", "Forward Bo's message to Ana"),
+        ("Cancel Rome", "Cancel Rome"),
+        ("Write to Ana and, if she agrees, book a table in Rome on Friday at 8 pm for 2", "Write"),
+        (
+            "Book Ana on the first and Ben on the second flight from Oslo to Rome tomorrow",
+            "Ben on the second",
+        ),
         ("Put the taxi on my expense report", "on my expense report"),
         ("move the launch meeting to Archive", "meeting"),
         ("Share my reservation with ana@example.com", "reservation"),
@@ -72,6 +84,10 @@ def test_what_would_be_done_to_something_else_is_asked_about(
     "goal",
     [
         "Add lunch with Ben to my calendar tomorrow at 12:00",
+        "Put lunch with Ben tomorrow at 12:00 into the team calendar",
+        "Put the file draft.txt into the archive",
+        "Remove the lunch event from the calendar",
+        'Send the message "hello" to #team',
         "Move the report to Archive",
         "Share the invoice with ana@example.com",
         "Cancel tomorrow's stand-up",
@@ -119,3 +135,10 @@ def test_who_is_let_see_something_is_given_it(planned: Callable[[str], MissionPl
     (leg,) = planned("Let dora@example.com view plan.pdf").legs
 
     assert [order.tools for order in leg.orders] == [("file_share_file",)]
+
+
+def test_what_is_let_be_done_is_no_name() -> None:
+    """What somebody is let do says how, and nothing of which file."""
+    reading = read_clause("Let dora@example.com edit the budget")
+
+    assert (reading.verb, reading.objects) == ("let", ("budget",))
