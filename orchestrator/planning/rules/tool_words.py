@@ -119,10 +119,13 @@ def speaks_of(utterance: Utterance, tool: Tool) -> bool:
     wanted = set(content_stems(without_lead(bare)))
     if reading.action is Action.SEND:
         wanted = set(reading.stems) & {*wanted, stem(reading.verb)}
-    own = vocabulary(tool) | {*map(stem, tokens(" ".join(listed_values(tool))))}
+    own = vocabulary(tool)
     # The verb is said by every tool that does such a thing, whatever it calls it.
     done = {stem(reading.verb)} if reading.action is verb_and_action(tool)[1] else set()
     shared = {w for w in wanted if w in own or w in done or not own.isdisjoint(synonyms_of(w))}
+    all_shared = shared | (wanted & {*map(stem, tokens(" ".join(listed_values(tool))))})
+    if shared - done or all_shared == wanted:  # "Minor" is one of its values in "in D minor", too.
+        shared = all_shared
     if _asks_for_a_listed_value(utterance, tool):
         return True
     return bool(wanted) and len(shared) >= ENOUGH * len(wanted)
