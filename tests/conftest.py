@@ -31,6 +31,8 @@ _TESTS: Final = Path(__file__).parent
 _BIN: Final = Path(sys.executable).parent
 _SUFFIX: Final = ".exe" if os.name == "nt" else ""
 _MARKED_FOLDERS: Final = ("unit", "workflow", "replay", "integration", "chaos")
+_LIVE_FOLDERS: Final = ("workflow", "integration", "chaos")
+"""Their tests run against servers and processes, which a crowded machine can starve for seconds."""
 _TIME_SKIPPING: Final = "time-skipping"
 _LOCAL: Final = "local"
 _OPTION: Final = "--workflow-environment"
@@ -103,11 +105,17 @@ def refuse_others(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test with the name of its folder; order the files when they run side by side."""
+    """Mark every test with the name of its folder; order the files when they run side by side.
+
+    A test over a live server that fails runs once more, and the run reports it as rerun: two
+    failures in a row are a fault of the code, one may be a server that got no processor.
+    """
     for item in items:
         folder = _folder(item.path)
         if folder in _MARKED_FOLDERS:
             item.add_marker(folder)
+        if folder in _LIVE_FOLDERS:
+            item.add_marker(pytest.mark.flaky(reruns=1))
     if hasattr(config, "workerinput"):
         in_order(items)
 
