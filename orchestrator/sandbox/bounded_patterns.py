@@ -57,15 +57,24 @@ def _engine(pattern: str, *, looks_around: bool) -> jsonschema_rs.Draft202012Val
 
 
 def texts_matching(pattern: str, rng: Random, *, attempts: int) -> Iterator[str]:
-    """Texts that should match; fewer than asked for where the pattern is too large or unknown."""
+    """Texts that should match; fewer than asked for where the pattern is too large or unknown.
+
+    Texts without control characters come first: ids and names have none, whatever `.` allows.
+    """
     if len(pattern) > _LONGEST:
         return
     source = _Texts(rng)
+    unprintable: list[str] = []
     for _ in range(attempts):
         try:
-            yield source.xeger(pattern)
+            text = source.xeger(pattern)
         except _UNMAKEABLE:
-            return
+            break
+        if text.isprintable():
+            yield text
+        else:
+            unprintable.append(text)
+    yield from unprintable
 
 
 class _Texts(Rstr):

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from orchestrator.sandbox.faults import Role
 from orchestrator.sandbox.made_values import examples
-from orchestrator.sandbox.places import Position, ThingPlace
+from orchestrator.sandbox.places import Position, ThingPlace, bare_path
 from orchestrator.sandbox.problems import UnservedOperation
 from orchestrator.sandbox.runtime_expressions import RuntimeExpression, read_expression
 from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, id_names
@@ -146,7 +146,10 @@ class Document:
     def chosen_name(self, operation: ServedOperation) -> str | None:
         """The input by which a caller names what a call makes; None where the provider names it."""
         named = self.resource_ids.get(operation.operation_id)
-        schema = self.book.properties(operation.body_schema or {}).get(named or "")
+        body = operation.body_schema or {}
+        for step in self.wrapper(operation):
+            body = self.book.properties(body).get(step, body)
+        schema = self.book.properties(body).get(named or "")
         is_at_all = operation.place is not None and operation.place.position is Position.ALL
         if schema is None or not is_at_all or self.book.resolve(schema).get("readOnly"):
             return operation.chosen_name
@@ -185,7 +188,20 @@ class Document:
             own = next((name for name in found if name in names), None)
             if own is not None:
                 return own
-        return next((name for name in names if name in self._told_apart), None)
+        return next((name for name in names if self._names_own_kind(name, operation)), None)
+
+    def _names_own_kind(self, name: str, operation: ServedOperation) -> bool:
+        """True if things of one kind alone have this id, and the operation lists that kind.
+
+        A plain `id` says nothing of the kind: the last word of the path does.
+        """
+        if name not in self._told_apart:
+            return False
+        if name != UNNAMED:
+            return True
+        makers = (self._named[o] for o, named in self.resource_ids.items() if named == name)
+        last = bare_path(operation.path).rstrip("/").rpartition("/")[2]
+        return any(maker.place is None or maker.place.label == last for maker in makers)
 
     @cached_property
     def _told_apart(self) -> frozenset[str]:

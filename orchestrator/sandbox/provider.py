@@ -166,17 +166,19 @@ class Provider:
     def _identity(self, call: Call, named: str, *, is_known: bool) -> str | int:
         """The id of what a call makes: the caller's choice, what it names already, or a new one."""
         given = self._document.chosen_name(call.operation)
-        given = given if given in call.arguments else None
+        said = self._document.said_of_thing(call.operation, call.arguments)
+        given = given if given in said else None
         # Of a stocked provider's things nobody knows which exist: what the path names does.
         if is_known or (self._is_stocked and named in call.operation.path_names):
             given = given or named
         identity: str | int
-        identity = self._fresh_id(call, named) if given is None else call.arguments[given]
+        identity = self._fresh_id(call, named) if given is None else said[given]
         return identity
 
     def _again(self, call: Call, named: str) -> Resource | None:
         """The thing this call changes into something binding, when it names one of its own."""
-        value = call.arguments.get(self._document.chosen_name(call.operation) or named)
+        said = self._document.said_of_thing(call.operation, call.arguments)
+        value = said.get(self._document.chosen_name(call.operation) or named)
         return self._store.resource(named, str(value)) if is_id(value) else None
 
     def _refuse_known_reference(self, call: Call, named: str) -> None:

@@ -138,8 +138,10 @@ class ProviderReads:
         shuffled = {k: rng.sample(v, len(v)) for k, v in self._playbook.words.items()}
         said = {**parents, **call.arguments}
         offers = []
-        for number in range(rng.randint(3, 5)):
-            # In turn, so that no two items of one answer share a name.
+        properties = self._document.book.properties(schema)
+        fullest = max((len(shuffled[name]) for name in shuffled if name in properties), default=0)
+        for number in range(max(rng.randint(3, 5), fullest)):
+            # In turn, so that no two items of one answer share a name, and each name is offered.
             words = {name: choices[number % len(choices)] for name, choices in shuffled.items()}
             salt = Random(f"{rng.random()}")
             offers.append(self._compose.filled(call, schema, {**words, **said}, rng=salt))

@@ -23,6 +23,10 @@ _IS_STATE = re.compile(
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
+TROUBLES = ("errors", "warnings")
+"""Lists in an answer that are empty when nothing went wrong."""
+
+
 class OperationKind(StrEnum):
     """What a call of an operation does to the world."""
 
@@ -90,9 +94,11 @@ class ServedOperation:
 
     @cached_property
     def success_status(self) -> int:
-        """The lowest declared 2xx status; 200 where none is declared."""
-        declared = [code for code in map(str, self.raw.get("responses", {})) if code.isdigit()]
-        return min((int(code) for code in declared if code.startswith("2")), default=200)
+        """The lowest declared 2xx status, of those with a body if any has one; else 200."""
+        declared = {str(code): said for code, said in self.raw.get("responses", {}).items()}
+        statuses = {int(c): said for c, said in declared.items() if c.isdigit() and c[0] == "2"}
+        told = [code for code, said in statuses.items() if self.book.follow(said).get("content")]
+        return min(told or statuses, default=200)
 
     @cached_property
     def answer_schema(self) -> Schema | None:
@@ -249,8 +255,9 @@ class ServedOperation:
         # An answer that names itself is one thing that has parts, not a list of things.
         if id_names(properties):
             return None
-        lists = (name for name, value in properties.items() if self._is_object_list(value))
-        return next(lists, None)
+        lists = [name for name, value in properties.items() if self._is_object_list(value)]
+        asked = bare_path(self.path).rstrip("/").rpartition("/")[2]
+        return next((n for n in lists if n not in TROUBLES or n == asked), None)
 
     @cached_property
     def item_schema(self) -> Schema | None:

@@ -17,6 +17,7 @@ from orchestrator.sandbox.made_values import (
     strings,
 )
 from orchestrator.sandbox.scenes import Scene, UnsupportedSchema
+from orchestrator.sandbox.served_operations import TROUBLES
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
 __all__ = ["Scene", "Synthesizer", "UnsupportedSchema"]
@@ -94,6 +95,10 @@ class Synthesizer:
             is_enough = depth > _DEEPEST or scene.effort.is_large or is_scarce
             if not is_wanted and (is_enough or scene.omit(name) or self._is_unsaid(inner, scene)):
                 continue
+            if name.casefold() in TROUBLES and self._leaves_empty(name, inner, scene):
+                if is_wanted:
+                    made[name] = []
+                continue
             below = scene if depth == 0 else scene.inside()
             try:
                 made[name] = self.value(inner, below, name=name, depth=depth + 1)
@@ -103,6 +108,13 @@ class Synthesizer:
         for name in required - set(properties):
             made[name] = self.value(_beside(schema), scene.inside(), name=name, depth=depth + 1)
         return self._filled_up(schema, made, scene, depth)
+
+    def _leaves_empty(self, name: str, schema: Schema, scene: Scene) -> bool:
+        """True if an answer lists troubles there, of which a success has none."""
+        if scene.is_request or name in scene.hints:
+            return False
+        listed = self._book.resolve(schema)
+        return self._book.type_of(listed) == "array" and not listed.get("minItems")
 
     def _is_unsaid(self, schema: Schema, scene: Scene) -> bool:
         """Whether a property has no business in this direction."""

@@ -461,3 +461,97 @@ async def test_the_callers_own_are_those_that_are_kept_elsewhere(open_app: Opene
     assert made["id"].isdecimal()
     assert [ticket["id"] for ticket in listed] == [made["id"]]
     assert read.json()["subject"] == "Lamp"
+
+
+TEXT = {"type": "string"}
+
+
+def _answer(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": "ok", "content": {"application/json": {"schema": schema}}}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+async def test_a_list_holds_things_of_its_own_kind(open_app: Opener) -> None:
+    """A list of stations has no ticket in it, though both call their id `id`."""
+    stations = {"type": "array", "items": _object(id=TEXT, name=TEXT)}
+    paths = {"/stations": {"get": {"responses": {"200": _answer(stations)}}}}
+
+    async with open_app(documents={"desk": desk(**paths)}) as http:
+        made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
+        listed = (await http.get("/desk/stations")).json()
+
+    assert listed
+    assert made["id"] not in [station["id"] for station in listed]
+
+
+@pytest.mark.parametrize("pattern", ["^cst_.+$", r"^[^a]{8}$", r"^\s?x\S*.$"])
+async def test_no_id_has_a_control_character(open_app: Opener, pattern: str) -> None:
+    """A pattern that allows one gives printable ids."""
+    document = desk()
+    named = {**TEXT, "readOnly": True, "pattern": pattern}
+    properties = {"id": named, "subject": TEXT}
+    document["components"]["schemas"]["Ticket"] = {**TICKET, "properties": properties}
+
+    async with open_app(documents={"desk": document}) as http:
+        made = [
+            (await http.post("/desk/tickets", json={"subject": f"Lamp {n}"})).json()
+            for n in range(8)
+        ]
+
+    assert all(ticket["id"].isprintable() for ticket in made)
+
+
+async def test_a_success_lists_no_errors_and_no_warnings(open_app: Opener) -> None:
+    """Required lists of troubles are empty, optional ones are left out."""
+    troubles = {"type": "array", "items": _object(code=TEXT, detail=TEXT)}
+    told = _object(status=TEXT, errors=troubles, warnings=troubles)
+    told["required"] = ["status", "errors"]
+    paths = {"/plans": {"get": {"responses": {"200": _answer(told)}}}}
+
+    async with open_app(documents={"desk": desk(**paths)}) as http:
+        answered = (await http.get("/desk/plans")).json()
+
+    assert answered["errors"] == []
+    assert "warnings" not in answered
+
+
+async def test_a_thing_is_found_under_the_name_that_its_maker_gave(open_app: Opener) -> None:
+    """The path's parameter is a value of the request, inside the envelope of the thing."""
+    sent, told = _object(tax=_object(code=TEXT)), _object(tax=_object(id=TEXT, code=TEXT))
+    sent["required"] = ["tax"]
+    code = {**KEY, "name": "code"}
+    body = {"required": True, "content": {"application/json": {"schema": sent}}}
+    paths = {
+        "/taxes": {"post": {"requestBody": body, "responses": {"200": _answer(told)}}},
+        "/taxes/{code}": {
+            "parameters": [code],
+            "get": {"responses": {"200": _answer(told), "404": {"description": "none"}}},
+            "delete": {"responses": DONE},
+        },
+    }
+
+    async with open_app(documents={"desk": desk(**paths)}) as http:
+        await http.post("/desk/taxes", json={"tax": {"code": "vat"}})
+        found = await http.get("/desk/taxes/vat")
+        unknown = await http.get("/desk/taxes/gst")
+        ended = await http.delete("/desk/taxes/vat")
+
+    assert found.status_code == 200
+    assert found.json()["tax"]["code"] == "vat"
+    assert unknown.status_code == 404
+    assert ended.status_code == 204
+
+
+async def test_of_several_successes_the_one_with_a_body_is_answered(open_app: Opener) -> None:
+    """A 200 without content is not what an operation with a described 201 answers."""
+    responses = {"200": {"description": "ok"}, "201": _answer(_object(id=TEXT))}
+    paths = {"/notes": {"post": {"responses": responses}}}
+
+    async with open_app(documents={"desk": desk(**paths)}) as http:
+        answered = await http.post("/desk/notes")
+
+    assert answered.status_code == 201
+    assert answered.json()["id"]
