@@ -21,11 +21,20 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.fees import share_of
-from orchestrator.catalog.prices import expected_price, plain_answer, plain_arguments
+from orchestrator.catalog.prices import (
+    plain_answer,
+    plain_arguments,
+)
 from orchestrator.catalog.spending import takes_money
 from orchestrator.catalog.stated_prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.confirmation.build import CardContext, build_card, quoted_items
+from orchestrator.confirmation.build import (
+    CardContext,
+    build_card,
+    call_price,
+    doubts_about_price,
+    quoted_items,
+)
 from orchestrator.confirmation.cancellation import AskedCancel
 from orchestrator.confirmation.models import ConfirmationCard, canonical_digest
 from orchestrator.confirmation.named_things import EarlierAnswer, find_things, main_first
@@ -103,7 +112,9 @@ class PrepareActivities:
         # In a thread, as whatever takes the longer the more a leg has seen.
         answers = await asyncio.to_thread(answers_of, wanted, catalog)
         quoted = _quoted(wanted, answers, asked)
-        price = expected_price(tool, arguments, quoted[0] if quoted else None)
+        things = main_first(find_things(arguments, answers, tool.input_schema))
+        price = call_price(tool, arguments, quoted, things)
+        certain = None if doubts_about_price(tool, arguments, things) else price
         if wanted.budget is not None and wanted.changed_by_people:
             # What a planner wants has its reservation before a person reads the card: only what
             # people change can exceed what other legs have left of the budget.
@@ -127,6 +138,8 @@ class PrepareActivities:
             answers=answers,
             asked=asked,
             unpriced=unpriced,
+            price=price,
+            amounts=_amounts(wanted, tool, certain, quoted),
             fee=fee,
             files=pinned.files,
         )
@@ -166,12 +179,13 @@ def _prepared(
     answers: tuple[EarlierAnswer, ...],
     asked: AskedCancel | None,
     unpriced: UnpricedCall | None,
+    price: Money | None,
+    amounts: tuple[Money, ...] | None,
     fee: Money | None,
     files: tuple[ReceivedFile, ...],
 ) -> PreparedCall:
     """A call whose arguments are complete and valid."""
     arguments, effect, now = wanted.arguments, tool.effect, wanted.now
-    item = quoted[0] if quoted else None
     obliges = effect in (Effect.OBLIGATION, Effect.WRITE)
     if asked is not None:
         obliges = asked.leaves_a_consequence
@@ -189,17 +203,17 @@ def _prepared(
             arguments=arguments,
             card_type=tool.card_type,
             timeout_s=wanted.policy.call_timeout.total_seconds(),
-            amounts=_amounts(wanted, tool, item) if tool.needs_confirmation else None,
+            amounts=amounts if tool.needs_confirmation else None,
             price=card.price if card is not None else None,
         ),
         title=tool.title,
         side_effect=tool.is_side_effect,
         spends=spends,
         repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
-        price=expected_price(tool, arguments, item) if spends else None,
+        price=price if spends else None,
         fee=fee,
         card=card,
-        standing_approver=_standing_approver(wanted, tool, item) if unpriced is None else None,
+        standing_approver=_standing_approver(wanted, tool, amounts) if unpriced is None else None,
         obligation=draft_obligation(
             wanted,
             tool,
@@ -302,18 +316,21 @@ def _card(
     )
 
 
-def _standing_approver(wanted: PrepareInput, tool: Tool, item: JsonObject | None) -> str | None:
+def _standing_approver(
+    wanted: PrepareInput, tool: Tool, amounts: tuple[Money, ...] | None
+) -> str | None:
     """Evaluated here and not in the workflow, so that history holds what came of it."""
     if tool.card_type is None:
         return None
     return wanted.policy.confirmation.standing_approver(
-        card_type=tool.card_type, tool=tool.name, amounts=_amounts(wanted, tool, item)
+        card_type=tool.card_type, tool=tool.name, amounts=amounts
     )
 
 
-def _amounts(wanted: PrepareInput, tool: Tool, item: JsonObject | None) -> tuple[Money, ...] | None:
-    """The price of a call and every other amount on its card; None when its price is unknown."""
-    price = expected_price(tool, wanted.arguments, item)
-    if price is None:
+def _amounts(
+    wanted: PrepareInput, tool: Tool, certain: Money | None, quoted: Sequence[JsonObject]
+) -> tuple[Money, ...] | None:
+    """The price of a call and every other amount on its card; None when its price is uncertain."""
+    if certain is None:
         return None
-    return price, *amounts_in([plain_arguments(tool, wanted.arguments), item])
+    return certain, *amounts_in([plain_arguments(tool, wanted.arguments), *quoted[:1]])

@@ -4,22 +4,26 @@ What a document declares comes first (x-orchet-price), then what its schemas and
 they leave open which number is the price, or what it is counted in, the price is unknown.
 """
 
-from collections.abc import Sequence
-from typing import Protocol, cast
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Final, Protocol, cast
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.expressions import parse_expression
+from orchestrator.catalog.money_units import as_decimal
 from orchestrator.catalog.plain_money import plain_amount, plain_money
 from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE, PricePlace
 from orchestrator.catalog.price_places import Place, place_of
 from orchestrator.catalog.stated_prices import (
+    UNCLEAR,
     amounts_in,
     currency_of,
     declares_price,
     has_unclear_price,
     money_in,
+    names_amount,
     quantity_in,
     stated_price,
 )
@@ -28,6 +32,8 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import with_definitions
+
+_MOST_DOUBTS: Final = 12
 
 
 def plain_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
@@ -73,9 +79,83 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
     plain = plain_arguments(tool, arguments)
     if (holder := holder_of_rate(plain)) is not None:
         return _by_piece(tool, arguments, holder)
+    is_declared = quoted is not None and PRICE in quoted
+    if not is_declared and (multipliers_in(plain, tool) or len({*amounts_in(plain)}) > 1):
+        return None
     if quoted is None or has_unclear_price(plain) or _states_amounts_of_several(plain):
         return stated_price(plain)
     return stated_price(plain) or _quoted_price(tool, arguments, quoted)
+
+
+def price_doubts(
+    tool: Tool, arguments: JsonObject, quoted: Sequence[JsonObject]
+) -> tuple[str, ...]:
+    """Return each amount and multiplier that leaves the price of a call uncertain.
+
+    Empty where the operation declares its price, or where one amount and nothing that may multiply
+    it stands in the arguments and in the things that their ids stand for.
+
+    Args:
+        tool: the tool of the call.
+        arguments: as they are sent.
+        quoted: the newest object of each thing that the arguments name, its money plain.
+    """
+    if tool.price is not None and (tool.price.is_free or tool.price.expected is not None):
+        return ()
+    plain = plain_arguments(tool, arguments)
+    doubts = [*multipliers_in(plain, tool)]
+    amounts = [*amounts_in(plain)]
+    for item in quoted:
+        if PRICE in item:
+            amounts += [money for money in [stated_price(item)] if money is not None]
+        else:
+            amounts += amounts_in(item)
+            doubts += multipliers_in(item)
+    if len({*amounts}) > 1 or len([item for item in quoted if stated_price(item)]) > 1:
+        doubts += map(str, dict.fromkeys(amounts))
+    return tuple(dict.fromkeys(doubts))
+
+
+def multipliers_in(plain: JsonObject, tool: Tool | None = None) -> tuple[str, ...]:
+    """Return what of an object may multiply a price or add to it: numbers above 1, longer lists.
+
+    No name makes a number harmless: `tip` adds, `nights` multiplies, and a list of names ends
+    somewhere. Amounts with a currency next to them are none of these.
+    """
+    ours = frozenset(tool.reference_inputs) if tool is not None else frozenset[str]()
+    sent: JsonObject = {name: value for name, value in plain.items() if name not in ours}
+    return tuple(_multipliers("", sent, ""))[:_MOST_DOUBTS]
+
+
+def _multipliers(path: str, value: JsonValue, currency: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        currency = currency_of(value, currency)
+        for name, inner in value.items():
+            is_amount = bool(currency) and names_amount(name)  # read as money, and counted there
+            is_plain = is_amount and not isinstance(inner, dict | list) and not _is_unclear(inner)
+            if name != PRICE and not is_plain:
+                yield from _multipliers(f"{path}.{name}" if path else name, inner, currency)
+    elif isinstance(value, list):
+        if len(value) > 1:
+            yield f"{path}: {len(value)} of them"
+        for inner in value[:1]:
+            yield from _multipliers(path, inner, currency)
+    elif _is_unclear(value):
+        yield f"{path}: {value}"
+    elif (number := _number(path, value)) is not None:
+        yield f"{path}: {number}"
+
+
+def _is_unclear(value: JsonValue) -> bool:
+    return isinstance(value, str) and value.endswith(UNCLEAR)
+
+
+def _number(path: str, value: JsonValue) -> Decimal | None:
+    """A number above 1 or below 0; the text of one where its form or name is that of an amount."""
+    if isinstance(value, str) and "." not in value and not names_amount(path.rpartition(".")[2]):
+        return None
+    number = as_decimal(value)
+    return number if number is not None and not 0 <= number <= 1 else None
 
 
 def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.prices import expected_price, plain_arguments
+from orchestrator.catalog.prices import expected_price, plain_arguments, price_doubts
 from orchestrator.catalog.spending import states_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.asked_before import AskedCall, changes_between, why_asked
@@ -20,6 +20,7 @@ from orchestrator.confirmation.card_warnings import (
     on_conditions,
     over_what_is_left,
     too_many_to_show,
+    uncertain_price,
     unknown_price,
     unlike_found,
 )
@@ -86,6 +87,26 @@ def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator
     yield from (item for thing in things for item in thing.items)
 
 
+def call_price(
+    tool: Tool,
+    arguments: JsonObject,
+    quoted: Sequence[JsonObject],
+    things: Sequence[FoundThing],
+) -> Money | None:
+    """Return what a call will cost; None if that is unknown, as where two of its things cost."""
+    is_declared = tool.price is not None and tool.price.expected is not None
+    if not is_declared and sum(thing.price is not None for thing in things) > 1:
+        return None
+    return expected_price(tool, arguments, quoted[0] if quoted else None)
+
+
+def doubts_about_price(
+    tool: Tool, arguments: JsonObject, things: Sequence[FoundThing]
+) -> tuple[str, ...]:
+    """Return the amounts and multipliers that leave the price of a call uncertain."""
+    return price_doubts(tool, arguments, [thing.items[0] for thing in things])
+
+
 def items_holding(
     wanted: Collection[tuple[str, JsonValue]], bodies: Sequence[JsonValue]
 ) -> Iterator[JsonObject]:
@@ -137,7 +158,7 @@ def build_card(
         arguments=arguments,
         personal=tool.pii_fields,
         inputs=_inputs_of(tool),
-        price=expected_price(tool, arguments, item),
+        price=call_price(tool, arguments, quoted, things),
         undo=terms.sentence(),
         undo_terms=terms,
         digest=call_digest(
@@ -173,6 +194,7 @@ def _in_context(
         *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
         *on_conditions(context.clause),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
+        *uncertain_price(doubts_about_price(tool, card.arguments, things) if costs else ()),
         *too_dear,
         *unlike_found(
             {name: v for name, v in plain.items() if name not in tool.reference_inputs},

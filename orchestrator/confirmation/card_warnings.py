@@ -83,6 +83,12 @@ def unknown_price(doubt: str, amounts: Iterable[Money]) -> str:
     return "; ".join(part for part in (doubt or f"price unknown: {known}", alone) if part)
 
 
+def uncertain_price(doubts: Sequence[str]) -> Iterator[str]:
+    """Name what may add to a price or multiply it, where no document declares the price."""
+    if doubts:
+        yield f"the price is not certain, for the call also has {', '.join(doubts)}"
+
+
 def not_explained(
     ids: Iterable[NamedId], answers: Sequence[EarlierAnswer], given: Iterable[str]
 ) -> Iterator[str]:

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.price_contract import PRICE
 from orchestrator.catalog.prices import (
     charged_price,
     expected_price,
     plain_answer,
     plain_arguments,
+    price_doubts,
 )
 from orchestrator.catalog.tool import Tool
 from orchestrator.core import currencies
@@ -278,6 +280,46 @@ def test_what_was_quoted_is_one_of_several_things_of_a_call() -> None:
     assert str(expected_price(report, {"items": [hotel]}, quoted)) == "276.48 EUR"
 
 
+_OFFER: JsonObject = {"offer_id": "o-1", "price": {"amount": "10.00", "currency": "EUR"}}
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"tip": 500},
+        {"gratuity": "500.00", "currency": "EUR", "amount": "10.00"},
+        {"propina": 500},
+        {"items": [{"sku": "a", "quantity": 100}]},
+        {"nights": 100},
+        {"passengers": [{"name": "Ana"}, {"name": "Ben"}]},
+        {"offer_ids": ["o-1", "o-2", "o-3"]},
+        {"amount_gbp": 500},
+        {"extras": [{"amount": 500, "currency": "EUR"}], "amount": 10, "currency": "EUR"},
+        {"share": -1},
+    ],
+)
+def test_a_number_or_a_list_beside_a_price_leaves_the_price_unknown(beside: JsonObject) -> None:
+    """Whatever it is called: it may add to the price, or multiply it."""
+    tool = shop(body={name: {} for name in beside})
+
+    assert expected_price(tool, beside, _OFFER) is None
+    assert price_doubts(tool, beside, [_OFFER])
+
+
+def test_a_price_is_certain_where_one_amount_stands_alone() -> None:
+    """One offer with one amount, or a declared price, whatever else the offer counts."""
+    tool = shop(body={"offer_id": CODE})
+    counted: JsonObject = {**_OFFER, "seats_left": 4}
+    declared: JsonObject = {**counted, PRICE: {"amount": "10.00", "currency": "EUR"}}
+    call: JsonObject = {"offer_id": "o-1"}
+
+    assert price_doubts(tool, call, [_OFFER]) == ()
+    assert price_doubts(tool, call, [declared]) == ()
+    assert price_doubts(tool, call, [counted]) == ("seats_left: 4",)
+    dear: JsonObject = {**_OFFER, "price": {"amount": 500, "currency": "EUR"}}
+    assert price_doubts(tool, call, [_OFFER, dear]) == ("10.00 EUR", "500.00 EUR")
+
+
 def test_arguments_are_read_back_by_the_same_contract() -> None:
     """2500 is sent, and 25.00 EUR is what a person reads."""
     tool = shop(body={"amount": {**INTEGER, "description": SMALLEST}, "currency": CODE})
@@ -434,18 +476,18 @@ def test_the_price_of_one_piece_in_an_answer_is_not_what_was_charged(
 
 
 @pytest.mark.parametrize(
-    ("described", "body", "quoted", "answered"),
+    ("described", "body", "answered"),
     [
-        ("Price per hour.", {"price": 2.5}, None, None),
-        ("Price per hour.", {"price": 2.5, "total": 7.5}, "7.50 EUR", "7.50 EUR"),
-        ("Price per booking.", {"price": 2.5}, "2.50 EUR", "2.50 EUR"),
-        ("What it costs.", {"price": 2.5}, "2.50 EUR", "2.50 EUR"),
+        ("Price per hour.", {"price": 2.5}, None),
+        ("Price per hour.", {"price": 2.5, "total": 7.5}, "7.50 EUR"),
+        ("Price per booking.", {"price": 2.5}, "2.50 EUR"),
+        ("What it costs.", {"price": 2.5}, "2.50 EUR"),
     ],
 )
 def test_a_price_that_is_described_as_one_per_hour_is_not_that_of_all(
-    described: str, body: JsonObject, quoted: str | None, answered: str | None
+    described: str, body: JsonObject, answered: str | None
 ) -> None:
-    """Three hours cost more than one; a total beside it says how much."""
+    """Three hours cost more than one: an answer may say how much, a quote does not say for all."""
     price = {**NUMBER, "description": described}
     tool = shop(
         body={"zone_id": CODE, "hours": INTEGER},
@@ -455,7 +497,7 @@ def test_a_price_that_is_described_as_one_per_hour_is_not_that_of_all(
     found = expected_price(tool, {"zone_id": "z1", "hours": 3}, _plain(tool, answer))
     charge = charged_price(tool, {"zone_id": "z1", "hours": 3}, answer)
 
-    assert (found and str(found)) == quoted
+    assert found is None
     assert (charge and str(charge)) == answered
 
 

@@ -219,6 +219,7 @@ def test_a_price_that_may_be_that_of_one_piece_is_said_to_be_unknown() -> None:
     assert several.warnings == (
         "price unknown: nothing says plainly what all of it costs; 12.50 EUR may be a part of it, "
         "or the price of one piece",
+        "the price is not certain, for the call also has quantity: 3",
     )
 
 
@@ -238,6 +239,7 @@ def test_what_is_to_be_known_of_an_unknown_price_is_said_once() -> None:
     assert shown.warnings == (
         "price unknown: it may exceed 20.00 EUR; 12.50 EUR may be a part of it, "
         "or the price of one piece",
+        "the price is not certain, for the call also has quantity: 3",
     )
 
 

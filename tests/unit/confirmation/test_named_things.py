@@ -155,6 +155,7 @@ def test_an_argument_that_differs_from_what_was_found_is_told() -> None:
     made = card({"room_id": "r1", "check_in": "2026-12-05", "price": dearer, "at": "18:00"}, answer)
 
     assert made.warnings == (
+        "the price is not certain, for the call also has 80.50 EUR, 90.50 EUR",
         "Check in is 2026-12-05 here, and 2026-12-03 in what r1 is",
         "Price is 80.50 EUR here, and 90.50 EUR in what r1 is",
     )
