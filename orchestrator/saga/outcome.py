@@ -25,7 +25,7 @@ class ToolOutcome(Record):
     reason: str | None = None
     """Why it was rejected or is unknown, in words a planner can act on."""
     contract_breach: str | None = None
-    """What of the answer is not as the document declares it; such an answer is no success."""
+    """Deviations of the answer from its document; on a success, in parts that nothing uses."""
     accepted: bool = False
     """The provider took it on and did not say that it is done: a 202."""
     declared: bool = False

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from orchestrator.adapters.http.answer import Answer
 from orchestrator.adapters.http.attempt import Attempt
 from orchestrator.adapters.http.masking import Mask
+from orchestrator.adapters.http.operation_contract import ResponseCheck
 from orchestrator.adapters.http.refusal import is_in_progress, phrase_of, reason_of, retry_after_s
 from orchestrator.catalog.conditions import all_hold, parse_conditions
 from orchestrator.catalog.prices import charged_price
@@ -21,7 +22,8 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
     in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
     kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
     # Nobody declares what a gateway in front of the provider says when it is in trouble.
-    breach = answer.fault or (None if kind == "unknown" else contract.response_breach(answer))
+    check = ResponseCheck() if kind == "unknown" else contract.check_response(answer)
+    breach = answer.fault or check.breach
     another = None
     if kind == "succeeded":
         another = names_another(call.endpoint.given_back, call.arguments, answer.body)
@@ -38,7 +40,7 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         # What belongs to another is not kept: nothing may be cancelled by it.
         body=mask.json(answer.body) if another is None else None,
         reason=mask.text(reason) if reason else None,
-        contract_breach=mask.text(breach) if breach else None,
+        contract_breach=mask.text(told) if (told := breach or check.note) else None,
         accepted=kind == "unknown" and answer.status == _ACCEPTED,
         declared=kind == "rejected" and contract.declares_refusal(answer),
         price=charged_price(tool, call.arguments, answer.body) if spends else None,

@@ -35,6 +35,7 @@ from pydantic import JsonValue
 
 from orchestrator.adapters.http.answer import Answer
 from orchestrator.adapters.http.contract_dialect import Hidden, contract_dialect
+from orchestrator.adapters.http.deviations import UsedParts
 from orchestrator.adapters.http.parameter_styles import json_text
 from orchestrator.adapters.http.pinned_document import (
     BODY,
@@ -59,6 +60,21 @@ _RESOLVED = 512
 """References whose targets are remembered, per operation."""
 _SHOWN = 8
 """Breaches that are named; an answer may break its schema in thousands of places."""
+
+
+@dataclass(frozen=True)
+class ResponseCheck:
+    """What of an answer is not as its document says."""
+
+    breach: str | None = None
+    """In parts that something uses: the answer is no success."""
+    note: str | None = None
+    """In parts that nothing uses."""
+
+    @property
+    def whole(self) -> str | None:
+        """Both, in one text; None when the answer honours the contract."""
+        return "; ".join(text for text in (self.breach, self.note) if text) or None
 
 
 @dataclass
@@ -112,6 +128,7 @@ class OperationContract:
         request_class = V30RequestValidator if is_30 else V31RequestValidator
         response_class = V30ResponseValidator if is_30 else V31ResponseValidator
         self._tool = tool
+        self._used = UsedParts(operation, tool)
         self._bodies = {
             status: bool(response.get("content"))
             for status, response in pinned_responses.items()
@@ -164,7 +181,15 @@ class OperationContract:
         return self._answer_types
 
     def response_breach(self, answer: Answer) -> str | None:
-        """What of an answer breaks the contract, in one text; None when it honours it."""
+        """Return what of an answer breaks the contract, in one text; None when it honours it."""
+        return self.check_response(answer).whole
+
+    def check_response(self, answer: Answer) -> ResponseCheck:
+        """Compare an answer with the contract.
+
+        Returns:
+            The breaches in parts that something uses, and apart from them the harmless ones.
+        """
         response = _GivenResponse(
             answer.status,
             # In UTF-8: a document may name a header that is no ASCII. What is said twice, by the
@@ -180,13 +205,27 @@ class OperationContract:
                 for error in self._responses.iter_errors(_AskedRequest(), response)
                 if not (bodyless and isinstance(error, MissingData))
             ]
-            texts = list(dict.fromkeys(text for e in errors for text in _response_words(e)))
+            breaches = list(
+                dict.fromkeys(t for e in errors for t in self._words(e, harmless=False))
+            )
+            notes = list(dict.fromkeys(t for e in errors for t in self._words(e, harmless=True)))
         except PatternUndecided as undecided:
-            return str(undecided)
+            return ResponseCheck(breach=str(undecided))
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
-            return f"the answer cannot be checked against its schema ({type(fault).__name__})"
-        rest = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-        return "; ".join(texts[:_SHOWN]) + rest if texts else None
+            return ResponseCheck(
+                breach=f"the answer cannot be checked against its schema ({type(fault).__name__})"
+            )
+        return ResponseCheck(breach=_shortened(breaches), note=_shortened(notes))
+
+    def _words(self, error: Exception, *, harmless: bool) -> Iterator[str]:
+        """The words of one error, of its harmless parts or of the others."""
+        cause = error.__cause__
+        if not isinstance(cause, InvalidSchemaValue) or isinstance(error, HeaderValidationError):
+            yield from () if harmless else _response_words(error)
+            return
+        breaches = [one for one in cause.schema_errors if isinstance(one, SchemaViolation)]
+        wanted = [one for one in breaches if self._used.is_harmless(one) is harmless]
+        yield from describe_violations(wanted)
 
     def declares_refusal(self, answer: Answer) -> bool:
         """Whether a refusal is one that the document declares: its own status, type and body.
@@ -200,6 +239,12 @@ class OperationContract:
         if not has_body or self._tool.method == "HEAD":
             return answer.is_empty
         return self.response_breach(answer) is None
+
+
+def _shortened(found: Iterable[str]) -> str | None:
+    texts = list(dict.fromkeys(found))
+    rest = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return "; ".join(texts[:_SHOWN]) + rest if texts else None
 
 
 class _KeptValidators(SchemaValidatorsFactory):

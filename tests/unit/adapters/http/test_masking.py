@@ -1,7 +1,7 @@
 """What was sent of a person or a credential is hidden wherever it is repeated."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -88,6 +88,7 @@ def test_a_cause_that_holds_a_value_is_noticed() -> None:
     assert mask.is_absent_from(RuntimeError("failed"))
 
 
+@settings(deadline=None)
 @given(st.text(min_size=8), st.text(), st.text())
 def test_a_long_value_never_survives(value: str, before: str, after: str) -> None:
     """Whatever stands around it."""

@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.answer import Answer
-from orchestrator.adapters.http.operation_contract import OperationContract
+from orchestrator.adapters.http.operation_contract import OperationContract, ResponseCheck
 from orchestrator.adapters.http.placement import place_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import operations
@@ -57,6 +57,12 @@ def _contract(
             value = json.loads(data) if data and content_type.endswith("json") else data.decode()
             answer = Answer(status, httpx.Headers(given), value=value, is_empty=not data)
             return contract.response_breach(answer)
+
+        def check(self, data: bytes) -> ResponseCheck:
+            given = httpx.Headers({"content-type": "application/json"})
+            return contract.check_response(
+                Answer(200, given, value=json.loads(data), is_empty=False)
+            )
 
     return Checks()
 
@@ -156,7 +162,7 @@ def test_answers_are_held_to_their_declaration() -> None:
 
     assert contract.response(200, "application/json", b'{"k": "a"}', **{"x-left": "3"}) is None
     assert contract.response(200, "application/json", b'{"k": "z"}', **{"x-left": "many"}) == (
-        "k must be one of a, b; the header X-Left is not of its declared type"
+        "the header X-Left is not of its declared type; k must be one of a, b"
     )
     assert contract.response(200, "application/json", b"{}") == (
         "k is missing; the header X-Left is missing"
@@ -215,3 +221,90 @@ def test_patterns_are_those_of_ecma_262(version: str) -> None:
 
     assert checks.request({"p": "Ærø"}) == ()
     assert checks.request({"p": "Ær0"}) == (r"p must match the pattern ^\p{L}+$",)
+
+
+def _checks(schema: JsonObject, **operation: Any) -> Any:
+    answer = {"description": "ok", "content": {"application/json": {"schema": schema}}}
+    contract = _contract({"responses": {"200": answer}, **operation})
+
+    def check(body: JsonValue) -> tuple[bool, bool]:
+        """Return if the answer breaks its contract, and if there is a note on it."""
+        found = contract.check(json.dumps(body).encode())
+        return found.breach is not None, found.note is not None
+
+    return check
+
+
+_BOOKING: JsonObject = {
+    "type": "object",
+    "required": ["id"],
+    "additionalProperties": False,
+    "properties": {
+        "id": {"type": "string"},
+        "note": {"type": "string"},
+        "kind": {"enum": ["a", "b"]},
+        "made": {"type": "string", "format": "date-time"},
+        "total": {"type": "number"},
+        "state": {"enum": ["open", "done"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"note": None},
+        {"note": 7},
+        {"kind": "c"},
+        {"made": "2027-05-30T10:11:12.345678"},
+        {"more": True},
+        {"tags": "x"},
+    ],
+)
+def test_a_deviation_in_a_part_that_nothing_uses_is_a_note(off: JsonObject) -> None:
+    """The thing that was made stands."""
+    assert _checks(_BOOKING)({"id": "b1", **off}) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"id": 7},
+        {"note": "no id"},
+        {"id": "b1", "total": "much"},
+        {"id": "b1", "state": "gone"},
+        {"id": "b1", "errors": ["too late"]},
+        ["b1"],
+    ],
+)
+def test_a_deviation_in_a_part_that_is_used_is_a_breach(body: JsonValue) -> None:
+    """An id, a price, a state that a condition reads, an error, another kind of value."""
+    check = _checks(_BOOKING, **{"x-orchet-success-when": "$response.body#/state == 'done'"})
+
+    assert check(body)[0]
+
+
+def test_what_deviates_in_both_ways_is_a_breach_with_a_note() -> None:
+    """Neither hides the other."""
+    assert _checks(_BOOKING)({"id": 7, "note": None}) == (True, True)
+
+
+def test_an_answer_that_no_closed_allof_can_fit_is_a_note() -> None:
+    """The id is there, which is all that a cancel needs."""
+    base: JsonObject = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"id": {"type": "string"}},
+    }
+    more: JsonObject = {"type": "object", "properties": {"order": {"type": "string"}}}
+
+    assert _checks({"allOf": [base, more]})({"id": "b1", "order": "o"}) == (False, True)
+
+
+def test_of_alternatives_one_that_deviates_harmlessly_is_a_note() -> None:
+    """And none that lacks what is used."""
+    choice: JsonObject = {"oneOf": [_BOOKING, {"type": "object", "required": ["batch"]}]}
+
+    assert _checks(choice)({"id": "b1", "note": None}) == (False, True)
+    assert _checks(choice)({"note": None})[0]

@@ -320,8 +320,9 @@ def _content_read(location: str, content: JsonObject, value: Any) -> str:
 @patient
 @given(value=JSON_VALUES)
 def test_parameters_with_content_are_json(value: Any) -> None:
-    """Of any shape and depth, in every place."""
-    for location in LOCATIONS:
+    """Of any shape and depth, in every place; a path takes no text with a step of dots."""
+    steps = re.split(r"[/\\]", json.dumps(value, ensure_ascii=False))
+    for location in LOCATIONS if {".", ".."}.isdisjoint(steps) else LOCATIONS[1:]:
         read = _content_read(location, {"application/json": {"schema": {}}}, value)
 
         assert json.loads(read) == value, location
