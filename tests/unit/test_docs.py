@@ -19,6 +19,8 @@ _DOCUMENTS: Final = sorted(
     for path in _ROOT.glob(pattern)
 )
 _LINK: Final = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+_ANCHOR: Final = re.compile(r"\]\((?!https?:)([^)#]*)#([^)]+)\)")
+_HEADING: Final = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
 _PATH: Final = re.compile(r"`((?:orchestrator|workflows|activities|specs|docs|tests)/[\w./-]+)`")
 _TEST: Final = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 _BASH: Final = re.compile(r"^```bash\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
@@ -39,6 +41,22 @@ def test_links_lead_to_files(document: str) -> None:
     links = _LINK.findall((_ROOT / document).read_text(encoding="utf-8"))
 
     assert [link for link in links if not (folder / link).exists()] == []
+
+
+@pytest.mark.parametrize("document", _DOCUMENTS)
+def test_anchors_lead_to_headings(document: str) -> None:
+    """Every link to a section of a page names a heading that the page has."""
+    folder = (_ROOT / document).parent
+    links = _ANCHOR.findall((_ROOT / document).read_text(encoding="utf-8"))
+    pages = [(folder / page if page else _ROOT / document, anchor) for page, anchor in links]
+
+    assert [a for page, a in pages if page.is_file() and a not in _anchors(page)] == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings as GitHub derives them."""
+    headings = _HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
 @pytest.mark.parametrize("document", _DOCUMENTS)
