@@ -19,7 +19,7 @@ from orchestrator.json_schema.pointer import format_pointer, parse_pointer
 
 INVALID = Code("ORC001", "error", "A document is valid OpenAPI")
 IDLE = Code("ORC003", "warning", "An action of an overlay changes something")
-UNUSED = Code("ORC004", "warning", "What no tool needs is valid OpenAPI, too")
+UNUSED = Code("ORC004", "warning", "Unused parts are valid OpenAPI")
 TAKEN = Code("ORC011", "warning", "An operationId is unique")
 _REMEDY = "make it what the OpenAPI specification allows here"
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from orchestrator.catalog.lint import CODES, Finding, Severity
+from orchestrator.catalog.lint.code_table import EXPLANATIONS
 from orchestrator.catalog.source_lines import SourceLine
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of, visible, visible_json
@@ -102,6 +103,8 @@ def as_sarif(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> st
         {
             "id": code.code,
             "shortDescription": {"text": code.title},
+            "fullDescription": {"text": EXPLANATIONS[code.code].finds},
+            "help": {"text": EXPLANATIONS[code.code].fix},
             "defaultConfiguration": {"level": code.severity},
         }
         for code in CODES

@@ -41,7 +41,7 @@ def cancel_names_something(subject: Subject) -> Iterator[Problem]:
     )
 
 
-@rule("ORC056", "warning", "A probe tells what is not there")
+@rule("ORC056", "warning", "A probe shows that nothing is there")
 def probe_tells_what_is_gone(subject: Subject) -> Iterator[Problem]:
     """The document says how a probe answers when nothing is there."""
     probe = _probe_of(subject)
@@ -65,7 +65,7 @@ def probe_tells_what_is_gone(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("ORC064", "warning", "A probe says whose its answer is")
+@rule("ORC064", "warning", "A probe identifies the call that it is about")
 def probe_names_what_it_finds(subject: Subject) -> Iterator[Problem]:
     """What a probe answers has the reference or the key that was sent: no id is known by then."""
     probe = _probe_of(subject)
@@ -123,7 +123,7 @@ def _properties(
         yield from _properties(part, levels=levels - 1, listed=listed)
 
 
-@rule("ORC057", "warning", "A probe tells a cancelled one from one that stands")
+@rule("ORC057", "warning", "A probe distinguishes cancelled from standing")
 def probe_tells_cancelled(subject: Subject) -> Iterator[Problem]:
     """Where a probe may still find what was cancelled, the document says how that looks."""
     probe, compensation = _probe_of(subject), subject.compensation
@@ -145,7 +145,7 @@ def probe_tells_cancelled(subject: Subject) -> Iterator[Problem]:
             return
 
 
-@rule("ORC058", "warning", "Accepted is not done")
+@rule("ORC058", "warning", "An accepted call can be followed")
 def accepted_can_be_followed(subject: Subject) -> Iterator[Problem]:
     """Where a call may be answered 202, something tells when it is done."""
     tool = subject.tool

@@ -22,7 +22,7 @@ _REMEDY = (
 )
 
 
-@rule("ORC060", "warning", "What a call costs can be read")
+@rule("ORC060", "warning", "The price of a call can be read")
 def price_is_readable(subject: Subject) -> Iterator[Problem]:
     """The price of a tool that spends stands in its request, in what is quoted, or its answer."""
     tool = subject.tool

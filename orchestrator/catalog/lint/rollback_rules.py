@@ -26,7 +26,7 @@ _ARGS = "x-orchet-compensation-args"
 _PROBE = "x-orchet-compensation-probe"
 
 
-@rule("ORC040", "error", "A side effect can be undone", is_lasting=True)
+@rule("ORC040", "error", "A side effect can be cancelled", is_lasting=True)
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
     """A tool with a side effect names its cancel tool, or says that nothing undoes it."""
     # One that names it by something that is no name has a finding of its own.
@@ -70,7 +70,7 @@ def _is_said(keyword: DocumentNode | None) -> bool:
     return keyword is not None and keyword.value is not False
 
 
-@rule("ORC054", "warning", "What nothing undoes is asked about")
+@rule("ORC054", "warning", "An irreversible tool asks")
 def irreversible_asks(subject: Subject) -> Iterator[Problem]:
     """Before what nothing undoes, a person is asked."""
     tool = subject.tool
@@ -195,7 +195,7 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
                     )
 
 
-@rule("ORC047", "warning", "A lost answer can be undone")
+@rule("ORC047", "warning", "A call whose answer is lost can be cancelled")
 def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
     """A call whose answer was lost can still be cancelled."""
     compensation, tool = subject.compensation, subject.tool
@@ -256,7 +256,7 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     )
 
 
-@rule("ORC051", "warning", "Settings stand where they count")
+@rule("ORC051", "warning", "Compensation settings stand on a tool with a cancel")
 def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
     """Compensation settings stand on a tool that names its cancel tool."""
     if subject.declared("x-orchet-cancels") is not None:

@@ -83,7 +83,7 @@ def body_is_required(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule("ORC024", "warning", "What is read is declared")
+@rule("ORC024", "warning", "Answers of reads are declared")
 def structured_answer(subject: Subject) -> Iterator[Problem]:
     """A tool that only reads declares what it answers, in JSON if that has properties."""
     tool = subject.tool

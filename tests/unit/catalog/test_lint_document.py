@@ -1,53 +1,23 @@
-"""docs/lint.md: every code is explained, and every example is what it says it is."""
+"""docs/lint.md has the table of the code, and each code has an example that gives it."""
 
-import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from orchestrator.catalog.lint import CODES, Code, Finding, lint
+from orchestrator.catalog.lint import CODES, Finding, lint
+from orchestrator.catalog.lint.code_table import EXPLANATIONS, code_table
 from orchestrator.catalog.overlay import apply_overlays, parse_overlay
 from orchestrator.catalog.yaml12 import load_yaml
 
-TEXT = (Path(__file__).parents[3] / "docs/lint.md").read_text(encoding="utf-8")
-HEADING = re.compile(r"^## (ORC\d{3}): (.+) \((error|warning|note)\)$", flags=re.MULTILINE)
-YAML = re.compile(r"^```yaml\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+_PAGE = Path(__file__).parents[3] / "docs/lint.md"
+_EXAMPLES: Any = load_yaml((Path(__file__).parent / "lint_examples.yaml").read_text("utf-8"))
+_CODES = [code.code for code in CODES]
+_SEVERITIES = {code.code: code.severity for code in CODES}
 
 
-class Section(NamedTuple):
-    """What the document says of one code."""
-
-    code: str
-    title: str
-    severity: str
-    text: str
-    bad: Any
-    good: Any
-
-
-def read_sections() -> list[Section]:
-    """Each heading with the examples under it: first what is bad, then what is good."""
-    sections = []
-    pieces = HEADING.split(TEXT)
-    for code, title, severity, text in zip(*(iter(pieces[1:]),) * 4, strict=True):
-        bad, good = YAML.findall(text)
-        assert bad.startswith("# bad\n"), code
-        assert good.startswith("# good\n"), code
-        sections.append(Section(code, title, severity, text, load_yaml(bad), load_yaml(good)))
-    return sections
-
-
-SECTIONS = read_sections()
-
-
-def document() -> Any:
-    """The document that the examples change."""
-    return load_yaml(YAML.findall(HEADING.split(TEXT)[0])[0])
-
-
-def patched(value: Any, patch: Any) -> Any:
-    """RFC 7396."""
+def _patched(value: Any, patch: Any) -> Any:
+    """Apply an RFC 7396 merge patch."""
     if not isinstance(patch, dict):
         return patch
     result = dict(value) if isinstance(value, dict) else {}
@@ -55,48 +25,43 @@ def patched(value: Any, patch: Any) -> Any:
         if change is None:
             result.pop(key, None)
         else:
-            result[key] = patched(result.get(key), change)
+            result[key] = _patched(result.get(key), change)
     return result
 
 
-def findings(example: Any) -> list[Finding]:
-    """What is to be mended in the document with an example applied: an overlay, or a patch."""
+def _findings(example: Any) -> list[Finding]:
+    """Return the findings in the document with an overlay or a patch applied."""
+    document = _EXAMPLES["document"]
     if "overlay" in example:
-        overlaid = apply_overlays({"shop": document()}, [parse_overlay("ours.yaml", example)])
+        overlaid = apply_overlays({"shop": document}, [parse_overlay("ours.yaml", example)])
         return lint(overlaid.documents, idle=overlaid.idle)
-    return [f for f in lint({"shop": patched(document(), example)}) if f.suppressed is None]
+    return [f for f in lint({"shop": _patched(document, example)}) if f.suppressed is None]
 
 
-def test_there_is_nothing_to_mend_in_the_document_itself() -> None:
-    """What an example causes is its own doing."""
-    assert lint({"shop": document()}) == []
+def test_the_page_has_the_generated_table() -> None:
+    """The table of docs/lint.md is the one that `code_table` returns."""
+    assert code_table() in _PAGE.read_text("utf-8"), f"docs/lint.md needs:\n{code_table()}"
 
 
-def test_every_code_has_its_section_in_order() -> None:
-    """Code, title and severity as the linter has them."""
-    assert [Code(s.code, s.severity, s.title) for s in SECTIONS] == [  # type: ignore[arg-type]  # by the pattern
-        Code(code.code, code.severity, code.title) for code in CODES
-    ]
+def test_every_code_is_explained_and_has_an_example() -> None:
+    """Explanations and examples cover the codes of the linter, in their order."""
+    assert list(EXPLANATIONS) == list(_EXAMPLES["examples"]) == _CODES
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.code)
-def test_the_bad_example_gives_exactly_its_code(section: Section) -> None:
-    """With its severity, and no other finding that would distract."""
-    found = findings(section.bad)
-
-    assert {(f.code, f.severity) for f in found} == {(section.code, section.severity)}
+def test_the_unpatched_document_has_no_finding() -> None:
+    """The findings of an example are caused by its patch alone."""
+    assert _findings({}) == []
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.code)
-def test_the_good_example_gives_nothing(section: Section) -> None:
-    """It mends the bad one without breaking anything else."""
-    assert findings(section.good) == []
+@pytest.mark.parametrize("code", _CODES)
+def test_the_bad_example_gives_exactly_its_code(code: str) -> None:
+    """The bad example has findings of its code and severity, and no others."""
+    found = _findings(_EXAMPLES["examples"][code]["bad"])
+
+    assert {(f.code, f.severity) for f in found} == {(code, _SEVERITIES[code])}
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.code)
-def test_each_section_says_what_it_means_and_why(section: Section) -> None:
-    """A rule without a reason is a rule that gets switched off."""
-    meaning, why, _ = section.text.partition("*Why:*")
-
-    assert len(meaning.split()) > 3
-    assert why
+@pytest.mark.parametrize("code", _CODES)
+def test_the_good_example_has_no_finding(code: str) -> None:
+    """The good example fixes the bad one and breaks nothing else."""
+    assert _findings(_EXAMPLES["examples"][code]["good"]) == []

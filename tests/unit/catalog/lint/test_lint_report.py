@@ -173,8 +173,10 @@ def test_sarif_has_the_shape_that_2_1_0_asks_for() -> None:
     only(run["tool"], {"driver": dict})
     only(run["tool"]["driver"], {"name": str, "rules": list})
     for rule in run["tool"]["driver"]["rules"]:
-        only(rule, {"id": str, "shortDescription": dict, "defaultConfiguration": dict})
-        only(rule["shortDescription"], {"text": str})
+        texts = ("shortDescription", "fullDescription", "help")
+        only(rule, {"id": str, **dict.fromkeys(texts, dict), "defaultConfiguration": dict})
+        for text in texts:
+            only(rule[text], {"text": str})
         assert rule["defaultConfiguration"]["level"] in ("error", "warning", "note")
     for result in run["results"]:
         only(result, {"ruleId": str, "level": str, "message": dict, "locations": list})
