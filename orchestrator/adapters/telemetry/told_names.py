@@ -1,7 +1,7 @@
 """Every name under which telemetry leaves: spans, measurements, attributes; no other is made.
 
 The table is what instruments and spans are made from, what `orchestrator telemetry` prints, and
-what docs/telemetry.md is held to.
+the table of docs/observing.md.
 """
 
 from dataclasses import dataclass
@@ -93,8 +93,8 @@ TOOL_CALLS: Final = Measured(
     "counter",
     "{call}",
     (TOOL_NAME, OUTCOME),
-    "Requests to tools, cancels and probes included, by what each came to: succeeded, rejected, "
-    "unknown, or failed where there was no answer.",
+    "Requests to tools, cancels and probes included, by outcome: succeeded, rejected, unknown, or "
+    "failed where there was no answer.",
 )
 SELECTIONS: Final = Measured(
     "orchestrator.route.selections",
@@ -155,7 +155,7 @@ PARKED: Final = Measured(
     "gauge",
     "{obligation}",
     (),
-    "Obligations that wait for an operator, in the whole namespace: every worker tells the same.",
+    "Obligations that wait for an operator in the whole namespace; every worker reports them all.",
 )
 WAITING: Final = Measured(
     "orchestrator.waiting",
@@ -163,7 +163,7 @@ WAITING: Final = Measured(
     "{workflow}",
     ("for",),
     "Legs, rollbacks and plans that wait for a confirmation, an answer, an operator or a provider, "
-    "in the whole namespace: every worker tells the same.",
+    "in the whole namespace; every worker reports them all.",
 )
 
 MISSION_DURATION: Final = Measured(
@@ -218,7 +218,7 @@ OBLIGATIONS: Final = Measured(
     "counter",
     "{obligation}",
     ("state",),
-    "What rollbacks came to, by the state of each obligation when everything had been tried.",
+    "Obligations of rollbacks, by their state when everything had been tried.",
 )
 
 MEASUREMENTS: Final = (
@@ -228,7 +228,7 @@ MEASUREMENTS: Final = (
 )
 
 SPANS: Final = (
-    Spanned("start mission", (MISSION_ID,), "A client starts a mission; nothing else of clients."),
+    Spanned("start mission", (MISSION_ID,), "A client starts a mission."),
     Spanned("mission", (*_MISSION, STATUS, ERROR_TYPE), "A mission, from its start to its end."),
     Spanned(
         f"invoke_agent {{{AGENT_NAME}}}",
