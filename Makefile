@@ -31,7 +31,7 @@ FIND_PYTHON = python=; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-store chaos-points screenshots bench clients injection missions interop structure lint types lock clean
+.PHONY: help demo dev test chaos chaos-store chaos-points screenshots bench clients injection missions interop docs structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -112,6 +112,9 @@ DOCS ?= build/interop/documents
 
 interop: $(STAMP) ## third-party documents of the folder DOCS compiled, linted and called at Prism
 	$(PY) -m tests.interop run $(DOCS) --out build/interop/results $(INTEROP_ARGS)
+
+docs: $(STAMP) ## write the tables of the documentation that commands print
+	$(PY) -m tests.doc_tables
 
 structure: $(STAMP) ## rooms, arrows, duplicate names and lengths of the code, counted
 	$(PY) -m tests.structure
