@@ -173,7 +173,7 @@ class Settings(BaseSettings):
     """Seconds or ISO 8601: the interval of the sweep for missions that were stopped from
     outside; 0: no sweep."""
     pii_key: SecretStr | None = None
-    """The key of the vault of personal values; unset, a file beside the vault."""
+    """The key of the vault of personal values; unset, a file next to the vault."""
     pii_key_file: Path | None = None
     """A file with this key."""
     pii_retention: timedelta = Field(default=timedelta(days=30), gt=timedelta(0))
