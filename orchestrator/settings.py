@@ -130,7 +130,7 @@ class Settings(BaseSettings):
     server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     """A JSON object with values for the variables of the documents' server URLs."""
     agents: Path | None = None
-    """A YAML or JSON file with a list of agent profiles; unset, one profile per domain."""
+    """A YAML or JSON file with a list of agent profiles; unset, every agent may use every tool."""
     mission_policy: Path | None = None
     """A YAML or JSON file. On a client: the policy of missions that bring none. On a worker: the
     policy that missions may only tighten."""
