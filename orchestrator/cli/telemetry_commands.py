@@ -14,7 +14,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def telemetry(
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="The table of docs/observing.md.")
+        bool, typer.Option("--markdown", help="The table of docs/telemetry.md.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
