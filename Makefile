@@ -31,7 +31,7 @@ FIND_PYTHON = python=; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-store chaos-points screenshots bench clients injection missions interop docs structure lint types lock clean
+.PHONY: help demo dev test chaos chaos-store chaos-points screenshots bench clients injection missions interop structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -113,9 +113,6 @@ DOCS ?= build/interop/documents
 interop: $(STAMP) ## third-party documents of the folder DOCS compiled, linted and called at Prism
 	$(PY) -m tests.interop run $(DOCS) --out build/interop/results $(INTEROP_ARGS)
 
-docs: $(STAMP) ## write the tables of the documentation that commands print
-	$(PY) -m tests.doc_tables
-
 structure: $(STAMP) ## rooms, arrows, duplicate names and lengths of the code, counted
 	$(PY) -m tests.structure
 
@@ -123,6 +120,10 @@ lint: $(STAMP) ## style, format and import contracts
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -c "from importlinter.cli import lint_imports_command; lint_imports_command()" --no-logo
+
+.PHONY: docs
+docs: $(STAMP) ## write the tables of the documentation that commands print
+	$(PY) -m tests.doc_tables
 
 types: $(STAMP) ## mypy, strict, tests included
 	$(PY) -m mypy $(CODE)
