@@ -67,7 +67,7 @@ chaos-points: $(STAMP) ## one mission hit at every point there is, which takes a
 	$(PY) -m orchestrator chaos run --every-point
 
 # The browser's library stays out of the lock that every other target installs.
-screenshots: $(STAMP) ## take the pictures of docs/observing.md anew, by Debian's Chromium
+screenshots: $(STAMP) ## take the pictures of docs/observing.md again, with Debian's Chromium
 	$(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all: \
 		--require-hashes --requirement tests/screenshots/requirements.lock
 	$(PY) -m tests.screenshots
@@ -120,6 +120,10 @@ lint: $(STAMP) ## style, format and import contracts
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -c "from importlinter.cli import lint_imports_command; lint_imports_command()" --no-logo
+
+.PHONY: docs
+docs: $(STAMP) ## write the tables of the documentation that commands print
+	$(PY) -m tests.doc_tables
 
 types: $(STAMP) ## mypy, strict, tests included
 	$(PY) -m mypy $(CODE)

@@ -117,5 +117,5 @@ def _has_test(row: str) -> bool:
 
 
 def test_the_table_of_event_types_is_the_one_that_is_printed() -> None:
-    """`orchestrator mission event-types --markdown` prints what docs/events.md has."""
-    assert event_type_table() in (_ROOT / "docs/events.md").read_text(encoding="utf-8")
+    """`orchestrator mission event-types --markdown` prints what docs/observing.md has."""
+    assert event_type_table() in (_ROOT / "docs/observing.md").read_text(encoding="utf-8")
