@@ -15,9 +15,9 @@ from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine
 from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.card_warnings import (
+    made_up,
     not_explained,
     not_shown_whole,
-    on_conditions,
     over_what_is_left,
     too_many_to_show,
     unknown_price,
@@ -168,18 +168,21 @@ def _in_context(
     costs = tool.spends and (amounts or states_price(tool))
     is_unknown = card.price is None and (context.doubt or costs)
     too_dear = tuple(over_what_is_left(card.price, context.left, context.unpriced))
-    warnings = (
-        *not_shown_whole((*told, *others)),
-        *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
-        *on_conditions(context.clause),
-        *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
-        *too_dear,
-        *unlike_found(
+    unlike = tuple(
+        unlike_found(
             {name: v for name, v in plain.items() if name not in tool.reference_inputs},
             things,
             changed_by_people=context.changed_by_people,
-        ),
-        *not_explained(ids, context.answers, (context.goal, *context.given)),
+        )
+    )
+    given = (context.goal, *context.given)
+    warnings = (
+        *not_shown_whole((*told, *others)),
+        *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
+        *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
+        *too_dear,
+        *unlike,
+        *not_explained(ids, context.answers, given),
         *totals.warnings,
     )
     shown = card.model_copy(
@@ -190,6 +193,7 @@ def _in_context(
             "reason": context.reason,
             "warnings": warnings if context.answers or context.goal else (),
             "exceeds_budget": bool(too_dear),
+            "is_unfounded": bool(unlike) or bool(made_up(ids, context.answers, given)),
             "named": tuple(
                 named_thing(thing, is_shown=n == 0, labels=labels) for n, thing in enumerate(things)
             ),

@@ -10,8 +10,6 @@ from orchestrator.confirmation.named_ids import NamedId, stands_in
 from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing
 from orchestrator.core.budget import Money, told_left
 from orchestrator.core.record import JsonObject
-from orchestrator.language.clause_reading import read_clause
-from orchestrator.language.provisos import conditions_in
 
 
 def unlike_found(
@@ -55,12 +53,6 @@ def too_many_to_show(sent: int, most: int) -> Iterator[str]:
         )
 
 
-def on_conditions(clause: str) -> Iterator[str]:
-    """What the request depends on: whether it is so is for whoever decides to see."""
-    for condition in conditions_in(clause, read_clause(clause).action):
-        yield f"it is asked for only under a condition, which nothing here proves: {condition!r}"
-
-
 def over_what_is_left(price: Money | None, left: Money | None, unpriced: int = 0) -> Iterator[str]:
     """That a call costs more than its mission may still spend, so that no approval sends it."""
     if price is None or left is None:
@@ -94,6 +86,15 @@ def not_explained(
             yield f"several things in an earlier answer bear {called}: which one is not told"
         elif str(one.value) not in said:
             yield f"no earlier answer says what {called} is"
+
+
+def made_up(
+    ids: Iterable[NamedId], answers: Sequence[EarlierAnswer], given: Iterable[str]
+) -> list[NamedId]:
+    """The ids that come from no answer, no input and no person."""
+    said = " ".join(given)
+    held = [one for one in ids if str(one.value) not in said]
+    return [one for one in held if not any(stands_in(one, answer.body) for answer in answers)]
 
 
 def _are_alike(own: CardFact, found: CardFact, *, is_changed: bool) -> bool:
