@@ -15,7 +15,6 @@ from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine
 from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.card_warnings import (
-    made_up,
     not_explained,
     not_shown_whole,
     over_what_is_left,
@@ -24,6 +23,7 @@ from orchestrator.confirmation.card_warnings import (
     unlike_found,
 )
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
+from orchestrator.confirmation.named_ids import stands_in
 from orchestrator.confirmation.named_things import (
     EarlierAnswer,
     FoundThing,
@@ -168,21 +168,17 @@ def _in_context(
     costs = tool.spends and (amounts or states_price(tool))
     is_unknown = card.price is None and (context.doubt or costs)
     too_dear = tuple(over_what_is_left(card.price, context.left, context.unpriced))
-    unlike = tuple(
-        unlike_found(
-            {name: v for name, v in plain.items() if name not in tool.reference_inputs},
-            things,
-            changed_by_people=context.changed_by_people,
-        )
-    )
-    given = (context.goal, *context.given)
     warnings = (
         *not_shown_whole((*told, *others)),
         *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
         *too_dear,
-        *unlike,
-        *not_explained(ids, context.answers, given),
+        *unlike_found(
+            {name: v for name, v in plain.items() if name not in tool.reference_inputs},
+            things,
+            changed_by_people=context.changed_by_people,
+        ),
+        *not_explained(ids, context.answers, (context.goal, *context.given)),
         *totals.warnings,
     )
     shown = card.model_copy(
@@ -193,7 +189,7 @@ def _in_context(
             "reason": context.reason,
             "warnings": warnings if context.answers or context.goal else (),
             "exceeds_budget": bool(too_dear),
-            "is_unfounded": bool(unlike) or bool(made_up(ids, context.answers, given)),
+            "is_unfounded": _is_unfounded(plain, tool, context, things),
             "named": tuple(
                 named_thing(thing, is_shown=n == 0, labels=labels) for n, thing in enumerate(things)
             ),
@@ -202,6 +198,21 @@ def _in_context(
         }
     )
     return _asked_again(shown, context)
+
+
+def _is_unfounded(
+    plain: JsonObject, tool: Tool, context: CardContext, things: Sequence[FoundThing]
+) -> bool:
+    """True if an id is nobody's, or a thing differs from what is said of it."""
+    sent = {name: value for name, value in plain.items() if name not in tool.reference_inputs}
+    said = " ".join((context.goal, *context.given))
+    made_up = (
+        one
+        for one in unexplained(sent, things, tool.input_schema)
+        if str(one.value) not in said
+        and not any(stands_in(one, answer.body) for answer in context.answers)
+    )
+    return any(unlike_found(sent, things)) or any(made_up)
 
 
 def _asked_again(card: ConfirmationCard, context: CardContext) -> ConfirmationCard:

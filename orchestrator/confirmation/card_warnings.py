@@ -88,15 +88,6 @@ def not_explained(
             yield f"no earlier answer says what {called} is"
 
 
-def made_up(
-    ids: Iterable[NamedId], answers: Sequence[EarlierAnswer], given: Iterable[str]
-) -> list[NamedId]:
-    """The ids that come from no answer, no input and no person."""
-    said = " ".join(given)
-    held = [one for one in ids if str(one.value) not in said]
-    return [one for one in held if not any(stands_in(one, answer.body) for answer in answers)]
-
-
 def _are_alike(own: CardFact, found: CardFact, *, is_changed: bool) -> bool:
     if own.money is not None or found.money is not None:
         return own.money == found.money
