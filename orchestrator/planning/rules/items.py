@@ -22,7 +22,6 @@ from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import tokens
-from orchestrator.saga.judged import is_empty
 
 MAX_ITEMS: Final = 200
 """Things read from one answer; a longer list is cut, the best matches are expected first."""
@@ -116,6 +115,16 @@ def is_listing(tool: Tool) -> bool:
     held = (resolve(p, schema).get("items") for p in properties_of(resolved).values())
     members = (resolve(items, schema) for items in held if isinstance(items, dict))
     return resolved.get("type") == "array" or any("properties" in member for member in members)
+
+
+def is_empty(body: JsonValue) -> bool:
+    """Return whether an answer lists nothing: every list in it is empty, and there is one."""
+    if isinstance(body, list):
+        return not body
+    if not isinstance(body, dict):
+        return body is None
+    lists = [value for value in body.values() if isinstance(value, list)]
+    return bool(lists) and not any(lists)
 
 
 def tells_what_is_made(tool: Tool, maker: Tool) -> bool:

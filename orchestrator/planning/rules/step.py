@@ -30,11 +30,10 @@ from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, n
 from orchestrator.planning.rules.choose import MOST_CHOICES, Choice, choose, filtered, label, matches
 from orchestrator.planning.rules.clause import Candidate
 from orchestrator.planning.rules.fill import Draft, Leaf, as_typed
-from orchestrator.planning.rules.items import Item, flat_fields, is_listing, read_items
+from orchestrator.planning.rules.items import Item, flat_fields, is_empty, is_listing, read_items
 from orchestrator.planning.rules.match import mismatches
 from orchestrator.planning.rules.parameters import DAYS, Kind
 from orchestrator.planning.rules.split import Reading
-from orchestrator.saga.judged import is_empty
 from orchestrator.saga.orders import WhenRead
 
 _MAX_PAGES: Final = 10
