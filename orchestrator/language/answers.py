@@ -16,8 +16,8 @@ from orchestrator.language.values import Value, ValueKind, find_values
 from orchestrator.language.word_lists import WordLists
 
 FieldKind = Literal[
-    *("choice", "flag", "date", "time", "moment", "money", "whole", "number", "several"),
-    *("email", "priced", "object", "text"),
+    "choice", "flag", "date", "time", "moment", "money", "whole", "number", "several", "email",
+    "priced", "object", "text",
 ]  # fmt: skip
 
 
