@@ -20,17 +20,17 @@ _ASIDE: Final = frozenset("errors warnings error warning messages links meta _li
 _LONGEST_CELL: Final = 80
 _MOST_DETAILS: Final = 7
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-_NOT_VERBS: Final = frozenset("a an the one your of for in".split())
 
 
 def noun_of(tool: Tool) -> str:
     """Return what a tool's answer is about, in the words of its summary: "invoices"."""
     words = [word for word in re.findall(r"[\w'-]+", tool.summary.split(".")[0])]
-    rest = [w for w in words[1:] if w.lower() not in _NOT_VERBS]
     found: list[str] = []
-    for word in rest:
-        if word.lower() in STOP_WORDS and found:
-            break
+    for word in words[1:]:
+        if word.lower() in STOP_WORDS:
+            if found:
+                break
+            continue
         found.append(word.lower())
     return " ".join(found[-3:]) or " ".join(tokens(tool.name)[1:]) or tool.name
 

@@ -48,6 +48,7 @@ def choose(
     asked: JsonObject,
     offers: bool,
     most: int,
+    said: frozenset[str] = frozenset(),
 ) -> Choice:
     """Return the things that are meant.
 
@@ -58,6 +59,7 @@ def choose(
         asked: the arguments by which they were found.
         offers: whether they can be had, so that any that fits may be taken.
         most: how many things one request may be carried out for.
+        said: the stems of the clause's words.
     """
     usable = [one for one in items if not _is_gone(one, consumer, account)] or [*items]
     usable = [one for one in usable if _agrees(one, asked)]
@@ -82,7 +84,23 @@ def choose(
             return Choice(tuple(within))
         why = f"{account.count} are asked for, and {len(within)} were found"
         return Choice(asks=tuple(within), why=why)
+    if not offers and len(named := called_so(within, said)) == 1:
+        return Choice((named[0],))
     return _one(within, offers=offers)
+
+
+def called_so(items: Sequence[Item], said: frozenset[str]) -> list[Item]:
+    """Return the things of whose name the clause says every word."""
+    found = []
+    for item in items:
+        names = [
+            {*content_stems(str(value))} or {*map(stem, tokens(str(value)))}
+            for name, value in flat_fields(item.fields)
+            if tokens(name)[-1:] in (["name"], ["title"], ["number"]) and isinstance(value, str)
+        ]
+        if any(one and one <= said for one in names):
+            found.append(item)
+    return found
 
 
 def _one(within: Sequence[Item], *, offers: bool) -> Choice:

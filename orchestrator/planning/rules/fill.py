@@ -22,7 +22,7 @@ from orchestrator.planning.rules.parameters import (
     moment_at,
     tool_parameters,
 )
-from orchestrator.planning.rules.tool_words import id_nouns, own_words
+from orchestrator.planning.rules.tool_words import id_nouns, own_words, plain_words
 
 Span = tuple[int, int]
 _END_CUES: Final = frozenset(
@@ -68,7 +68,7 @@ class Draft:
         """Give an input its value."""
         self.found[leaf.path] = value
         if candidate is not None:
-            self.used.append(candidate.span)
+            self.used += [candidate.span, candidate.counted]
             self.said[leaf.path] = candidate
 
     @property
@@ -178,11 +178,31 @@ class _Reader:
         self.clause = clause
         self.draft = draft
         self.words = own_words(tool)
+        self.candidates = [self._bare(one) for one in clause.candidates]
         self.open = [
             leaf
             for leaf in draft.leaves
             if leaf.path not in draft.found and leaf.name not in tool.pii_fields
         ]
+
+    def _bare(self, candidate: Candidate) -> Candidate:
+        """An object or phrase without the tool's own words at its beginning."""
+        if candidate.kind not in ("object", "wide"):
+            return candidate
+        words = [
+            w
+            for w in self.clause.words
+            if candidate.start <= w.start and w.end <= candidate.end
+        ]
+        own = plain_words(self.tool)
+        while len(words) > 1 and words[0].stem in own | {"of"}:
+            if words[1].lower in LEADS - {"of"}:
+                break
+            words.pop(0)
+        if not words:
+            return candidate
+        text = self.clause.text[words[0].start : candidate.end]
+        return replace(candidate, value=text, text=text, start=words[0].start)
 
     def read(self, taken: Sequence[Span]) -> None:
         """Give each open input the candidate that suits it best."""
@@ -217,7 +237,7 @@ class _Reader:
     # -- pairs ------------------------------------------------------------------------------------
 
     def _pairs(self, leaf: Leaf) -> Iterator[tuple[float, Leaf, Candidate, JsonValue]]:
-        for candidate in (*self._named(leaf), *self.clause.candidates):
+        for candidate in (*self._named(leaf), *self.candidates):
             score = self._score(leaf, candidate) if candidate.value is not None else 0.0
             if score <= 0:
                 continue
@@ -229,14 +249,16 @@ class _Reader:
 
     def _named(self, leaf: Leaf) -> Iterator[Candidate]:
         """What stands right behind the name of an input: "latitude 52.5", "with note: west"."""
-        names = [*_name_stems(leaf.parameter)]
+        names = [stem(word) for word in leaf.parameter.words]
+        alone = sum(names[-1:] == _last(other) for other in self.draft.leaves) == 1
         words = self.clause.words
         for number, word in enumerate(words):
             if word.stem not in names[-1:] and word.stem != "".join(names):
                 continue
             if len(names) > 1 and word.stem == names[-1]:
                 before = {w.stem for w in words[max(0, number - 3) : number]}
-                if not set(names[:-1]) & before and names[-1] not in _PLAIN_NAMES:
+                is_plain = alone and names[-1] not in _UNTELLING
+                if not set(names[:-1]) & before and not is_plain:
                     continue
             after = number + 1
             while after < len(words) and words[after].lower in _IS | CALLED:
@@ -339,6 +361,8 @@ class _Reader:
         is_most = before.endswith(_MOST_CUES)
         is_least = before.endswith(_LEAST_CUES) and candidate.cue != "from"
         if candidate.kind == "amount":
+            if not self._takes_currency(candidate):
+                return 0.0
             bound = "max" if is_most else "min" if is_least else None
             if parameter.bound is not None:
                 return 8.0 if parameter.bound == bound else 0.0
@@ -346,6 +370,15 @@ class _Reader:
         if candidate.kind == "number":
             return 6.0 if named or (parameter.bound and is_most and parameter.bound == "max") else 0
         return 0.0
+
+    def _takes_currency(self, candidate: Candidate) -> bool:
+        """Return whether the currency of an amount is one that the call can carry."""
+        leaves = [one for one in self.draft.leaves if one.parameter.kind is Kind.CURRENCY]
+        value = candidate.value if isinstance(candidate.value, dict) else {}
+        codes = [*_codes(value)]
+        if not codes or not leaves:
+            return True
+        return any(leaf.parameter.first_accepted(*codes) is not None for leaf in leaves)
 
     def _id_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
@@ -407,7 +440,7 @@ class _Reader:
         if candidate.kind == "id" and "file" in leaf.parameter.words and "." in candidate.text:
             return 5.0
         if candidate.kind == "object" and leaf.required and self._is_new(candidate):
-            return 2.0 + len(candidate.text) / 1000
+            return 0.0 if leaf.parameter.is_persons_name else 4.6 + len(candidate.text) / 1000
         if candidate.kind == "phrase" and leaf.required and candidate.cue in ("about", "for"):
             return 1.5 if self._is_new(candidate) else 0.0
         return 0.0
@@ -423,6 +456,8 @@ class _Reader:
             return 7.5 + required if days else 0.0
         if candidate.kind == "text":
             return 7.0 + required if leaf.required else 0.0
+        if candidate.kind in ("wide", "phrase") and leaf.required and self._is_new(candidate):
+            return 2.5 + len(candidate.text) / 1000 if candidate.cue in ("for", "about") else 0.0
         if candidate.kind == "object" and leaf.required and self._is_new(candidate):
             return 1.0 + len(candidate.text) / 1000
         return 0.0
@@ -459,8 +494,9 @@ class _Reader:
         if in_path and candidate.kind in ("id", "name", "called"):
             near = candidate.noun in id_nouns(self.tool, parameter.name, parameter.words)
             return 6.0 if near else 3.0
-        if in_path and candidate.kind == "object" and self._is_new(candidate):
-            return 1.0
+        is_text = not is_produced_text(parameter) and parameter.schema.get("type") == "string"
+        if candidate.kind == "object" and self._is_new(candidate) and leaf.required:
+            return 1.0 if in_path or is_text else 0.0
         if parameter.is_persons_name and candidate.kind == "name":
             return 3.0
         return 0.0
@@ -628,15 +664,18 @@ _SEVERAL: Final = frozenset({Kind.PLACE, Kind.EMAIL, Kind.DATE, Kind.IDENTIFIER,
 _NAME_CUES: Final = frozenset({"", "for", "with", "from", "by", "of", "customer", *CALLED})
 _HOW_MANY: Final = frozenset(stem(word) for word in lexicon.HOW_MANY)
 _PEOPLE: Final = frozenset(stem(word) for word in lexicon.PEOPLE)
-_PLAIN_NAMES: Final = frozenset({stem(word) for word in ("name", "title", "note", "subject")})
+_UNTELLING: Final = frozenset({"id", "date", "time", "number", "type", "status", "code"})
 _FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should", "enabled"})
 _GENERAL: Final = frozenset({"all", "new"})
 
 
-def _name_stems(parameter: Parameter) -> Iterator[str]:
-    for word in parameter.words:
-        if word not in ("text",) or len(parameter.words) == 1:
-            yield stem(word)
+def is_produced_text(parameter: Parameter) -> bool:
+    """Return whether a text is one that only a schema's pattern or format allows."""
+    return "pattern" in parameter.schema or "format" in parameter.schema
+
+
+def _last(leaf: Leaf) -> list[str]:
+    return [stem(word) for word in leaf.parameter.words[-1:]]
 
 
 def _converted(parameter: Parameter, candidate: Candidate, clause: Clause) -> Iterator[JsonValue]:

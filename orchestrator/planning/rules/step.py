@@ -247,7 +247,16 @@ class Leg:
             return self._of_said(items, leaf, draft, said)
         account = self.reading.account
         most = self.context.agent.max_items
-        choice = choose(items, account, consumer=consumer, asked=asked, offers=offers, most=most)
+        said_words = frozenset(word.stem for word in self.reading.clause.words)
+        choice = choose(
+            items,
+            account,
+            consumer=consumer,
+            asked=asked,
+            offers=offers,
+            most=most,
+            said=said_words,
+        )
         if choice.items:
             one = consumer is not self.target
             taken = choice.items[:1] if one else choice.items
@@ -391,7 +400,7 @@ class Leg:
         wanted = [
             (tool, leaf)
             for tool, leaf in leaves
-            if leaf.name not in self.context.inputs and leaf.name not in personal
+            if _field_name(leaf) not in self.context.inputs and leaf.name not in personal
         ]
         if not wanted:
             names = ", ".join(dict.fromkeys(leaf.name for _, leaf in leaves))

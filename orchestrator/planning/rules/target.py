@@ -1,5 +1,6 @@
 """One clause to the tool that does it: of the right effect, and named by the clause's own words."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -30,6 +31,13 @@ _ASKING: Final = frozenset(
 )
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
 _LISTING: Final = frozenset("list show all find search get view which".split())
+_FEW: Final = 2
+_WANTED: Final = re.compile(
+    r"(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? (?:need|want|like|love) "
+    r"(?:a|an|the|one|two|three|another|\d+) ",
+    re.IGNORECASE,
+)
+"""What somebody wants to have: "I need a rental car"."""
 _NEEDED: Final = frozenset({"need", "want", "like", "get", "give", "fetch"})
 
 
@@ -52,6 +60,8 @@ class Fit:
     score: float
     nouns: int
     """How many words of the clause name what the tool deals in."""
+    is_own_verb: bool = False
+    """Whether its verb is said, and is a verb of few tools."""
 
 
 def aim_of(clause: Clause, catalog: Catalog) -> Aim:
@@ -73,6 +83,8 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
         return Aim(action, verb, is_order=opens, is_open=opens)
     if action in SIDE_EFFECT_ACTIONS:
         return Aim(action, verb, is_order=True)
+    if _WANTED.match(clause.text):
+        return Aim(Action.CREATE, verb, is_order=True)
     if _commanded(verb, catalog):
         return Aim(Action.EXECUTE, verb, is_order=True)
     return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
@@ -100,6 +112,8 @@ def find_target(
     names = [name for name in selection.tools if name not in unasked]
     names += [name for name in scores if name not in names]
     names += [name for name in _named_whole(clause, catalog) if name not in names]
+    verb = stem(aim.verb)
+    named_by = [t for t in catalog.tools.values() if t.is_side_effect and verb in verbs_of(t)]
     frame_orders = selection.frame.side_effect_allowed
     found: list[Fit] = []
     for name in names:
@@ -109,7 +123,10 @@ def find_target(
         if _is_probe(tool, catalog):
             continue
         score, nouns = _score(tool, clause, aim)
-        found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns))
+        if aim.is_order and named_by and stem(aim.verb) not in verbs_of(tool):
+            score -= 1.5
+        own = stem(aim.verb) in verbs_of(tool) and len(named_by) <= _FEW
+        found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
     found.sort(key=lambda fit: -fit.score)
     return [fit for fit in found if _speaks_of(fit, clause, aim, selection)]
 
@@ -118,8 +135,7 @@ def _speaks_of(fit: Fit, clause: Clause, aim: Aim, selection: Selection) -> bool
     """Return whether the words name what the tool deals in, or its very verb."""
     if fit.nouns > 0:
         return True
-    own_verb = stem(aim.verb) in verbs_of(fit.tool) and aim.action is not Action.READ
-    return own_verb or (selection.fits and _has_equal(fit.tool, clause))
+    return selection.fits and (fit.is_own_verb or _has_equal(fit.tool, clause))
 
 
 def _has_equal(tool: Tool, clause: Clause) -> bool:
@@ -170,10 +186,15 @@ def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
     known = {w.stem for w in telling if w.stem in words or not words.isdisjoint(_same(w))}
     covered = len([s for s in own if s in {w.stem for w in clause.words}]) / max(1, len(own))
     score = 1.6 * len(named) + 0.8 * len(summed - named) + 0.5 * len(known) + 1.5 * covered
-    if verbs_meant(aim.verb, tool):
-        score += 1.5
     if stem(aim.verb) in verbs_of(tool):
-        score += 1.0
+        score += 2.5
+    elif verbs_meant(aim.verb, tool):
+        score += 1.5
+    elif aim.is_order:
+        score -= 1.5
+    if aim.is_order and stem(aim.verb) in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
+        named.add(stem(aim.verb))  # "remind me" is a reminder, "email" an e-mail
+        score += 2.0
     score += _shape(tool, clause, aim)
     heads = _head(clause)
     if heads and not heads.isdisjoint(thing_words(tool) | own):
