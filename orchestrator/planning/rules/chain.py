@@ -127,7 +127,7 @@ def needs_of(draft: Draft) -> list[Leaf]:
     said = [
         leaf
         for leaf in draft.leaves
-        if leaf.path in draft.said and (leaf.parameter.element or leaf.parameter).is_id
+        if leaf.path in draft.said and _is_looked_up(leaf.parameter, draft.tool)
     ]
     missing = [*draft.missing]
     if draft.tool.effect is Effect.CANCEL and not draft.tool.required_inputs:
@@ -135,6 +135,13 @@ def needs_of(draft: Draft) -> list[Leaf]:
         has_one = any(leaf.path in draft.found for leaf in ids)
         missing += [] if has_one else ids[:1]
     return [*said, *missing]
+
+
+def _is_looked_up(parameter: Parameter, tool: Tool) -> bool:
+    """Return whether what was said of an id is first looked for in a list of such things."""
+    wanted = parameter.element or parameter
+    in_path = f"{{{parameter.name}}}" in tool.path
+    return wanted.is_id and (in_path or wanted.words[-1:] in (("id",), ("uuid",), ("ids",)))
 
 
 def is_produced(parameter: Parameter) -> bool:

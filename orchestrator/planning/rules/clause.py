@@ -218,8 +218,9 @@ class Clause:
 
     def _objects(self, typed: list[Candidate]) -> Iterator[Candidate]:
         number = self.verb_index
-        if number < len(self.words) and is_verb(self.words[number].lower):
-            number += 1
+        if number < len(self.words):
+            verb = self.words[number]
+            number += is_verb(verb.lower) or is_stop(verb)
         counts = {one.start for one in typed if one.kind == "number"}
         while number < len(self.words) and (
             self.words[number].lower in ("me", "us", "up", "down", *ARTICLES)

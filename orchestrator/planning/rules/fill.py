@@ -410,10 +410,8 @@ class _Reader:
             score = 9.0 if cue == "from" else 8.0 if before_to and cue not in LEADS else 0.0
             return max(score - less, 0.0) + named
         if parameter.side == "end":
-            score = 9.0 if cue in ("to", "into") else 6.0 if cue == "for" else 4.0
-            score = 0.0 if cue == "from" else score
-            if cue == "in" and less:
-                score = 5.0
+            score = 9.0 if cue in ("to", "into") else 6.0 if cue in ("for", "in", "at") else 0.0
+            score = 4.0 if not score and candidate.kind == "name" and cue != "from" else score
             return max(score - less, 0.0) + named
         if cue in _PLACE_CUES:
             return 8.0 - less + named

@@ -25,7 +25,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.rules.account import Run
-from orchestrator.planning.rules.answer import not_applied, told_done, told_read
+from orchestrator.planning.rules.answer import done_phrase, not_applied, told_done, told_read
 from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of
 from orchestrator.planning.rules.choose import MOST_CHOICES, Choice, choose, filtered, label, matches
 from orchestrator.planning.rules.clause import Candidate
@@ -104,13 +104,40 @@ class Leg:
                 return supplied
             for one in supplied:
                 filled = _with(draft, one.values)
-                if filled.missing:
-                    return Missing(tuple((draft.tool, leaf) for leaf in filled.missing))
+                listed = self._listed_spending(filled)
+                missing = [leaf for leaf in filled.missing if leaf.name not in listed]
+                if missing:
+                    return Missing(tuple((draft.tool, leaf) for leaf in missing))
                 if self.target.is_side_effect and one.item is not None:
                     if (asked := self._mismatch(one, filled)) is not None:
                         return asked
-                calls.append((filled.arguments, one.note))
+                calls.append(({**filled.arguments, **listed}, one.note))
         return calls
+
+    def _listed_spending(self, draft: Draft) -> JsonObject:
+        """A list of amounts, where the clause says none: one for each thing that was paid for."""
+        open_leaves = [leaf for leaf in draft.missing if leaf.path[1:2] == (0,)]
+        names = {leaf.name for leaf in open_leaves}
+        amounts = [leaf for leaf in open_leaves if leaf.parameter.kind is Kind.AMOUNT]
+        if len(names) != 1 or not amounts:
+            return {}
+        made: list[JsonValue] = []
+        for fact in self.context.facts:
+            tool = self.catalog.tools.get(fact.tool)
+            price = fact.price or (
+                charged_price(tool, fact.arguments, fact.body) if tool is not None else None
+            )
+            if tool is None or price is None or not fact.side_effect:
+                continue
+            row: JsonObject = {}
+            for leaf in open_leaves:
+                texts = (done_phrase(tool), *as_typed(str(price.amount)), price.currency)
+                kinds = {Kind.AMOUNT: texts[1:-1], Kind.CURRENCY: texts[-1:]}
+                given = kinds.get(leaf.parameter.kind, texts[:1])
+                row[str(leaf.path[-1])] = leaf.parameter.first_accepted(*given)
+            if None not in row.values():
+                made.append(row)
+        return {names.pop(): made} if made else {}
 
     def _mismatch(self, supplied: Supplied, draft: Draft) -> StepDecision | None:
         if supplied.item is None:
@@ -138,7 +165,7 @@ class Leg:
                     if not isinstance(chosen, list):
                         return chosen
                     found = _crossed(found, chosen)
-                elif leaf.path not in draft.found:
+                elif leaf.path not in draft.found and leaf.name not in self._listed_spending(draft):
                     unsaid.append((draft.tool, leaf))
                 continue
             due = self._from_answers(leaf, chain)
