@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 HERE = Path(__file__).parent
 CLINIC = HERE / "vetclinic.yaml"
-PARTS = ("fit", "choose", "judge")
+DOCUMENTS = HERE / "documents"
+PARTS = ("fit", "choose", "judge", "plain", "mutated")
 
 _DAY = re.compile(r"\{([+-]\d+)(?::([dm]))?\}")
 
