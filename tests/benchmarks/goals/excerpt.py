@@ -1,4 +1,4 @@
-"""Cuts the third-party documents of the plain goals down to the operations that `excerpts.json` lists.
+"""Cuts third-party documents down to the operations that `documents/excerpts.json` lists.
 
 `python -m tests.benchmarks.goals.excerpt FOLDER` reads the folder that `python -m tests.interop
 bring FOLDER` fills, and writes `documents/NAME.yaml`. An operation stays as its maker wrote it, but
