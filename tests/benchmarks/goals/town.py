@@ -81,19 +81,21 @@ class World:
     def _request(
         self, http: httpx.AsyncClient, seed: Wish, headers: Mapping[str, str]
     ) -> httpx.Request:
-        name, method, path = self._operation(seed.op)
+        name, method, path, operation = self._operation(seed.op)
         given = self.told(dict(seed.given))
         url = f"/{name}{path.format(**given)}"
         keys = {key: "sandbox" for key in _key_headers(self._documents[name])}
-        sent: dict[str, Any] = {"params": given} if method == "get" else {"json": given}
+        body = operation.get("requestBody", {}).get("content", {"application/json": {}})
+        kind = "json" if "application/json" in body else "data"
+        sent: dict[str, Any] = {"params" if method == "get" else kind: given}
         return http.build_request(method, url, headers={**headers, **keys}, **sent)
 
-    def _operation(self, operation_id: str) -> tuple[str, str, str]:
+    def _operation(self, operation_id: str) -> tuple[str, str, str, Mapping[str, Any]]:
         for name, document in self._documents.items():
             for path, item in document["paths"].items():
                 for method in _METHODS:
                     if item.get(method, {}).get("operationId") == operation_id:
-                        return name, method, path
+                        return name, method, path, item[method]
         raise AssertionError(f"no document has an operation {operation_id}")
 
 
