@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from tests.benchmarks.figure import Figure, NothingToMeasure
-from tests.benchmarks.goals import in_process
-from tests.benchmarks.goals.models import PLAIN, THEIRS, Goal, load
+from tests.benchmarks.goals import in_process, mutated
+from tests.benchmarks.goals.models import MUTATED, PLAIN, THEIRS, Goal, load
 from tests.benchmarks.goals.running import try_all
 from tests.benchmarks.goals.verdict import OUTCOMES, Verdict
 
@@ -33,6 +33,8 @@ def run(*, part: str = HIDDEN, only: str = "", show: bool = False) -> list[Figur
     Raises:
         NothingToMeasure: no goal is like that.
     """
+    if part == MUTATED:
+        return asyncio.run(mutated.measure(only, show=show))
     goals = [goal for goal in load(part, datetime.now(UTC).date()) if _is_wanted(goal, only)]
     if not goals:
         raise NothingToMeasure(f"no goal of {part} has {only!r} in its category or id")

@@ -72,6 +72,11 @@ class Person:
         self.asked.append(text)
         return None if len(self.asked) > _MOST_QUESTIONS else self._values(text, fields)
 
+    def settle(self, doubts: Sequence[str]) -> str | None:
+        """Return "go on", or the goal said otherwise, to the doubts of a plan; None for neither."""
+        values = self.answer("; ".join(doubts), {_WHOLE: {"type": "string"}})
+        return None if values is None else str(values[_WHOLE])
+
     async def decide(self, mission: MissionHandle) -> bool:
         """Approve the cards and answer the questions that wait; False if nothing waits."""
         waiting = await mission.waiting()

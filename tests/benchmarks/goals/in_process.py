@@ -7,7 +7,7 @@ that its goal lists. Cards, grants, ledgers and rollback have no part in it.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any, Final
 
@@ -47,7 +47,6 @@ from tests.benchmarks.goals.verdict import Verdict, judge
 
 _AGENT: Final = AgentProfile(name="generalist", max_steps=30)
 _GO_ON: Final = "go on"
-_ANSWER_FIELD: Final = "answer"
 _SECRETS: Final = {"payments_token": "sandbox", "expenses_key": "sandbox"}
 
 
@@ -63,6 +62,11 @@ class Place:
             self.catalog = Catalog.from_documents(documents)
         self.town = Town(documents, self.now.date(), is_theirs=bool(document))
         self.indexes = DiscoveryIndexes()
+
+    @staticmethod
+    def today() -> date:
+        """Return the day from which the goals count theirs."""
+        return datetime.now(UTC).date()
 
     @cached_property
     def router(self) -> Router:
@@ -98,18 +102,18 @@ async def try_out(goal: Goal, place: Place, planner: Planner) -> Verdict:
     mission_id = goal.id
     world = await place.town.open(mission_id, goal)
     try:
-        told = await _Mission(goal, world.text_of(goal.goal), place, planner).run()
+        told = await Mission(goal, world.text_of(goal.goal), place, planner).run()
         return judge(goal, mission_id, told, world)
     finally:
         place.town.close(mission_id)
 
 
-class _Stopped(Exception):
+class Stopped(Exception):
     """A question has no answer, so the mission ends."""
 
 
 @dataclass
-class _Leg:
+class Leg:
     """One leg while it runs."""
 
     plan: LegPlan
@@ -139,13 +143,25 @@ class _Leg:
         return tuple(fact for fact in good if fact.side_effect) or tuple(good[-1:])
 
 
-class _Mission:
-    def __init__(self, goal: Goal, text: str, place: Place, planner: Planner) -> None:
+class Mission:
+    """One goal while it is driven; its legs hold what was called."""
+
+    def __init__(
+        self,
+        goal: Goal,
+        text: str,
+        place: Place,
+        planner: Planner,
+        *,
+        person: Person | None = None,
+    ) -> None:
+        """Take the goal, the words that are planned, and who answers."""
         self._goal, self._mission_id = goal, goal.id
         self._place, self._planner = place, planner
-        self._person = Person(goal)
+        self._person = person or Person(goal)
         self._text = text
-        self._legs: list[_Leg] = []
+        self.legs: list[Leg] = []
+        self.ended = ""
 
     async def run(self) -> Told:
         """Plan, run the legs in the order of the plan, and say how it ended."""
@@ -158,14 +174,14 @@ class _Mission:
                 plan = await self._settled_plan()
                 for leg in _in_order(plan.legs):
                     await self._run_leg(leg)
-            except _Stopped:
+            except Stopped:
                 return self._told("failed", "stopped: a question had no answer")
             except OrchestratorError as error:
                 return self._told("failed", f"{type(error).__name__}: {error}")
-        return self._told(self._status(plan), " ".join(leg.summary for leg in self._legs))
+        return self._told(self._status(plan), " ".join(leg.summary for leg in self.legs))
 
     def _told(self, status: str, summary: str) -> Told:
-        said = " ".join(leg.answer for leg in self._legs)
+        said = " ".join(leg.answer for leg in self.legs)
         return Told(status, summary, f"{summary} {said}", self._person.asked)
 
     async def _settled_plan(self) -> MissionPlan:
@@ -174,8 +190,9 @@ class _Mission:
             plan = await self._planned()
             if not plan.doubts:
                 return plan
-            asked = "; ".join(f"{doubt.about}: {doubt.why}" for doubt in plan.doubts)
-            said = str(self._ask(asked, {_ANSWER_FIELD: {"type": "string"}})[_ANSWER_FIELD])
+            said = self._person.settle([f"{doubt.about}: {doubt.why}" for doubt in plan.doubts])
+            if said is None:
+                raise Stopped
             if said.casefold() == _GO_ON:
                 return plan
             self._text = said
@@ -195,21 +212,21 @@ class _Mission:
     def _ask(self, text: str, fields: dict[str, JsonObject]) -> dict[str, Any]:
         values = self._person.answer(text, fields)
         if values is None:
-            raise _Stopped
+            raise Stopped
         return values
 
     async def _run_leg(self, plan: LegPlan) -> None:
-        before = [leg for leg in self._legs if leg.plan.leg_id in plan.depends_on]
+        before = [leg for leg in self.legs if leg.plan.leg_id in plan.depends_on]
         facts = tuple(fact for leg in before for fact in leg.learned())
-        leg = _Leg(plan, facts, dict(self._goal.inputs))
-        self._legs.append(leg)
+        leg = Leg(plan, facts, dict(self._goal.inputs))
+        self.legs.append(leg)
         while leg.step < plan.agent.max_steps:
             leg.step += 1
             if await self._step(leg):
                 return
         raise _NoEnd(f"{plan.leg_id} took {leg.step} steps")
 
-    async def _step(self, leg: _Leg) -> bool:
+    async def _step(self, leg: Leg) -> bool:
         """Carry out one decision; True when it ends the leg."""
         decision = await self._decided(leg)
         match decision:
@@ -236,7 +253,7 @@ class _Mission:
                 raise _GaveUp(f"nobody takes a {decision.kind}")
         return False
 
-    async def _decided(self, leg: _Leg) -> StepDecision:
+    async def _decided(self, leg: Leg) -> StepDecision:
         context = StepContext(
             mission_id=self._mission_id,
             leg_id=leg.plan.leg_id,
@@ -258,7 +275,7 @@ class _Mission:
         check_decision(decision, selection, context, self._place.catalog)
         return decision
 
-    async def _call(self, leg: _Leg, call: CallTool) -> None:
+    async def _call(self, leg: Leg, call: CallTool) -> None:
         tool = self._place.catalog.tool(call.tool)
         call_id = f"{self._mission_id}.{leg.plan.leg_id}.{leg.step}"
         try:
@@ -280,7 +297,7 @@ class _Mission:
 
     def _status(self, plan: MissionPlan) -> str:
         """Return `succeeded` if each order has an effect, or its condition did not hold."""
-        served = all(_is_served(order, leg) for leg in self._legs for order in leg.plan.orders)
+        served = all(_is_served(order, leg) for leg in self.legs for order in leg.plan.orders)
         return "succeeded" if served else "incomplete"
 
 
@@ -333,7 +350,7 @@ class _Accounted:
         return await self._inner.plan_step(context, selection, catalog)
 
 
-def _is_served(order: Any, leg: _Leg) -> bool:
+def _is_served(order: Any, leg: Leg) -> bool:
     conditions = {one.when: one.holds for one in leg.conditions}
     if getattr(order, "when", "") and conditions.get(order.when) is False:
         return True
@@ -358,7 +375,7 @@ def _in_order(legs: Sequence[LegPlan]) -> list[LegPlan]:
 
 
 def _observed(
-    leg: _Leg, tool: str, arguments: JsonObject, outcome: Any, body: Any, error: str | None = None
+    leg: Leg, tool: str, arguments: JsonObject, outcome: Any, body: Any, error: str | None = None
 ) -> Observation:
     return Observation(
         step=leg.step,
