@@ -114,7 +114,8 @@ class Person:
         whole = name == _WHOLE
         for about in (f"{name} {schema.get('title', '')}", f"{schema.get('description')} {text}"):
             for reply in self._answers:
-                is_meant = not whole or reply.choose or about.startswith(name)
+                chooses = bool(reply.choose) and any(_options(schema))
+                is_meant = not whole or chooses or about.startswith(name)
                 if is_meant and re.search(reply.about, about, re.IGNORECASE):
                     self._answers.remove(reply)
                     return reply
