@@ -109,13 +109,16 @@ class Person:
     def _reply(self, name: str, schema: Mapping[str, Any], text: str) -> Reply | None:
         """The first answer to what the field is called, else to what is asked; given once.
 
-        To "go on, or say it otherwise?" nobody says a bare time; one of the options they may.
+        The field `answer` (go on, or the goal said otherwise) takes what its goal lists for it, or
+        one of its options; "choose any" is for options alone.
         """
         whole = name == _WHOLE
         for about in (f"{name} {schema.get('title', '')}", f"{schema.get('description')} {text}"):
             for reply in self._answers:
                 chooses = bool(reply.choose) and any(_options(schema))
-                is_meant = not whole or chooses or about.startswith(name)
+                is_meant = chooses or (
+                    reply.choose != "." and (not whole or about.startswith(name))
+                )
                 if is_meant and re.search(reply.about, about, re.IGNORECASE):
                     self._answers.remove(reply)
                     return reply
