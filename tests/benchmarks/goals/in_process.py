@@ -35,9 +35,11 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import Planner, check_decision, check_plan
 from orchestrator.planning.route_context import route_context
+from orchestrator.planning.rules.planner import RulePlanner
 from orchestrator.routing.discovery import DiscoveryIndexes
 from orchestrator.routing.router import Router
 from orchestrator.runtime.devserver import SANDBOX_PROFILE
+from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.settings import bundled_specs
 from orchestrator.testing.memory import MemoryPii, MemorySecrets
 from tests.benchmarks.goals.driving import Person, Told
@@ -124,7 +126,7 @@ class Leg:
     step: int = 0
     summary: str = ""
     answer: str = ""
-    conditions: tuple[Any, ...] = ()
+    conditions: tuple[WhenRead, ...] = ()
 
     def learned(self) -> tuple[Fact, ...]:
         """Return its side effects, else what it read last: the facts for the legs after it."""
@@ -233,7 +235,7 @@ class Mission:
             case Finish():
                 leg.summary = decision.summary
                 leg.answer = decision.model_dump_json()
-                leg.conditions = getattr(decision, "conditions", ())
+                leg.conditions = decision.conditions
                 return True
             case GiveUp(reason=reason):
                 raise _GaveUp(reason)
@@ -324,42 +326,19 @@ class _Wire(httpx.AsyncBaseTransport):
 
 def rules(place: Place) -> Planner:
     """Return the planner by rules."""
-    try:
-        from orchestrator.planning.rules.planner import RulePlanner
-    except ImportError:
-        return _Accounted(place)
     return RulePlanner(place.router_of)
 
 
-class _Accounted:
-    """The planner by rules as its plans were read before; gone with the old rules."""
-
-    def __init__(self, place: Place) -> None:
-        from orchestrator.planning.rules.chaining import ChainingPlanner
-
-        self._place = place
-        self._inner = ChainingPlanner(place.router_of)
-
-    async def split_goal(self, brief: Any, catalog: Any, agents: Any) -> MissionPlan:
-        from orchestrator.planning.accounted import accounted
-
-        plan = await self._inner.split_goal(brief, catalog, agents)
-        return accounted(plan, brief.goal, catalog, self._place.router, now=brief.now)
-
-    async def plan_step(self, context: Any, selection: Any, catalog: Any) -> StepDecision:
-        return await self._inner.plan_step(context, selection, catalog)
-
-
-def _is_served(order: Any, leg: Leg) -> bool:
+def _is_served(order: Order, leg: Leg) -> bool:
     conditions = {one.when: one.holds for one in leg.conditions}
-    if getattr(order, "when", "") and conditions.get(order.when) is False:
+    if order.when and conditions.get(order.when) is False:
         return True
     done = [
         one
         for one in leg.seen
         if one.side_effect and one.outcome == "succeeded" and one.tool in order.tools
     ]
-    return len(done) >= (1 if getattr(order, "each", "") else order.count)
+    return len(done) >= (1 if order.each else order.count)
 
 
 def _in_order(legs: Sequence[LegPlan]) -> list[LegPlan]:

@@ -23,10 +23,7 @@ Outcome = Literal["used", "asked", "refused", "dropped"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("used", "asked", "refused", "dropped")
 _GOALS: Final = 50
 _WORD: Final = re.compile(r"[\w@.-]*\w")
-_SMALL: Final = frozenset(
-    ("a", "an", "and", "as", "at", "but", "for", "from", "in", "is", "it", "my", "not", "of", "on")
-    + ("or", "that", "the", "to", "with")
-)
+_SMALL: Final = re.compile(r"a|an|and|as|at|but|for|from|in|is|it|my|not|of|on|or|that|the|to|with")
 
 
 @dataclass(frozen=True)
@@ -230,7 +227,7 @@ def _joined(goal: str, addition: str) -> str:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(word for word in _WORD.findall(text.casefold()) if word not in _SMALL)
+    return frozenset(word for word in _WORD.findall(text.casefold()) if not _SMALL.fullmatch(word))
 
 
 def _print(verdicts: Sequence[Verdict], *, everything: bool) -> None:
