@@ -12,7 +12,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.triggers import Trigger, find_triggers
 from orchestrator.language.words import stem
-from orchestrator.planning.rules.clause import LEADS, Candidate, Clause, Word, is_stop
+from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, Word, is_stop
 from orchestrator.planning.rules.fill import Span
 from orchestrator.planning.rules.tool_words import answer_words, verbs_meant, vocabulary
 
@@ -37,11 +37,10 @@ _MOST: Final = re.compile(
 _LEAST: Final = re.compile(r"(?:over|above|at least|more than|min(?:imum)?(?: of)?)\s*$", re.I)
 _AFTER: Final = frozenset({"after", "from", "since"})
 _BEFORE: Final = frozenset({"before", "until", "by"})
-_NAMING: Final = frozenset("of for from to with about called named titled at by".split())
+_NAMING: Final = frozenset(["of", "for", "from", "to", "with", "about", "called", "named", "titled", "at", "by"])
 _POLITE_STEMS: Final = frozenset(
     stem(word)
-    for word in "please kindly thanks thank you hi hello hey dear want need like let go ahead "
-    "get give show tell me us there today now just also then some any one so well ok okay something anything thing right".split()
+    for word in ["please", "kindly", "thanks", "thank", "you", "hi", "hello", "hey", "dear", "want", "need", "like", "let", "go", "ahead", "get", "give", "show", "tell", "me", "us", "there", "today", "now", "just", "also", "then", "some", "any", "one", "so", "well", "ok", "okay", "something", "anything", "thing", "right"]
 )
 
 
@@ -159,7 +158,9 @@ class _Reading:
 
     def _covered(self, trigger: Trigger) -> bool:
         """Return whether a trigger word stands in a text that is passed on as it is."""
-        passed = [c for c in self.clause.of_kind("quoted", "text", "trimmed") if c.span in self.used]
+        passed = [
+            c for c in self.clause.of_kind("quoted", "text", "trimmed") if c.span in self.used
+        ]
         texts = [(c.start, c.end) for c in passed]
         limits = [one.span for one in self.found_limits]
         spans = [*texts, *limits, *self.bounds]
@@ -228,7 +229,7 @@ class _Reading:
         group: list[Word] = []
         cue = ""
         for number, word in enumerate(self.clause.words):
-            if self._is_used(number, word):
+            if self._is_used(number, word) or word.lower in CALLED:
                 found += self._grouped(group, cue, values)
                 group = []
                 cue = word.lower if word.lower in LEADS | _NAMING else ""

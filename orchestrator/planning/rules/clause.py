@@ -18,13 +18,11 @@ _BREAK: Final = re.compile(r"[,;:!?()\[\]\"\u201c\u201d]|\.(?=\s|$)")
 _TAIL: Final = re.compile(r"[\s.,;!?]+$")
 _JOINED: Final = re.compile(r"\s*(?:,|&|and|or|,\s*and|plus)\s*(?:(?:in|to|for|on|the)\s+)?", re.I)
 LEADS: Final = frozenset(
-    "in at on from to for with by about of into onto under over after before until till through "
-    "near within per via around below above between as than regarding using during starting "
-    "beginning returning departing arriving leaving ending".split()
+    ["in", "at", "on", "from", "to", "for", "with", "by", "about", "of", "into", "onto", "under", "over", "after", "before", "until", "till", "through", "near", "within", "per", "via", "around", "below", "above", "between", "as", "than", "regarding", "using", "during", "starting", "beginning", "returning", "departing", "arriving", "leaving", "ending"]
 )
-ARTICLES: Final = frozenset("a an the my our your his her their this some any".split())
-CALLED: Final = frozenset("called named titled entitled labelled labeled".split())
-SAYING: Final = frozenset("that saying says reading stating".split())
+ARTICLES: Final = frozenset(["a", "an", "the", "my", "our", "your", "his", "her", "their", "this", "some", "any"])
+CALLED: Final = frozenset(["called", "named", "titled", "entitled", "labelled", "labeled"])
+SAYING: Final = frozenset(["that", "saying", "says", "reading", "stating"])
 _CONJUNCTIONS: Final = frozenset({"and", "or", "but", "then"})
 _COUNTED: Final = frozenset(stem(word) for word in lexicon.COUNTED | lexicon.NIGHTS)
 _BOUND: Final = re.compile(
@@ -32,9 +30,9 @@ _BOUND: Final = re.compile(
     r"|max(?:imum)?(?: of)?|over|above|at least|more than|min(?:imum)?(?: of)?)\s+$",
     re.IGNORECASE,
 )
+_AFTER_ARTICLE: Final = re.compile(r"\w+\s+(?:the|a|an|my|our)\s+(?=\w)", re.IGNORECASE)
 _POLITE: Final = frozenset(
-    "please kindly can could would will you i we me us want need like d to just now also then hi "
-    "hello hey let s lets go ahead and".split()
+    ["please", "kindly", "can", "could", "would", "will", "you", "i", "we", "me", "us", "want", "need", "like", "d", "to", "just", "now", "also", "then", "hi", "hello", "hey", "let", "s", "lets", "go", "ahead", "and"]
 )
 _DEPENDENT: Final = frozenset({"if", "unless", "when", "whenever", "once", "after", "before"})
 _ASKED_TO: Final = frozenset({"remind", "ask", "tell", "invite", "order"})
@@ -280,7 +278,19 @@ def _read(text: str, now: datetime) -> Clause:
         Word(m.group(), m.group().lower(), _stem(m.group()), m.start(), m.end())
         for m in _WORD.finditer(text)
     )
-    return Clause(text, now, words, find_values(text, now=now))
+    values = (_without_verb(value) for value in find_values(text, now=now))
+    return Clause(text, now, words, tuple(value for value in values if value is not None))
+
+
+def _without_verb(value: Value) -> Value | None:
+    """A name without the imperative that begins the clause: "Water the Tomatoes"."""
+    if value.kind != "name" or value.start > 0 or value.text != value.value:
+        return value
+    match = _AFTER_ARTICLE.match(value.text)
+    if match is not None:
+        name = value.text[match.end() :]
+        return value.model_copy(update={"text": name, "value": name, "start": match.end()})
+    return None if is_verb(value.text.lower()) else value
 
 
 def is_stop(word: Word) -> bool:

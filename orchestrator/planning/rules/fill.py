@@ -4,17 +4,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
+from itertools import pairwise
 from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core import currencies
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import content_stems, is_verb, stem
-from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause
+from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, is_stop
 from orchestrator.planning.rules.parameters import (
     DAYS,
     Kind,
@@ -26,7 +27,7 @@ from orchestrator.planning.rules.tool_words import id_nouns, own_words, plain_wo
 
 Span = tuple[int, int]
 _END_CUES: Final = frozenset(
-    "until till to through returning return back by due ending end ends and".split()
+    ["until", "till", "to", "through", "returning", "return", "back", "by", "due", "ending", "end", "ends", "and"]
 )
 _PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
 _MOST_CUES: Final = ("under", "below", "at most", "up to", "max", "maximum", "no more than", "less")
@@ -190,9 +191,7 @@ class _Reader:
         if candidate.kind not in ("object", "wide"):
             return candidate
         words = [
-            w
-            for w in self.clause.words
-            if candidate.start <= w.start and w.end <= candidate.end
+            w for w in self.clause.words if candidate.start <= w.start and w.end <= candidate.end
         ]
         own = plain_words(self.tool)
         while len(words) > 1 and words[0].stem in own | {"of"}:
@@ -217,6 +216,8 @@ class _Reader:
                 continue
             self.draft.give(leaf, value, candidate)
             blocked.append((candidate.start, candidate.end))
+        self._texts_again()
+        self._lone_number(blocked)
         self._amounts()
         self._stretch()
         self._coordinates(blocked)
@@ -252,6 +253,7 @@ class _Reader:
         names = [stem(word) for word in leaf.parameter.words]
         alone = sum(names[-1:] == _last(other) for other in self.draft.leaves) == 1
         words = self.clause.words
+        yield from self._named_id(leaf)
         for number, word in enumerate(words):
             if word.stem not in names[-1:] and word.stem != "".join(names):
                 continue
@@ -275,9 +277,31 @@ class _Reader:
                 if run is not None:
                     yield replace(run, kind="phrase", cue=_NAMED, cue_start=word.start)
 
+    def _named_id(self, leaf: Leaf) -> Iterator[Candidate]:
+        """A word right behind the noun of a path's id: "index movies" of /indexes/{uid}."""
+        parameter = leaf.parameter
+        if f"{{{parameter.name}}}" not in self.tool.path:
+            return
+        nouns = id_nouns(self.tool, parameter.name, parameter.words)
+        for word, following in pairwise(self.clause.words):
+            gap = self.clause.text[word.end : following.start]
+            is_plain = not is_stop(following) and following.stem not in self.words
+            if word.stem in nouns and is_plain and not gap.strip() and not word.start == 0:
+                typed = [c for c in self.clause.candidates if c.start == following.start]
+                if not any(c.kind in ("date", "time", "amount", "duration") for c in typed):
+                    start, end = following.start, following.end
+                    yield Candidate(
+                        "id", following.text, following.text, start, end, noun=word.stem
+                    )
+
     def _score(self, leaf: Leaf, candidate: Candidate) -> float:
         parameter = leaf.parameter
         named = 6.0 if candidate.cue == _NAMED else 0.0
+        if candidate.kind in ("time", "date") and parameter.is_code(candidate.value):
+            return 6.0 + named
+        if f"{{{parameter.name}}}" in self.tool.path and parameter.kind in (Kind.COUNT, Kind.OTHER):
+            if parameter.schema.get("type") in ("integer", "number"):
+                return self._id_score(leaf, candidate, named)
         match parameter.kind:
             case Kind.DATE | Kind.DATETIME:
                 return self._day_score(parameter, candidate) + named
@@ -394,6 +418,9 @@ class _Reader:
             return 5.0 if in_path and len(ids) == 1 else 3.0 if ids == [leaf] else 0.0
         if candidate.kind == "number" and candidate.text.isdigit():
             return 8.0 if candidate.noun in nouns or named else 0.0
+        if candidate.kind == "called" or (candidate.cue in CALLED and candidate.kind == "name"):
+            makes = leaf.required and not in_path and self.tool.effect is not Effect.CANCEL
+            return 4.0 if makes and parameter.words[-1:] != ("id",) else 0.0
         return 0.0
 
     def _place_score(self, parameter: Parameter, candidate: Candidate, named: float) -> float:
@@ -446,7 +473,7 @@ class _Reader:
     def _text_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         required = 2.0 if leaf.required else 0.0
         if candidate.kind == "quoted":
-            return 8.0 + required + named
+            return 0.0 if candidate.cue in CALLED else 8.0 + required + named
         if named:
             return 5.0 if candidate.kind in ("phrase", "name") else 0.0
         days = [one for one in self.draft.leaves if one.parameter.kind in (*DAYS, Kind.TIME)]
@@ -523,6 +550,8 @@ class _Reader:
             listed = leaf.parameter.element or leaf.parameter
             if listed.kind is not Kind.CHOICE or leaf.path in self.draft.found:
                 continue
+            if not _SHAPING.isdisjoint(leaf.parameter.words):
+                continue
             found = [
                 (option, span)
                 for option in listed.options
@@ -559,6 +588,42 @@ class _Reader:
 
     def _quoted(self) -> list[Candidate]:
         return self.clause.of_kind("quoted", "text", "trimmed")
+
+    def _texts_again(self) -> None:
+        """Give a required text the phrase that says what it is for, listed values and all."""
+        own = plain_words(self.tool)
+        for leaf in self.open:
+            is_text = leaf.parameter.kind in (Kind.TEXT, Kind.TITLE) and leaf.required
+            if not is_text or leaf.path in self.draft.found:
+                continue
+            phrases = self.clause.of_kind("wide", "phrase")
+            found = [c for c in phrases if c.cue in ("for", "about")]
+            for candidate in found:
+                is_free = not any(
+                    candidate.overlaps([one.span]) for one in self.draft.said.values()
+                )
+                new = [one for one in content_stems(candidate.text) if one not in own]
+                if is_free and new and leaf.parameter.accepts(candidate.text):
+                    self.draft.give(leaf, candidate.text, candidate)
+                    break
+
+    def _lone_number(self, blocked: list[Span]) -> None:
+        """Give the only number that is left to the only required number that is missing."""
+        numbers = (Kind.COUNT, Kind.AMOUNT, Kind.OTHER, Kind.NIGHTS)
+        missing = [
+            leaf
+            for leaf in self.draft.missing
+            if leaf.parameter.kind in numbers
+            and leaf.parameter.schema.get("type") in ("number", "integer")
+            and not leaf.parameter.is_id
+        ]
+        free = [c for c in self.clause.of_kind("number") if not c.overlaps(blocked)]
+        if len(missing) != 1 or len(free) != 1:
+            return
+        value = missing[0].parameter.first_accepted(*as_typed(free[0].value))
+        if value is not None and (free[0].cue in ("to", "at", "of") or not free[0].after):
+            self.draft.give(missing[0], value, free[0])
+            blocked.append((free[0].start, free[0].end))
 
     def _amounts(self) -> None:
         """Give the currency of an amount that was used, or of the only one, to its input."""
@@ -619,7 +684,7 @@ class _Reader:
             if words and all(word in said and word not in _GENERAL for word in words):
                 spans = [(said[word].start, said[word].end) for word in words]
                 if not any(c.overlaps(spans) for c in self._quoted()):
-                    self.draft.give(leaf, True)  # noqa: FBT003
+                    self.draft.give(leaf, True)
                     self.draft.used += spans
 
     def _several(self, blocked: list[Span]) -> None:
@@ -649,9 +714,11 @@ class _Reader:
         last = first
         for candidate in self.clause.of_kind(first.kind):
             is_next = candidate.start >= last.end and self.clause.are_joined(last, candidate)
-            if is_next and not candidate.overlaps(blocked) and candidate.cue not in _END_CUES - {
-                "and"
-            }:
+            if (
+                is_next
+                and not candidate.overlaps(blocked)
+                and candidate.cue not in _END_CUES - {"and"}
+            ):
                 found.append(candidate)
                 last = candidate
         return found
@@ -664,6 +731,7 @@ _HOW_MANY: Final = frozenset(stem(word) for word in lexicon.HOW_MANY)
 _PEOPLE: Final = frozenset(stem(word) for word in lexicon.PEOPLE)
 _UNTELLING: Final = frozenset({"id", "date", "time", "number", "type", "status", "code"})
 _FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should", "enabled"})
+_SHAPING: Final = frozenset(["fields", "field", "expand", "include", "embed", "select", "columns", "properties"])
 _GENERAL: Final = frozenset({"all", "new"})
 
 
@@ -735,6 +803,10 @@ def _codes(value: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
 
 def _duration_value(parameter: Parameter, candidate: Candidate) -> JsonValue:
     """Return a length of time in the unit that the input's name or description says."""
+    if isinstance(candidate.value, dict) and len(candidate.value) == 1:
+        unit, count = next(iter(candidate.value.items()))
+        if unit in parameter.words or unit.removesuffix("s") in parameter.words:
+            return count
     minutes = _minutes(candidate)
     if minutes is None:
         return None

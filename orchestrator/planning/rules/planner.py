@@ -70,9 +70,7 @@ class RulePlanner:
                     text, tool, catalog, walls, context.inputs, now=now, resolved=resolved
                 )
         fits = find_target(read_clause(text, now=now), selection, catalog, walls)
-        return best_reading(
-            fits, text, catalog, walls, context.inputs, now=now, resolved=resolved
-        )
+        return best_reading(fits, text, catalog, walls, context.inputs, now=now, resolved=resolved)
 
     def _router(self, catalog: Catalog) -> Router:
         try:

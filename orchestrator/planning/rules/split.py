@@ -2,31 +2,35 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
 from typing import Final
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits, RequestUnread, TooMany
+from orchestrator.core.errors import (
+    LanguageUnread,
+    NothingAllowed,
+    NothingFits,
+    RequestUnread,
+    TooMany,
+)
 from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
-from orchestrator.language.intent import Action
 from orchestrator.language.triggers import Trigger
-from orchestrator.language.words import is_verb, stem
+from orchestrator.language.words import is_verb
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
 from orchestrator.planning.rules.chain import Chain, is_produced, link, needs_of
 from orchestrator.planning.rules.clause import Clause, read_clause
 from orchestrator.planning.rules.fill import Leaf, spans_of
-from orchestrator.planning.rules.items import answer_fields, answers_price, is_listing
+from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, Kind
 from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
-from orchestrator.planning.rules.tool_words import own_words, verbs_of
+from orchestrator.planning.rules.tool_words import own_words
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
@@ -121,7 +125,9 @@ def _unused(reading: Reading) -> float:
     """How much of a clause a tool leaves unused, and how much of what it needs is not said."""
     account = reading.account
     left = sum(1.2 if run.is_value else 0.5 for run in account.left_over)
-    kept = sum(0.6 if run.is_value else 0.1 for run in account.filters)
+    reads = not reading.is_consequence
+    value, word = (1.2, 0.5) if reads else (0.6, 0.1)
+    kept = sum(value if run.is_value else word for run in account.filters)
     return left + kept + 0.4 * len(reading.chain.unsaid)
 
 
@@ -191,9 +197,7 @@ class _Goal:
         if not fits:
             self.unmet.append(text)
             return
-        reading = best_reading(
-            fits, text, self.catalog, (), self.brief.inputs, now=self.brief.now
-        )
+        reading = best_reading(fits, text, self.catalog, (), self.brief.inputs, now=self.brief.now)
         if reading is None:
             self.unmet.append(text)
             return
@@ -228,7 +232,9 @@ class _Goal:
                 part.depends_on.append(earlier.leg_id)
                 part.resolved.add("back_reference")
                 break
-        if unsaid_days(reading) and any(t.kind == "back_reference" for t in reading.account.triggers):
+        if unsaid_days(reading) and any(
+            t.kind == "back_reference" for t in reading.account.triggers
+        ):
             dated = [p for p in self.parts if p.reading.clause.of_kind("date")]
             if dated:
                 part.depends_on.append(dated[-1].leg_id)
@@ -262,7 +268,9 @@ class _Goal:
             for text in self.unmet
         ]
         uncovered = (*self.unmet, *self.forbidden)
-        return MissionPlan(legs=tuple(legs), uncovered=uncovered, doubts=tuple(dict.fromkeys(doubts)))
+        return MissionPlan(
+            legs=tuple(legs), uncovered=uncovered, doubts=tuple(dict.fromkeys(doubts))
+        )
 
     def _leg(self, part: Part) -> LegPlan:
         reading = part.reading
@@ -415,7 +423,11 @@ def _with_verb(text: str, parts: Sequence[Part]) -> str:
         return text
     clause = read_clause(text, now=parts[-1].reading.clause.now)
     first = clause.words[:1]
-    if not first or is_verb(clause.verb) or first[0].lower not in ("a", "an", "the", "one", "my", "our"):
+    if (
+        not first
+        or is_verb(clause.verb)
+        or first[0].lower not in ("a", "an", "the", "one", "my", "our")
+    ):
         return text
     return f"{parts[-1].reading.aim.verb} {text}"
 

@@ -10,7 +10,15 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.wall import Wall
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import meanings_of
-from orchestrator.language.words import QUESTION_WORDS, STOP_WORDS, WARY_VERBS, action_of, is_verb, stem
+from orchestrator.language.words import (
+    QUESTION_WORDS,
+    STOP_WORDS,
+    WARY_VERBS,
+    action_of,
+    is_verb,
+    stem,
+    tokens,
+)
 from orchestrator.planning.rules.clause import Clause, Word
 from orchestrator.planning.rules.items import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
@@ -27,11 +35,12 @@ from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
 _ASKING: Final = frozenset(
-    "is are was were do does did has have any when where who which what how whose why".split()
+    ["is", "are", "was", "were", "do", "does", "did", "has", "have", "any", "when", "where", "who", "which", "what", "how", "whose", "why"]
 )
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
-_LISTING: Final = frozenset("list show all find search get view which".split())
+_LISTING: Final = frozenset(["list", "show", "all", "find", "search", "get", "view", "which"])
 _FEW: Final = 2
+_ALL: Final = frozenset({"all", "every", "everything"})
 _WANTED: Final = re.compile(
     r"(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? (?:need|want|like|love) "
     r"(?:a|an|the|one|two|three|another|\d+) ",
@@ -120,7 +129,7 @@ def find_target(
         tool = catalog.tools.get(name)
         if tool is None or not is_inside(tool, walls) or not _has_effect(tool, aim, frame_orders):
             continue
-        if _is_probe(tool, catalog):
+        if _is_probe(tool, catalog) or _does_all(tool, clause):
             continue
         score, nouns = _score(tool, clause, aim)
         if aim.is_order and named_by and stem(aim.verb) not in verbs_of(tool):
@@ -159,6 +168,13 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
     return ends is (aim.action is Action.CANCEL)
 
 
+def _does_all(tool: Tool, clause: Clause) -> bool:
+    """Return whether a tool changes all there is where the clause does not say so."""
+    own = {*tokens(tool.name), *tokens(tool.summary)}
+    said = {word.lower for word in clause.words}
+    return tool.is_side_effect and not own.isdisjoint(_ALL) and said.isdisjoint(_ALL)
+
+
 def _is_probe(tool: Tool, catalog: Catalog) -> bool:
     """Return whether a tool is only asked by a reference that no person knows."""
     required = {*tool.required_inputs}
@@ -172,7 +188,8 @@ def _named_whole(clause: Clause, catalog: Catalog) -> list[str]:
     return [
         tool.name
         for tool in catalog.tools.values()
-        if len(verbs_of(tool) | named_nouns(tool)) > 1 and (verbs_of(tool) | named_nouns(tool)) <= said
+        if len(verbs_of(tool) | named_nouns(tool)) > 1
+        and (verbs_of(tool) | named_nouns(tool)) <= said
     ][:8]
 
 
@@ -238,7 +255,9 @@ def _same(word: Word) -> Iterable[str]:
 
 def _telling(clause: Clause) -> list[Word]:
     """The words that may name what is dealt in: no values, no stop words, not the verb."""
-    values = [c for c in clause.candidates if c.kind in ("quoted", "email", "url", "text", "trimmed")]
+    values = [
+        c for c in clause.candidates if c.kind in ("quoted", "email", "url", "text", "trimmed")
+    ]
     spans = [(c.start, c.end) for c in values]
     return [
         word
