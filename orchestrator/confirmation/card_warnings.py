@@ -10,8 +10,8 @@ from orchestrator.confirmation.named_ids import NamedId, stands_in
 from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing
 from orchestrator.core.budget import Money, told_left
 from orchestrator.core.record import JsonObject
-from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.provisos import conditions_in
+from orchestrator.language.request import read_clause
 
 
 def unlike_found(

@@ -736,7 +736,7 @@ _NUMBERED: Final = re.compile(
 _HASHED: Final = re.compile(r"(?<![\w&#])#(?P<n>\d+)\b|(?<![\w&@])[#@][^\W\d_][\w-]*(?![\w@.])")
 _CAPS_DIGITS: Final = re.compile(r"(?<![\w-])[A-Z]{2,3} \d{2,4}\b(?![.,:/-]\d|\s+[a-z]{3,}s\b)")
 _POSTCODE: Final = re.compile(r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b")
-_FILE: Final = re.compile(r"\b[\w-]+\.[A-Za-z][A-Za-z0-9]{1,4}\b")
+_FILE: Final = re.compile(r"(?<![\w.])/(?:[\w.-]+/)+[\w.-]*|\b[\w-]+\.[A-Za-z][A-Za-z0-9]{1,4}\b")
 
 
 def _ids(text: str, now: datetime, language: str) -> Iterator[_Found]:
@@ -756,7 +756,7 @@ def _ids(text: str, now: datetime, language: str) -> Iterator[_Found]:
     for match in _CODE.finditer(text):
         if is_identifier(match.group()):
             yield _Found("id", *match.span(), match.group())
-    if "." in text:
+    if "." in text or "/" in text:
         for match in _FILE.finditer(text):
             yield _Found("id", *match.span(), match.group())
 
