@@ -30,7 +30,7 @@ _ABBREVIATED: Final = re.compile(
     rf"(?:\b(?:{'|'.join(_LISTS.words('abbreviations'))}|[a-z]\.[a-z])\.|(?<!\S)\d{{1,2}}[.)])\s+$",
     re.IGNORECASE,
 )
-_BETWEEN: Final = re.compile(r"\b(?:between|from)\b[^.;!?\n]{0,80}?\band\b", re.IGNORECASE)
+_BETWEEN: Final = re.compile(r"\bbetween\b[^.;!?\n]{0,80}?\band\b", re.IGNORECASE)
 _BULLET: Final = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+")
 _LEAD: Final = re.compile(
     rf"(?:(?:{'|'.join(_LISTS.words('leads'))}|after\s+that)\b[\s,:]*)+", re.IGNORECASE
@@ -145,9 +145,9 @@ def begins_request(
     word = _WORD.match(rest)
     if word is None:
         return False
-    verb = word.group().lower()
+    verb, mark, _ = word.group().lower().replace("\u2019", "'").partition("'")
     if verb in QUESTION_WORDS:
-        return _asks(verb, rest[word.end() :], was_lead=rest != text, after_comma=after_comma)
+        return _asks(verb, rest[len(verb) :] if mark else rest[word.end() :], was_lead=rest != text, after_comma=after_comma)
     if verb not in verbs and not is_verb(verb):
         is_plain = word.group().islower() and verb not in STOP_WORDS and not verb.endswith("ing")
         return is_plain and _DONE_TO.match(rest, word.end()) is not None
