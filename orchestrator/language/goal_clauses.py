@@ -147,7 +147,12 @@ def begins_request(
         return False
     verb, mark, _ = word.group().lower().replace("\u2019", "'").partition("'")
     if verb in QUESTION_WORDS:
-        return _asks(verb, rest[len(verb) :] if mark else rest[word.end() :], was_lead=rest != text, after_comma=after_comma)
+        return _asks(
+            verb,
+            rest[len(verb) :] if mark else rest[word.end() :],
+            was_lead=rest != text,
+            after_comma=after_comma,
+        )
     if verb not in verbs and not is_verb(verb):
         is_plain = word.group().islower() and verb not in STOP_WORDS and not verb.endswith("ing")
         return is_plain and _DONE_TO.match(rest, word.end()) is not None
