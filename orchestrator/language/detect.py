@@ -24,7 +24,7 @@ _BEGUN: Final = 0.3
 _UNLIKELY: Final = 0.1
 """How likely English may be in a text that is in another language."""
 _HARDLY: Final = 0.005
-"""The same of a text of a word or two, or in another script."""
+"""The same of a text of a word or two."""
 _NAMED: Final = 0.3
 """How likely a language must be to be named."""
 _LANGUAGES: Final = tuple(WordLists("languages").words("told_apart"))
@@ -78,9 +78,9 @@ def _foreign(own: str, whole: str) -> str | None:
     share = _BEGUN if words and is_verb(words[0]) else _HALF
     if not words or known >= share * len(words):
         return None
-    english = _chances(" ".join(words))["en"]
-    least = len(words) < _ENOUGH or _LATIN.search(own) is None
-    if english > (_HARDLY if least else _UNLIKELY):
+    is_latin = _LATIN.search(own) is not None
+    unlikely = _HARDLY if len(words) < _ENOUGH else _UNLIKELY
+    if is_latin and _chances(" ".join(words))["en"] > unlikely:
         return None
     chances = _chances(whole)
     likely = max(chances, key=lambda code: chances[code])
