@@ -11,7 +11,9 @@ from typing import Final
 
 from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.intent import Action, Slot
-from orchestrator.language.request import (
+from orchestrator.language.words import content_stems, name_stems, stem, tokens
+from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.clause_reading import (
     POINTING_STEMS,
     POINTS,
     REPEATS,
@@ -21,8 +23,6 @@ from orchestrator.language.request import (
     read_clause,
     reference_in,
 )
-from orchestrator.language.words import content_stems, name_stems, stem, tokens
-from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.selection import RouteContext
 
 _LOOKS: Final = frozenset({Action.READ, Action.SEARCH})
