@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final, Literal
 
 from orchestrator.core.record import Record
@@ -51,13 +52,14 @@ def _pattern(entry: str) -> str:
     return rf"(?<![\w'\u2019-]){said}(?![\w-]|['\u2019]\w)"
 
 
-_PATTERN: Final = re.compile(
-    "|".join(
-        f"(?P<k{n}>{_pattern(entry)})"
-        for n, (_, entry) in sorted(enumerate(_ENTRIES), key=lambda one: -len(one[1][1]))
-    ),
-    re.IGNORECASE,
-)
+@cache
+def _entries() -> re.Pattern[str]:
+    """All entries, the longest first, each a group by its number; compiled on first use."""
+    longest = sorted(enumerate(_ENTRIES), key=lambda one: -len(one[1][1]))
+    said = "|".join(f"(?P<k{n}>{_pattern(entry)})" for n, (_, entry) in longest)
+    return re.compile(said, re.IGNORECASE)
+
+
 _ASKED_IF: Final = re.compile(
     r"\b(?:check|see|know|tell\s+me|find\s+out|verify|ask|wonder(?:ing)?|look(?:\s+up)?)\s+$", re.I
 )
@@ -81,7 +83,7 @@ def find_triggers(text: str, *, values: Sequence[Value] = ()) -> tuple[Trigger, 
 
 def _triggers(text: str, values: Sequence[Value]) -> Iterator[Trigger]:
     covered = [*quoted_spans(text), *((v.start, v.end) for v in values if v.kind != "number")]
-    for match in _PATTERN.finditer(text):
+    for match in _entries().finditer(text):
         kind = _ENTRIES[int((match.lastgroup or "k0")[1:])][0]
         start, end = match.span()
         if any(a <= start and end <= b for a, b in covered):

@@ -804,6 +804,8 @@ _LOWER_PLACE: Final = re.compile(
     r"\b(?:from|to|in|near)\s+(?P<place>(?:(?:new|san|los|las|saint|santa|el|la|rio de|hong|tel|abu"
     r"|cape)\s)?[^\W\d_]{3,})\b"
 )
+_NEXT_WORD: Final = re.compile(r"\s+#?([\w-]+)")
+_DETERMINERS: Final = WordLists("words").word_set("determiners")
 _SENTENCE_START: Final = re.compile(r"(?:^|[.!?:;]\s+|\n\s*)(?:[-*•]\s*|\d{1,2}[.)]\s+)?$")
 
 
@@ -829,8 +831,19 @@ def _names(text: str, now: datetime, language: str) -> Iterator[_Found]:
     if not any(char.isupper() for char in text[1:]):
         for match in _LOWER_PLACE.finditer(text):
             word = match["place"]
-            if word not in _NO_PLACES and word not in STOP_WORDS and not is_verb(word):
+            is_plain = word in _NO_PLACES or word in STOP_WORDS or is_verb(word)
+            if not is_plain and not _goes_on(text, match.end()):
                 yield _Found("name", *match.span("place"), word)
+
+
+def _goes_on(text: str, at: int) -> bool:
+    """True if a noun is no place by itself: "in folder 0", "from index movies", "to water the"."""
+    word = _NEXT_WORD.match(text, at)
+    if word is None:
+        return False
+    if word[1] in _DETERMINERS or any(char.isdigit() for char in word[1]):
+        return True
+    return word[1] not in _NO_UNITS and _english_marks().match(word[1]) is None
 
 
 def _proper_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:

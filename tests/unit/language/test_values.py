@@ -219,7 +219,13 @@ def test_a_name_ends_before_another_value() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["List my open invoices", "May I see the orders", "What is new?"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("List my open invoices", "May I see the orders", "What is new?"),
+        *("delete it from index movies", "remind me to water the plants"),
+    ],
+)
 def test_plain_words_are_no_values(text: str) -> None:
     """The first word of a sentence and function words are no names."""
     assert _read(text) == []
