@@ -17,7 +17,6 @@ from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.card_warnings import (
     not_explained,
     not_shown_whole,
-    on_conditions,
     over_what_is_left,
     too_many_to_show,
     unknown_price,
@@ -33,6 +32,12 @@ from orchestrator.confirmation.named_things import (
     unexplained,
 )
 from orchestrator.confirmation.totals import totals_of
+from orchestrator.confirmation.value_warnings import (
+    Stated,
+    language_of,
+    said_otherwise,
+    stated_nowhere,
+)
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.pii import is_handle
@@ -73,6 +78,12 @@ class CardContext:
     """How many cards this part of the goal has had, this one included."""
     changed_by_people: tuple[str, ...] = ()
     """The arguments that a person amended."""
+    now: datetime | None = None
+    """The requester's time."""
+    order: str = ""
+    """The words of the goal that the call is ordered by; empty: nothing says which."""
+    count: int = 0
+    """How many effects that order has."""
 
 
 def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator[JsonObject]:
@@ -168,18 +179,25 @@ def _in_context(
     costs = tool.spends and (amounts or states_price(tool))
     is_unknown = card.price is None and (context.doubt or costs)
     too_dear = tuple(over_what_is_left(card.price, context.left, context.unpriced))
+    sent = {name: v for name, v in plain.items() if name not in tool.reference_inputs}
+    stated = Stated(
+        goal=context.goal,
+        clause=context.order,
+        given=context.given,
+        now=context.now,
+        language=language_of(context.goal),
+        count=context.count,
+    )
+    defaults = {n: shape["default"] for n, shape in tool.properties.items() if "default" in shape}
     warnings = (
+        *said_otherwise(sent, things, stated, defaults=defaults),
         *not_shown_whole((*told, *others)),
         *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
-        *on_conditions(context.clause),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
         *too_dear,
-        *unlike_found(
-            {name: v for name, v in plain.items() if name not in tool.reference_inputs},
-            things,
-            changed_by_people=context.changed_by_people,
-        ),
+        *unlike_found(sent, things, changed_by_people=context.changed_by_people),
         *not_explained(ids, context.answers, (context.goal, *context.given)),
+        *stated_nowhere(sent, context.answers, stated),
         *totals.warnings,
     )
     shown = card.model_copy(
