@@ -302,6 +302,7 @@ def _card(
     files: tuple[ReceivedFile, ...],
 ) -> ConfirmationCard:
     policy = wanted.policy
+    own = [order for order in wanted.orders if tool.name in order.tools]
     return build_card(
         wanted,
         tool,
@@ -326,6 +327,9 @@ def _card(
             asked=wanted.asked,
             proposals=wanted.proposals,
             changed_by_people=wanted.changed_by_people,
+            now=wanted.now,
+            order="; ".join(dict.fromkeys(order.clause for order in own if order.clause)),
+            count=sum(order.count for order in own),
         ),
     )
 

@@ -129,9 +129,7 @@ def _days_after(known: Iterable[Typed], said: str, stated: Stated) -> Iterator[T
 
 def _without(sent: JsonObject, defaults: JsonObject) -> JsonObject:
     return {
-        name: held
-        for name, held in sent.items()
-        if name not in defaults or defaults[name] != held
+        name: held for name, held in sent.items() if name not in defaults or defaults[name] != held
     }
 
 

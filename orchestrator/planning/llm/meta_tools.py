@@ -30,13 +30,12 @@ class AskedField(Record):
 
     name: str = Field(pattern=_NAME)
     type: Literal["string", "number", "integer", "boolean"] = "string"
-    description: str = ""
     choices: tuple[str, ...] = ()
 
     @property
     def schema_asked(self) -> JsonObject:
         """Return the JSON Schema of the value."""
-        asked: JsonObject = {"type": self.type, "description": self.description}
+        asked: JsonObject = {"type": self.type}
         return {**asked, "enum": [*self.choices]} if self.choices else asked
 
 
@@ -59,7 +58,7 @@ ASKED_BY_A_MODEL: Final = (
     "be behind them, so answer only what the goal needs"
 )
 """The reason on a question of a model, which people must not take for one of ours."""
-_READ_BY_TYPE: Final = frozenset({"pattern", "default"})
+_READ_BY_TYPE: Final = frozenset({"pattern", "default", "minItems"})
 """Keywords that answers are checked by, and that are not worth their tokens in every prompt."""
 
 

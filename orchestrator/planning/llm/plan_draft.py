@@ -21,17 +21,16 @@ GENERALIST: Final = "generalist"
 """The agent without a preference, where there are no profiles."""
 _UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff"
 """Kana and ideographs, of which each character is looked at as a word."""
-_WORD: Final = re.compile(
-    rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['\u2019.&@-][^\W_{_UNSPACED}]+)*"
-)
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['\u2019.&@-][^\W_{_UNSPACED}]+)*")
 _PARTS: Final = re.compile(r"[^\W_]+")
 _NOT_IN_AN_ID: Final = re.compile(r"[^a-z0-9]+")
 _MOST_NAMED: Final = 40
 """Tools that a refusal of a name lists."""
-_JOINING: Final = frozenset(
-    "and then also please und dann auch bitte y e luego también et puis aussi".split()
-    + "と を に で は が の も へ して から そして".split()
+_JOINING_WORDS: Final = (
+    "and then also please und dann auch bitte y e luego también et puis aussi "
+    "と を に で は が の も へ して から そして"
 )
+_JOINING: Final = frozenset(_JOINING_WORDS.split())
 """Words between quotes that ask for nothing; in other languages they cost a correction."""
 
 Words = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -271,13 +270,9 @@ class DraftReading:
         if fits or len(self._agents) == 1:
             return (fits or [*self._agents])[0]
         names = ", ".join(agent.name for agent in self._agents)
-        raise DraftRefused(
-            f"leg {draft.id} is for the agent {draft.agent!r}; there are: {names}"
-        )
+        raise DraftRefused(f"leg {draft.id} is for the agent {draft.agent!r}; there are: {names}")
 
-    def _check_reach(
-        self, draft: DraftLeg, orders: Sequence[Order], agent: AgentProfile
-    ) -> None:
+    def _check_reach(self, draft: DraftLeg, orders: Sequence[Order], agent: AgentProfile) -> None:
         findings = []
         for order in orders:
             if not is_inside(self._catalog.tool(order.tools[0]), (agent.wall,)):

@@ -29,7 +29,7 @@ from orchestrator.planning.walls import is_inside, listed
 from orchestrator.routing.cards.capability_card import probes_of
 from orchestrator.routing.selection import Selection
 
-_CATALOG_SHARE: Final = 16
+_CATALOG_SHARE: Final = 64
 _CORE_SHARE: Final = 8
 _STEP_SHARE: Final = 4
 _DISCOVERED_SHARE: Final = 8
@@ -123,7 +123,9 @@ def tool_parameters(tool: Tool) -> JsonObject:
     }
     if reason := reason_input(tool):
         kept = {reason: {"type": "string"}, **kept}
-    shown = {**tool.input_schema, "properties": kept} if kept or ours else tool.input_schema
+    shown = {**tool.input_schema, "properties": kept} if kept or ours else {**tool.input_schema}
+    if shown.get("additionalProperties") is False:
+        del shown["additionalProperties"]  # calls are checked; it costs tokens with each tool
     return offered_schema(shown)
 
 

@@ -112,9 +112,7 @@ class ModelSplitter:
             ModelUnavailable: the model did not answer; a later attempt may meet it.
             ModelRefused: the provider does not serve the request, or is not set up here.
         """
-        messages: list[ModelMessage] = [
-            split_request(brief, catalog, agents, self._ranking)
-        ]
+        messages: list[ModelMessage] = [split_request(brief, catalog, agents, self._ranking)]
         usage, refused, held = Usage(), list[tuple[str, ...]](), list[MissionPlan]()
         while True:
             answer, more = await self._answer(model, messages, agents)

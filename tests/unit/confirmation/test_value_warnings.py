@@ -70,8 +70,10 @@ def test_a_value_that_no_value_of_its_kind_agrees_with_is_named(
         ("Book LH2034 on 28 November at 8:15", {"offer_id": "OFR-1"}),
         ("A dinner on one evening from 3 to 6 December 2026", {"date": "2026-12-04"}),
         ("Book it for less than 300 EUR", {"offer_id": "OFR-1"}),
-        ("Reserve a table for 4 tomorrow at 8 pm", {"date": "2026-11-24", "time": "20:00",
-                                                    "party_size": 4}),
+        (
+            "Reserve a table for 4 tomorrow at 8 pm",
+            {"date": "2026-11-24", "time": "20:00", "party_size": 4},
+        ),
         ("Book a room for 2 nights", {"guests": 1}),
         ("Pay invoice 4711", {"invoice_id": 4711}),
         ("Tell Ana that we are late", {"to": "ana@example.com", "body": "We are late."}),
