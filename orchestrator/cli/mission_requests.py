@@ -18,6 +18,7 @@ from orchestrator.cli.request_options import (
     OwnId,
     PlanFirst,
     Policy,
+    ReadOnly,
     Requester,
     Tenant,
     Urgency,
@@ -46,6 +47,7 @@ def mission_request(
     model: str | None = None,
     tenant: str = "",
     priority: int | None = None,
+    read_only: bool = False,
 ) -> MissionRequest:
     """What the options of a command ask for.
 
@@ -64,6 +66,7 @@ def mission_request(
             model=model,
             tenant=tenant,
             priority=priority,
+            read_only=read_only,
         )
     except ValidationError as error:
         first = error.errors()[0]
@@ -119,6 +122,7 @@ def _asked_for(
     model: Model = None,
     tenant: Tenant = "",
     priority: Urgency = None,
+    read_only: ReadOnly = False,
 ) -> MissionRequest:
     """The request, its policy tightened where the options say so."""
     request = mission_request(
@@ -132,6 +136,7 @@ def _asked_for(
         model=model,
         tenant=tenant,
         priority=priority,
+        read_only=read_only,
     )
     if not (plan_first or limits):
         return request

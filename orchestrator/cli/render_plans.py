@@ -10,8 +10,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from orchestrator.cli.drawing import block, indented, line
-from orchestrator.messages.plan_answers import doubt_told
-from orchestrator.messages.plan_card import leg_note
+from orchestrator.messages.plan_answers import doubt_text
+from orchestrator.messages.plan_card import leg_note, order_text
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.core.plan_origin import PlanOrigin
@@ -29,12 +29,10 @@ def preview(console: Console, shown: PlanPreview) -> None:
     console.print(tree)
     for text in _origin(shown.made_by):
         console.print(text)
-    for clause in shown.unserved:
-        console.print(line(("nothing serves: ", "red"), repr(clause)))
-    for mention in shown.left_over:
-        console.print(line(("left over: ", "yellow"), f"{mention.text!r} ({mention.kind})"))
+    for text_of_goal in shown.uncovered:
+        console.print(line(("no leg serves: ", "red"), repr(text_of_goal)))
     for doubt in shown.doubts:
-        console.print(line(("in doubt: ", "yellow"), doubt_told(doubt)))
+        console.print(line(("not carried out: ", "yellow"), doubt_text(doubt)))
     for text in _before(shown):
         console.print(text)
     console.print(line(("digest ", "dim"), shown.digest))
@@ -53,27 +51,23 @@ def _leg(leg: PlannedLeg) -> Text:
 
 
 def _inside(leg: PlannedLeg) -> Iterator[Text]:
-    """Its tools, and what of the goal it takes up."""
+    """Its tools, its orders, and the words of the goal that it serves."""
     for tool in leg.tools:
         yield _tool(tool)
     if not leg.tools:
         yield line(("no tool is likely yet: it looks for one when it begins", "yellow"))
-    for clause in leg.consequences:
-        if clause != leg.goal:
-            yield line(("changes something: ", "dim"), repr(clause))
-    used = [f"{one.text!r} as {one.used_as}" for one in leg.serves if one.used_as]
-    if used:
-        yield line(("takes up ", "dim"), "; ".join(used))
-    if leg.quotes:
-        yield line(("serves ", "dim"), "; ".join(map(repr, leg.quotes)))
+    tools = {tool.name: tool for tool in leg.tools}
+    for order in leg.orders:
+        yield line(("orders ", "dim"), order_text(order, tools))
+    if leg.serves:
+        yield line(("serves ", "dim"), "; ".join(map(repr, leg.serves)))
     for need in leg.needs:
         yield line((f"needs of {need.leg_id}: ", "dim"), need.what)
 
 
 def _tool(tool: PlannedTool) -> Text:
     if not tool.is_side_effect:
-        role = "reads" if tool.is_target else "finds what is needed"
-        return line((tool.name, "cyan"), f"  {tool.title}; {role}")
+        return line((tool.name, "cyan"), f"  {tool.title}; reads")
     asked = (
         (f"asks first ({tool.card_type})", "green")
         if tool.card_type is not None
