@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve
@@ -30,12 +31,14 @@ class AskedField(Record):
 
     name: str = Field(pattern=_NAME)
     type: Literal["string", "number", "integer", "boolean"] = "string"
+    description: Annotated[str, SkipJsonSchema()] = ""
+    """Taken, but not asked for: the question says it."""
     choices: tuple[str, ...] = ()
 
     @property
     def schema_asked(self) -> JsonObject:
         """Return the JSON Schema of the value."""
-        asked: JsonObject = {"type": self.type}
+        asked: JsonObject = {"type": self.type, "description": self.description}
         return {**asked, "enum": [*self.choices]} if self.choices else asked
 
 

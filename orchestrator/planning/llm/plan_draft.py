@@ -83,7 +83,7 @@ class DraftPlan(Record):
     asides: tuple[Words, ...] = ()
 
 
-def draft_parameters(agents: Sequence[AgentProfile]) -> JsonObject:
+def draft_parameters(agents: Sequence[str]) -> JsonObject:
     """Return the input schema of the tool by which a model gives a plan; the rules explain it."""
     text: JsonObject = {"type": "string"}
     texts: JsonObject = {"type": "array", "items": text}
@@ -95,12 +95,17 @@ def draft_parameters(agents: Sequence[AgentProfile]) -> JsonObject:
         "orders": {"type": "array", "items": _object(order, "tool")},
         "needs": texts,
     }
-    names: list[JsonValue] = [agent.name for agent in agents]
-    if names:
-        leg["agent"] = {"enum": names}
-    required = ["id", "serves", "orders", *(["agent"] if names else [])]
-    legs = {"type": "array", "items": _object(leg, *required), "minItems": 1}
+    leg["agent"] = {"enum": [*agents]}
+    items = _object(leg, "id", "serves", "orders", "agent")
+    legs = {"type": "array", "items": items, "minItems": 1}
     return _object({"legs": legs, "asides": texts}, "legs")
+
+
+def agent_names(agents: Sequence[AgentProfile], catalog: Catalog) -> tuple[str, ...]:
+    """Return the agents that a plan may name; without profiles, one for each domain and for all."""
+    if agents:
+        return tuple(agent.name for agent in agents)
+    return (*sorted({t.domain for t in catalog.tools.values() if t.domain}), GENERALIST)
 
 
 def _object(properties: Mapping[str, JsonValue], *required: str) -> JsonObject:
@@ -261,16 +266,24 @@ class DraftReading:
 
     def _agent(self, draft: DraftLeg, orders: Sequence[Order]) -> AgentProfile:
         if not self._agents:
-            domains = {self._catalog.tool(order.tools[0]).domain for order in orders}
-            if len(domains) == 1 and (domain := domains.pop()):
-                return AgentProfile(name=domain, prefers=(domain,))
-            return AgentProfile(name=GENERALIST)
+            return self._of_domain(draft, orders)
         said = draft.agent.casefold().strip()
         fits = [agent for agent in self._agents if agent.name.casefold() == said]
         if fits or len(self._agents) == 1:
             return (fits or [*self._agents])[0]
         names = ", ".join(agent.name for agent in self._agents)
         raise DraftRefused(f"leg {draft.id} is for the agent {draft.agent!r}; there are: {names}")
+
+    def _of_domain(self, draft: DraftLeg, orders: Sequence[Order]) -> AgentProfile:
+        """Return the agent of the domain that the orders are of, or else of the one it names."""
+        domains = {self._catalog.tool(order.tools[0]).domain for order in orders}
+        if not domains:
+            said = draft.agent.casefold().strip()
+            known = {tool.domain for tool in self._catalog.tools.values()}
+            domains = {domain for domain in known if domain.casefold() == said}
+        if len(domains) == 1 and (domain := domains.pop()):
+            return AgentProfile(name=domain, prefers=(domain,))
+        return AgentProfile(name=GENERALIST)
 
     def _check_reach(self, draft: DraftLeg, orders: Sequence[Order], agent: AgentProfile) -> None:
         findings = []

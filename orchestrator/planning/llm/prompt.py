@@ -29,7 +29,7 @@ from orchestrator.planning.walls import is_inside, listed
 from orchestrator.routing.cards.capability_card import probes_of
 from orchestrator.routing.selection import Selection
 
-_CATALOG_SHARE: Final = 64
+_CATALOG_SHARE: Final = 16
 _CORE_SHARE: Final = 8
 _STEP_SHARE: Final = 4
 _DISCOVERED_SHARE: Final = 8

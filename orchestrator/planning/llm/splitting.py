@@ -39,6 +39,7 @@ from orchestrator.planning.llm.plan_draft import (
     DraftPlan,
     DraftReading,
     DraftRefused,
+    agent_names,
     draft_parameters,
 )
 from orchestrator.planning.llm.prompt import section
@@ -58,6 +59,7 @@ RULES: Final = (
     "where there is one effect for each thing of it. when: the goal's words that an order depends "
     "on; its leg checks them itself.\n"
     "goal: only where the quotes do not say all; no value that the goal does not state.\n"
+    "agent: the one whose tools it uses.\n"
     "needs: ids of the legs without whose result this one cannot begin.\n"
     "As few legs as there are separate requests: what is looked up on the way is no leg. Do what "
     "the goal asks and nothing else."
@@ -115,7 +117,7 @@ class ModelSplitter:
         messages: list[ModelMessage] = [split_request(brief, catalog, agents, self._ranking)]
         usage, refused, held = Usage(), list[tuple[str, ...]](), list[MissionPlan]()
         while True:
-            answer, more = await self._answer(model, messages, agents)
+            answer, more = await self._answer(model, messages, catalog, agents)
             usage = usage.plus(more)
             read = read_answer(answer, brief, catalog, agents)
             if read.plan is not None and (held or not read.findings):
@@ -136,14 +138,18 @@ class ModelSplitter:
                 messages += [answer, complaint(answer, "; ".join(refused[-1]))]
 
     async def _answer(
-        self, name: str, messages: Sequence[ModelMessage], agents: Sequence[AgentProfile]
+        self,
+        name: str,
+        messages: Sequence[ModelMessage],
+        catalog: Catalog,
+        agents: Sequence[AgentProfile],
     ) -> tuple[ModelResponse | None, Usage]:
         """Return an answer and its usage; None: it was held back or cut."""
         try:
             return await ask(
                 self._model(name),
                 messages,
-                split_parameters(agents),
+                split_parameters(catalog, agents),
                 name=name,
                 settings=self._settings,
             )
@@ -227,12 +233,12 @@ def split_request(
     )
 
 
-def split_parameters(agents: Sequence[AgentProfile]) -> ModelRequestParameters:
+def split_parameters(catalog: Catalog, agents: Sequence[AgentProfile]) -> ModelRequestParameters:
     """Return the one tool of a split; no answer but a call of it."""
     tool = ToolDefinition(
         name=PLAN_TOOL,
         description=PLAN_DESCRIPTION,
-        parameters_json_schema=draft_parameters(agents),
+        parameters_json_schema=draft_parameters(agent_names(agents, catalog)),
     )
     return ModelRequestParameters(function_tools=[tool], allow_text_output=False)
 

@@ -271,7 +271,10 @@ async def test_conditions_and_lists_stand_on_the_orders(split: Split) -> None:
         ({"legs": [{**RESERVE, "agent": "press"}, SEND]}, "there are: diner, writer"),
         ({"legs": [RESERVE, {**SEND, "agent": "diner"}]}, "which may not use message_send"),
         ({"legs": [RESERVE, {**SEND, "needs": ["9"]}]}, "depends on 9, which is no leg"),
-        ({"legs": [RESERVE, {**SEND, "id": "1-table", "agent": "writer"}]}, "several legs are called 1-table"),
+        (
+            {"legs": [RESERVE, {**SEND, "id": "1-table", "agent": "writer"}]},
+            "several legs are called 1-table",
+        ),
         (
             {"legs": [{**RESERVE, "orders": [order("dining_reserve_table", count=31)]}, SEND]},
             "at most 20",
@@ -387,7 +390,7 @@ async def test_a_mission_that_may_change_nothing_is_shown_no_tool_for_orders(spl
 def test_a_split_takes_at_most_a_thousand_tokens(split: Split) -> None:
     """Over the documents that ship, its tool included."""
     request = split_request(split.brief(GOAL), split.catalog, ())
-    [tool] = split_parameters(()).function_tools
+    [tool] = split_parameters(split.catalog, ()).function_tools
     texts = [request.instructions, request.parts[0].content, tool.parameters_json_schema]
 
     assert sum(openai.o200k_base().count(str(text)) for text in texts) <= 1_000
