@@ -327,7 +327,7 @@ def _card(
             asked=wanted.asked,
             proposals=wanted.proposals,
             changed_by_people=wanted.changed_by_people,
-            now=wanted.now,
+            said_at=wanted.said_at,
             order="; ".join(dict.fromkeys(order.clause for order in own if order.clause)),
             count=sum(order.count for order in own),
         ),

@@ -79,8 +79,8 @@ class CardContext:
     """How many cards this part of the goal has had, this one included."""
     changed_by_people: tuple[str, ...] = ()
     """The arguments that a person amended."""
-    now: datetime | None = None
-    """The requester's time."""
+    said_at: datetime | None = None
+    """When the goal was said, in the requester's time; None: its values are not compared."""
     order: str = ""
     """The words of the goal that the call is ordered by; empty: nothing says which."""
     count: int = 0
@@ -181,24 +181,16 @@ def _in_context(
     is_unknown = card.price is None and (context.doubt or costs)
     too_dear = tuple(over_what_is_left(card.price, context.left, context.unpriced))
     sent = {name: v for name, v in plain.items() if name not in tool.reference_inputs}
-    stated = Stated(
-        goal=context.goal,
-        clause=context.order,
-        given=context.given,
-        now=context.now,
-        language=language_of(context.goal),
-        count=context.count,
-    )
-    defaults = {n: shape["default"] for n, shape in tool.properties.items() if "default" in shape}
+    otherwise, nowhere = _compared(sent, tool, context, things)
     warnings = (
-        *said_otherwise(sent, things, stated, defaults=defaults),
+        *otherwise,
         *not_shown_whole((*told, *others)),
         *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
         *too_dear,
         *unlike_found(sent, things, changed_by_people=context.changed_by_people),
         *not_explained(ids, context.answers, (context.goal, *context.given)),
-        *stated_nowhere(sent, context.answers, stated),
+        *nowhere,
         *totals.warnings,
     )
     shown = card.model_copy(
@@ -209,7 +201,8 @@ def _in_context(
             "reason": context.reason,
             "warnings": warnings if context.answers or context.goal else (),
             "exceeds_budget": bool(too_dear),
-            "is_unfounded": _is_unfounded(plain, tool, context, things),
+            "is_unfounded": bool(otherwise or nowhere)
+            or _is_unfounded(plain, tool, context, things),
             "named": tuple(
                 named_thing(thing, is_shown=n == 0, labels=labels) for n, thing in enumerate(things)
             ),
@@ -218,6 +211,25 @@ def _in_context(
         }
     )
     return _asked_again(shown, context)
+
+
+def _compared(
+    sent: JsonObject, tool: Tool, context: CardContext, things: Sequence[FoundThing]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what the goal says otherwise than a call, and what of it nobody stated."""
+    if context.said_at is None:
+        return (), ()
+    stated = Stated(
+        goal=context.goal,
+        now=context.said_at,
+        clause=context.order,
+        given=context.given,
+        language=language_of(context.goal),
+        count=context.count,
+    )
+    defaults = {n: shape["default"] for n, shape in tool.properties.items() if "default" in shape}
+    otherwise = said_otherwise(sent, things, stated, defaults=defaults)
+    return tuple(otherwise), tuple(stated_nowhere(sent, context.answers, stated))
 
 
 def _is_unfounded(

@@ -12,6 +12,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from pydantic import JsonValue
+from rapidfuzz.fuzz import ratio
+from rapidfuzz.process import extractOne
 
 from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing
@@ -23,6 +25,12 @@ from orchestrator.language.values import Value, find_values
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 _CLOCK: Final = re.compile(r"(?:[T ]|^)(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
+_WORDS: Final = re.compile(r"[^\W\d_]{2,}")
+_NAME: Final = re.compile(r'"[^\W\d_a-z][^\W\d_]*[a-z][^"\d]{0,60}"')
+"""A text in JSON that begins as a name does."""
+_MOST_WORDS: Final = 2_000
+_ALIKE: Final = 75
+"""Of 100: Lisbon and Lisboa are one name."""
 _COMPARED: Final = ("date", "time", "amount", "number", "email", "id")
 _LONGEST: Final = 4_000
 _MOST_ANSWERS: Final = 400_000
@@ -39,12 +47,12 @@ class Stated:
     """What people said, and when it was said."""
 
     goal: str
+    now: datetime
+    """When it was said, in the requester's time."""
     clause: str = ""
     """The words of the goal that the call is for; empty: all of it."""
     given: Sequence[str] = ()
     """What people gave with the goal and as answers."""
-    now: datetime | None = None
-    """The requester's time."""
     language: str = "en"
     """Of the goal."""
     count: int = 0
@@ -83,6 +91,31 @@ def said_otherwise(
             goal = ", ".join(dict.fromkeys(_readable(kind, text, value) for text, value in wanted))
             this = ", ".join(dict.fromkeys(_shown(kind, value) for value in here or around))
             yield f"the goal says {goal}; this is for {this}"
+    yield from _other_names(sent, things, stated)
+
+
+def _other_names(sent: JsonObject, things: Sequence[FoundThing], stated: Stated) -> Iterator[str]:
+    """Yield that none of the names of the goal stands in the call or in what it is about."""
+    texts = (stated.clause, stated.goal)
+    read = (dict.fromkeys(v.text for v in _values(t, stated) if v.kind == "name") for t in texts)
+    names = next((found for found in read if found), {})
+    about: list[JsonValue] = [sent]
+    for thing in things:
+        for held, answer in thing.sources:
+            about += [held.item, held.around, answer.arguments]
+    told = json.dumps(about, ensure_ascii=False, default=str)
+    words = _WORDS.findall(told.casefold())
+    known = [*dict.fromkeys(words)][:_MOST_WORDS]
+    if names and _NAME.search(told) and not any(_is_named(name, known) for name in names):
+        yield f"the goal says {', '.join(names)}, which stands nowhere in this call"
+
+
+def _is_named(name: str, known: Sequence[str]) -> bool:
+    """Return True if a word of a name is among others, in one spelling or in a like one."""
+    own = _WORDS.findall(name.casefold())
+    return any(
+        extractOne(word, known, scorer=ratio, score_cutoff=_ALIKE) is not None for word in own
+    )
 
 
 def stated_nowhere(
@@ -164,10 +197,10 @@ def _of_leaf(value: JsonValue, fact: CardFact, stated: Stated) -> Iterator[Typed
         yield from _in_text(value[:_LONGEST], stated)
 
 
-def _clocks(text: str, clock: re.Match[str], now: datetime | None) -> Iterator[str]:
+def _clocks(text: str, clock: re.Match[str], now: datetime) -> Iterator[str]:
     """Yield the time of day as it is written, and as it is where the requester is."""
     yield clock[1]
-    if clock[2] and now is not None and now.tzinfo is not None and len(text) > len("00:00:00"):
+    if clock[2] and now.tzinfo is not None and len(text) > len("00:00:00"):
         try:
             yield datetime.fromisoformat(text).astimezone(now.tzinfo).strftime("%H:%M")
         except ValueError:
@@ -183,8 +216,6 @@ def _in_text(text: str, stated: Stated) -> Iterator[Typed]:
 
 
 def _values(text: str, stated: Stated) -> tuple[Value, ...]:
-    if stated.now is None:
-        return ()
     return find_values(text, now=stated.now, language=stated.language)
 
 

@@ -50,6 +50,8 @@ def otherwise(goal: str, sent: JsonObject, *answers: EarlierAnswer, **more: obje
         ("Reserve a table for 4", {"party_size": 2}, "2"),
         ("Write to ana@example.com", {"to": "bob@example.com"}, "bob@example.com"),
         ("Cancel order 4711", {"order_id": "4712"}, "4712"),
+        ("Book a table in Porto", {"city": "Lisbon"}, "Porto"),
+        ("Book the flight to Porto", {"offer_id": "OFR-1"}, "Porto"),
     ],
 )
 def test_a_value_that_no_value_of_its_kind_agrees_with_is_named(
@@ -76,6 +78,7 @@ def test_a_value_that_no_value_of_its_kind_agrees_with_is_named(
         ),
         ("Book a room for 2 nights", {"guests": 1}),
         ("Pay invoice 4711", {"invoice_id": 4711}),
+        ("Book the flight to Lisboa", {"offer_id": "OFR-1"}),
         ("Tell Ana that we are late", {"to": "ana@example.com", "body": "We are late."}),
         ("Overweisung: 1.200,50 € an Ana", {"amount": 1200.5, "currency": "EUR"}),
     ],
