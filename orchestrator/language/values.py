@@ -130,8 +130,8 @@ def _hint(text: str, start: int) -> str:
 # --- quoted texts, addresses ----------------------------------------------------------------
 
 _QUOTED: Final = re.compile(
-    r"\"([^\"]{1,4000})\"|“([^”]{1,4000})”|„([^“”]{1,4000})[“”]|«([^»]{1,4000})»"
-    r"|「([^」]{1,4000})」|`([^`]{1,4000})`"
+    r"\"([^\"]{1,4000})\"|“([^“”]{1,4000})”|„([^„“”]{1,4000})[“”]|«([^«»]{1,4000})»"
+    r"|「([^「」]{1,4000})」|`([^`]{1,4000})`"
     r"|(?<![^\s(:,])['\u2018]((?:[^'\u2019]|(?<=\w)['\u2019](?=\w)){1,500})['\u2019](?![^\s.,;:!?)])"
 )
 _SAYING: Final = re.compile(
@@ -202,6 +202,16 @@ _UNSPACED: Final = frozenset({"ja", "zh", "th"})
 
 def _any_of(words: set[str] | list[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) or r"(?!)"
+
+
+def _east_asian(text: str, now: datetime) -> str | None:
+    """The day of "2026年12月3日", or of the next "12月3日"."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if len(numbers) == 3:
+        return _day(*numbers)
+    this_year = _day(now.year, *numbers)
+    is_over = this_year is not None and this_year < now.date().isoformat()
+    return _day(now.year + 1, *numbers) if is_over else this_year
 
 
 @cache
@@ -283,8 +293,7 @@ def _days(text: str, now: datetime, language: str) -> Iterator[_Found]:
         yield _Found("date", *match.span(), _day(int(match[1]), int(match[2]), int(match[3])))
     if "月" in text:
         for match in _EAST_ASIAN.finditer(text):
-            value = _parsed(match.group().replace("号", "日"), now.date(), "ja", "future")
-            yield _Found("date", *match.span(), value)
+            yield _Found("date", *match.span(), _east_asian(match.group(), now))
     low = _lowered(text)
     if not _may_hold_day(low, language):
         return
@@ -415,12 +424,22 @@ def _parsed(words: str, today: date, language: str, preferred: str) -> str | Non
 
 # --- times ----------------------------------------------------------------------------------
 
+_HOURS: Final = {word: hour for hour, word in enumerate(_LISTS.words("hours"), start=1)}
+_HOUR_WORD: Final = "|".join(_HOURS)
+_HALF: Final = r"(?:\s?(?P<{0}>[ap])\.?m\b\.?)"
+_BEHIND: Final = (
+    r"(?=\s*(?:$|[,;.!?](?!\d)"
+    r"|(?:on|in|tomorrow|today|tonight|and|for|with|to|until|please|sharp)\b))"
+)
 _TIME: Final = re.compile(
-    r"(?<![\w.,:/$€£-])(?P<h>[01]?\d|2[0-3])(?:[:.](?P<m>[0-5]\d))?\s?(?P<ap>[ap])\.?m\b\.?"
-    r"|(?:(?<![\w.,:/-])|(?<=\dt))(?P<h24>[01]?\d|2[0-3]):(?P<m24>[0-5]\d)(?::[0-5]\d)?(?![\d:]|\.\d)"
-    r"|\b(?P<named>noon|midday|midnight)\b"
-    r"|(?<![\w.,:/-])(?P<clock>1[0-2]|[1-9])\s?o['\u2019]?clock\b"
-    r"|\b(?:at|by|until|before|after)\s+(?P<bare>[01]?\d|2[0-3])(?=\s*(?:$|[,;.!?](?!\d)|(?:on|in|tomorrow|today|tonight|and|for|with|to|until|please)\b))"
+    r"(?<![\w.,:/$€£-])(?P<h>[01]?\d|2[0-3])(?:[:.](?P<m>[0-5]\d))?"
+    + _HALF.format("ap")
+    + r"|(?:(?<![\w.,:/-])|(?<=\dt))(?P<h24>[01]?\d|2[0-3]):(?P<m24>[0-5]\d)(?::[0-5]\d)?"
+    r"(?![\d:]|\.\d)|\b(?P<named>noon|midday|midnight)\b"
+    r"|(?<![\w.,:/-])(?P<clock>1[0-2]|[1-9])\s?o['\u2019]?clock\b" + _HALF.format("ap2") + "?"
+    r"|\b(?P<part>half|(?:a\s+)?quarter)\s+(?P<side>past|to)\s+"
+    rf"(?P<of>{_HOUR_WORD}|1[0-2]|[1-9])\b(?!:)" + _HALF.format("ap3") + "?"
+    rf"|\b(?:at|by|until|before|after)\s+(?P<bare>(?:[01]?\d|2[0-3]|{_HOUR_WORD})(?!\w)){_BEHIND}"
 )
 _FOREIGN_HOUR: Final = re.compile(
     r"(?<![\d.,:/-])(?P<h>[01]?\d|2[0-3])\s?(?:uhr|h|時)(?:\s?(?P<m>[0-5]\d)\b|(?![^\W_]))"
@@ -445,23 +464,27 @@ def _clock(match: re.Match[str], low: str) -> tuple[str | None, tuple[str, ...]]
     if match["named"]:
         named = _NAMED_TIMES.get(match["named"])
         return named, () if named else ("00:00", "23:59")
-    if match["ap"]:
-        hour = int(match["h"])
-        if hour > 12:
-            return f"{hour:02}:{match['m'] or '00'}", ()
-        return f"{hour % 12 + (12 if match['ap'] == 'p' else 0):02}:{match['m'] or '00'}", ()
-    hour, minutes = int(match["h24"] or match["clock"] or match["bare"]), match["m24"] or "00"
-    shown = match["h24"] or match["bare"] or ""
-    if hour > 12 or hour == 0 or shown.startswith("0"):
-        return f"{hour:02}:{minutes}", ()
-    halves = {_HALVES[part.group()] for part in _PART.finditer(low)}
-    if hour == 12:
-        return f"12:{minutes}", ()
-    if len(halves) == 1:
-        return f"{hour + halves.pop():02}:{minutes}", ()
-    if match["h24"]:
-        return f"{hour:02}:{minutes}", ()
-    return None, (f"{hour:02}:{minutes}", f"{hour + 12:02}:{minutes}")
+    shown = match["h"] or match["h24"] or match["clock"] or match["of"] or match["bare"]
+    hour = _HOURS.get(shown) or int(shown)
+    minutes = 60 * hour + int(match["m"] or match["m24"] or 0)
+    if match["part"]:
+        shift = 30 if match["part"] == "half" else 15
+        minutes += shift if match["side"] == "past" else -shift
+    half = match["ap"] or match["ap2"] or match["ap3"]
+    if hour > 12 or hour == 0 or (shown.startswith("0") and not half):
+        return _shown(minutes), ()
+    both = [minutes % 720, minutes % 720 + 720]
+    parts = {_HALVES[part.group()] for part in _PART.finditer(low)}
+    if half or len(parts) == 1:
+        later = half == "p" if half else parts == {12}
+        return _shown(both[1 if later or (hour == 12 and not half) else 0]), ()
+    if match["h24"] or hour == 12:
+        return _shown(minutes), ()
+    return None, (_shown(both[0]), _shown(both[1]))
+
+
+def _shown(minutes: int) -> str:
+    return f"{minutes // 60 % 24:02}:{minutes % 60:02}"
 
 
 # --- amounts, durations, numbers ------------------------------------------------------------
@@ -722,7 +745,7 @@ _NUMBERED: Final = re.compile(
 _HASHED: Final = re.compile(r"(?<![\w&#])#(?P<n>\d+)\b|(?<![\w&@])[#@][^\W\d_][\w-]*(?![\w@.])")
 _CAPS_DIGITS: Final = re.compile(r"(?<![\w-])[A-Z]{2,3} \d{2,4}\b(?![.,:/-]\d|\s+[a-z]{3,}s\b)")
 _POSTCODE: Final = re.compile(r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b")
-_FILE: Final = re.compile(r"\b[\w-]+\.[A-Za-z][A-Za-z0-9]{1,4}\b")
+_FILE: Final = re.compile(r"(?<![\w.])/(?:[\w.-]+/)+[\w.-]*|\b[\w-]+\.[A-Za-z][A-Za-z0-9]{1,4}\b")
 
 
 def _ids(text: str, now: datetime, language: str) -> Iterator[_Found]:
@@ -742,7 +765,7 @@ def _ids(text: str, now: datetime, language: str) -> Iterator[_Found]:
     for match in _CODE.finditer(text):
         if is_identifier(match.group()):
             yield _Found("id", *match.span(), match.group())
-    if "." in text:
+    if "." in text or "/" in text:
         for match in _FILE.finditer(text):
             yield _Found("id", *match.span(), match.group())
 
@@ -825,9 +848,9 @@ def _proper_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     first, _, rest = match.group().partition(" ")
     low = _POSSESSIVE.sub("", first).lower()
     opens = _SENTENCE_START.search(text[max(0, start - 8) : start]) is not None
-    is_own = opens and (not rest or is_verb(low)) and not _POSSESSIVE.search(first)
-    if low in STOP_WORDS or is_own:
-        start += len(first) + 1 + len(rest) - len(rest.lstrip())
+    is_plain = is_verb(low) or not rest[:1].isupper()  # "Weather of Rome" begins with no name
+    if low in STOP_WORDS or (opens and is_plain and not _POSSESSIVE.search(first)):
+        start = next((n for n in range(start + len(first), end) if text[n].isupper()), end)
     if possessive := _POSSESSIVE.search(text[start:end]):
         end -= len(possessive.group())
     return (start, end) if any(char.isupper() for char in text[start:end]) else None

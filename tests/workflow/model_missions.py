@@ -1,6 +1,6 @@
 """Missions that a scripted model plans over the shipped documents: real split, steps and cards."""
 
-import itertools
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,17 +16,20 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.testing import WorkflowEnvironment
 
 from activities.planning_activities import PlanningActivities
 from activities.thinking_activities import ThinkingActivities
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
+from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.messages import names
+from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, ToolCall
 from orchestrator.planning.llm.model_planner import LlmPlanner
@@ -34,8 +37,10 @@ from orchestrator.planning.llm.splitting import ModelSplitter
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.routing.router import Router
 from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.settings import bundled_specs
 from orchestrator.testing import FakeWorld
 from orchestrator.testing.memory import MemoryPii, MemoryTraces
+from tests.workflow.conftest import Stage
 
 NOBODY: Final = MissionPolicy(
     confirmation=ConfirmationPolicy(
@@ -53,12 +58,16 @@ VAULT: Final = {
     "traveler_email": "sam@example.com",
     "payment_method_id": "pm_8899",
 }
+OURS: Final = "client_reference"
+AT_ONCE: Final = 4
+_LOOKS_EACH_S: Final = 0.1
 MODEL: Final = "scripted:model"
 _PART: Final = re.compile(
     r"^Mission: (?P<mission>.*?)(?:\nYour part: (?P<part>.*?))?(?:\nOrders: .*?)?\nNow: ",
     re.M | re.S,
 )
 
+_STEP: Final = re.compile(r"^\d+[a-z]?\. \S+ \{.*\}: (?!dropped)", re.M)
 Call = tuple[str, JsonObject]
 """A tool, or a meta tool, and its arguments."""
 
@@ -100,11 +109,10 @@ class Case:
 
 
 class Script:
-    """The model of many goals: each leg goes on where it was."""
+    """The model of many goals: the steps that a prompt shows say where its leg is."""
 
     def __init__(self, cases: Iterable[Case]) -> None:
         self._cases = {case.goal: case for case in cases}
-        self._at: dict[tuple[str, str], itertools.count[int]] = {}
 
     async def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         text = "\n".join(
@@ -119,7 +127,7 @@ class Script:
         found = _PART.search(text)
         assert found is not None
         case = self._cases[found["mission"]]
-        return _calling(*self._next(case, found["part"] or case.goal))
+        return _calling(*self._next(case, found["part"] or case.goal, len(_STEP.findall(text))))
 
     def _plan(self, text: str) -> JsonObject:
         goal = text.split("# Goal\n", 1)[1].split("\n\n# ", 1)[0]
@@ -135,9 +143,8 @@ class Script:
         ]
         return {"legs": legs}
 
-    def _next(self, case: Case, said: str) -> Call:
+    def _next(self, case: Case, said: str, at: int) -> Call:
         part = next(p for p in case.parts if said == (" ".join(p.quotes) or case.goal))
-        at = next(self._at.setdefault((case.goal, said), itertools.count()))
         if at < len(part.calls):
             return part.calls[at]
         ending: JsonObject = {"summary": part.says}
@@ -155,9 +162,11 @@ class ModelWorld(FakeWorld):
     cards; calls are answered as the documents say.
     """
 
-    def __init__(self, client: Client, catalog: Catalog, cases: Iterable[Case]) -> None:
+    def __init__(self, client: Client, cases: Iterable[Case]) -> None:
+        catalog = Catalog.load(bundled_specs())
         super().__init__(client, catalog, pii=MemoryPii(VAULT), policy=NOBODY)
         router = Router(catalog)
+        router.rank("warm up")  # what is built once is built before activities are timed
         script = FunctionModel(Script(cases))
         rules: Any = _NoRules()
         planner = PerAgentPlanner(
@@ -213,16 +222,51 @@ class ModelWorld(FakeWorld):
         """The calls of a mission that went out, without references of our own."""
         sent = [c.message for c in self.attempts(names.INVOKE_TOOL)]
         return [
-            (call.tool, {n: v for n, v in call.arguments.items() if n != "client_reference"})
+            (call.tool, {n: v for n, v in as_written(call.arguments).items() if n != OURS})
             for call in sent
             if isinstance(call, ToolCall) and call.mission_id == mission_id
         ]
+
+    def waits(self, mission_id: str) -> bool:
+        """True once a mission has a card that no standing approval covers: nobody decides it."""
+        return any(
+            one.card is not None
+            and one.card.mission_id == mission_id
+            and one.standing_approver is None
+            for one in self.prepared
+        )
 
     def complaints_of(self, mission_id: str, tools: Iterable[str]) -> list[str]:
         """What the cards of a mission's calls say is wrong."""
         cards = [one.card for one in self.prepared if one.card is not None]
         own = [card for card in cards if card.mission_id == mission_id and card.tool in {*tools}]
         return [text for card in own for text in (card.unordered, *card.warnings) if text]
+
+
+async def run_all(
+    env: WorkflowEnvironment, world: ModelWorld, cases: Sequence[Case], name: str
+) -> list[tuple[Case, MissionResult]]:
+    """The results of the missions of all cases; one that waits for a person is cancelled.
+
+    No time is skipped meanwhile: on a busy machine that would end what others are at.
+    """
+    stage, turns = Stage(env, world, name), asyncio.Semaphore(AT_ONCE)
+
+    async def run(case: Case) -> tuple[Case, MissionResult]:
+        async with turns:
+            mission = await stage.start(
+                goal=case.goal, inputs=case.inputs, policy=NOBODY, read_only=case.read_only
+            )
+            asked = False
+            while await mission.status() is WorkflowExecutionStatus.RUNNING:
+                if not asked and world.waits(mission.mission_id):
+                    asked = True
+                    await mission.handle.cancel()
+                await asyncio.sleep(_LOOKS_EACH_S)
+            return case, await mission.snapshot()
+
+    async with stage.worker():
+        return list(await asyncio.gather(*map(run, cases)))
 
 
 def _name_of(activity: Callable[..., Any]) -> str:

@@ -1,21 +1,14 @@
 """A model that does exactly what a goal asks is asked, blocked and doubted nowhere."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-import pytest
 from temporalio.testing import WorkflowEnvironment
 
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.leg import LegStatus
-from orchestrator.messages.mission import MissionResult
-from orchestrator.settings import bundled_specs
-from tests.workflow.conftest import Stage
-from tests.workflow.model_missions import NOBODY, Call, Case, ModelWorld, Part, order
+from tests.workflow.model_missions import Call, Case, ModelWorld, Part, order, run_all
 
-AT_ONCE: Final = 8
 RESERVE, PAY, SEND = "dining_reserve_table", "payment_pay_invoice", "message_send"
 EMAIL, ROOM, FLIGHT = "message_send_email", "hotel_book_room", "flight_book_offer"
 EVENT: Final = "calendar_create_event"
@@ -104,87 +97,215 @@ TWO: Final = [
 ]
 CASES: Final = [
     # One consequence.
-    one("Reserve a table for 4 in Lisbon on 6 December 2026 at 20:00", table("Lisbon"), order(RESERVE)),
-    one("Could you get the four of us a dinner table in Lisbon on December 6, 2026, 8 pm?", table("Lisbon"), order(RESERVE)),
-    one("We're 2 on 2026-12-06: dinner in Porto at 19:30, please book it", table("Porto", DAY, "19:30", 2), order(RESERVE)),
-    one("Reserva una mesa para 4 en Lisboa el 6 de diciembre de 2026 a las 20:00", table("Lisbon"), order(RESERVE)),
-    one("Quisiera cenar en Oporto el 6 de diciembre de 2026 a las 21:00, somos 2", table("Porto", DAY, "21:00", 2), order(RESERVE)),
-    one("Reserviere bitte einen Tisch für 4 Personen in Lissabon am 6. Dezember 2026 um 20:00 Uhr", table("Lisbon"), order(RESERVE)),
-    one("Wir brauchen am 6. Dezember 2026 um 19:30 Uhr einen Tisch für 2 in Porto", table("Porto", DAY, "19:30", 2), order(RESERVE)),
-    one("2026年12月6日20:00にリスボンで4人のテーブルを予約してください", table("Lisbon"), order(RESERVE)),
-    one("Book a room in Porto from 3 to 5 December 2026", room("Porto", "2026-12-03", "2026-12-05"), order(ROOM)),
-    one("I need a hotel in Lisbon for 2 nights from 3 December 2026", room("Lisbon", "2026-12-03", "2026-12-05"), order(ROOM)),
-    one("Resérvame un hotel en Lisboa del 3 al 5 de diciembre de 2026", room("Lisbon", "2026-12-03", "2026-12-05"), order(ROOM)),
-    one("Buche ein Zimmer in Porto vom 3. Dezember 2026 bis 5. Dezember 2026", room("Porto", "2026-12-03", "2026-12-05"), order(ROOM)),
-    one("12月3日から2泊、ポルトのホテルを予約して", room("Porto", "2026-12-03", "2026-12-05"), order(ROOM)),
-    one("Book me the cheapest flight from Berlin to Lisbon on 3 December 2026", flight("Berlin", "Lisbon", "2026-12-03"), order(FLIGHT)),
-    one("Vuelo de Berlín a Lisboa el 3 de diciembre de 2026, el más barato", flight("Berlin", "Lisbon", "2026-12-03"), order(FLIGHT)),
-    one("Einen Flug von Berlin nach Lissabon am 3. Dezember 2026 buchen", flight("Berlin", "Lisbon", "2026-12-03"), order(FLIGHT)),
+    one(
+        "Reserve a table for 4 in Lisbon on 6 December 2026 at 20:00",
+        table("Lisbon"),
+        order(RESERVE),
+    ),
+    one(
+        "Could you get the four of us a dinner table in Lisbon on December 6, 2026, 8 pm?",
+        table("Lisbon"),
+        order(RESERVE),
+    ),
+    one(
+        "We're 2 on 2026-12-06: dinner in Porto at 19:30, please book it",
+        table("Porto", DAY, "19:30", 2),
+        order(RESERVE),
+    ),
+    one(
+        "Reserva una mesa para 4 en Lisboa el 6 de diciembre de 2026 a las 20:00",
+        table("Lisbon"),
+        order(RESERVE),
+    ),
+    one(
+        "Quisiera cenar en Oporto el 6 de diciembre de 2026 a las 21:00, somos 2",
+        table("Porto", DAY, "21:00", 2),
+        order(RESERVE),
+    ),
+    one(
+        "Reserviere bitte einen Tisch für 4 Personen in Lissabon am 6. Dezember 2026 um 20:00 Uhr",
+        table("Lisbon"),
+        order(RESERVE),
+    ),
+    one(
+        "Wir brauchen am 6. Dezember 2026 um 19:30 Uhr einen Tisch für 2 in Porto",
+        table("Porto", DAY, "19:30", 2),
+        order(RESERVE),
+    ),
+    one(
+        "2026年12月6日20:00にリスボンで4人のテーブルを予約してください",
+        table("Lisbon"),
+        order(RESERVE),
+    ),
+    one(
+        "Book a room in Porto from 3 to 5 December 2026",
+        room("Porto", "2026-12-03", "2026-12-05"),
+        order(ROOM),
+    ),
+    one(
+        "I need a hotel in Lisbon for 2 nights from 3 December 2026",
+        room("Lisbon", "2026-12-03", "2026-12-05"),
+        order(ROOM),
+    ),
+    one(
+        "Resérvame un hotel en Lisboa del 3 al 5 de diciembre de 2026",
+        room("Lisbon", "2026-12-03", "2026-12-05"),
+        order(ROOM),
+    ),
+    one(
+        "Buche ein Zimmer in Porto vom 3. Dezember 2026 bis 5. Dezember 2026",
+        room("Porto", "2026-12-03", "2026-12-05"),
+        order(ROOM),
+    ),
+    one(
+        "12月3日から2泊、ポルトのホテルを予約して",
+        room("Porto", "2026-12-03", "2026-12-05"),
+        order(ROOM),
+    ),
+    one(
+        "Book me the cheapest flight from Berlin to Lisbon on 3 December 2026",
+        flight("Berlin", "Lisbon", "2026-12-03"),
+        order(FLIGHT),
+    ),
+    one(
+        "Vuelo de Berlín a Lisboa el 3 de diciembre de 2026, el más barato",
+        flight("Berlin", "Lisbon", "2026-12-03"),
+        order(FLIGHT),
+    ),
+    one(
+        "Einen Flug von Berlin nach Lissabon am 3. Dezember 2026 buchen",
+        flight("Berlin", "Lisbon", "2026-12-03"),
+        order(FLIGHT),
+    ),
     one("Pay invoice INV-2026-118", [("payment_list_invoices", {}), pay("inv_118")], order(PAY)),
-    one("Zahle die Rechnung INV-2026-119 von Contoso", [("payment_list_invoices", {}), pay("inv_119")], order(PAY)),
-    one("Paga la factura INV-2026-120", [("payment_list_invoices", {}), pay("inv_120")], order(PAY)),
-    one("Post \"We are late\" in the travel channel", tell("We are late"), order(SEND)),
+    one(
+        "Zahle die Rechnung INV-2026-119 von Contoso",
+        [("payment_list_invoices", {}), pay("inv_119")],
+        order(PAY),
+    ),
+    one(
+        "Paga la factura INV-2026-120", [("payment_list_invoices", {}), pay("inv_120")], order(PAY)
+    ),
+    one('Post "We are late" in the travel channel', tell("We are late"), order(SEND)),
     one("Schreib dem Kanal travel: „Wir kommen später“", tell("Wir kommen später"), order(SEND)),
-    one("E-mail ana@example.com that dinner is on 6 December at 20:00", [email("ana@example.com", "Dinner is on 6 December at 20:00.")], order(EMAIL)),
-    one("ana@example.com に「遅れます」とメールして", [email("ana@example.com", "遅れます")], order(EMAIL)),
-    one("Put the board meeting in my calendar on 10 December 2026 at 14:00", [event("Board meeting", "2026-12-10", "14:00")], order(EVENT)),
+    one(
+        "E-mail ana@example.com that dinner is on 6 December at 20:00",
+        [email("ana@example.com", "Dinner is on 6 December at 20:00.")],
+        order(EMAIL),
+    ),
+    one(
+        "ana@example.com に「遅れます」とメールして",
+        [email("ana@example.com", "遅れます")],
+        order(EMAIL),
+    ),
+    one(
+        "Put the board meeting in my calendar on 10 December 2026 at 14:00",
+        [event("Board meeting", "2026-12-10", "14:00")],
+        order(EVENT),
+    ),
     # All of a list, and several of a kind.
-    one("Pay all overdue invoices", [invoices("overdue"), pay("inv_118"), pay("inv_119")], order(PAY, each="all overdue invoices")),
-    one("Paga todas las facturas vencidas", [invoices("overdue"), pay("inv_118"), pay("inv_119")], order(PAY, each="todas las facturas vencidas")),
-    one("Bezahle alle überfälligen Rechnungen", [invoices("overdue"), pay("inv_118"), pay("inv_119")], order(PAY, each="alle überfälligen Rechnungen")),
-    one("期限切れの請求書をすべて支払って", [invoices("overdue"), pay("inv_118"), pay("inv_119")], order(PAY, each="期限切れの請求書をすべて")),
-    one("Write to ana@example.com and bob@example.com that we leave at 18:00", [email("ana@example.com", "We leave at 18:00."), email("bob@example.com", "We leave at 18:00.")], order(EMAIL, count=2)),
+    one(
+        "Pay all overdue invoices",
+        [invoices("overdue"), pay("inv_118"), pay("inv_119")],
+        order(PAY, each="all overdue invoices"),
+    ),
+    one(
+        "Paga todas las facturas vencidas",
+        [invoices("overdue"), pay("inv_118"), pay("inv_119")],
+        order(PAY, each="todas las facturas vencidas"),
+    ),
+    one(
+        "Bezahle alle überfälligen Rechnungen",
+        [invoices("overdue"), pay("inv_118"), pay("inv_119")],
+        order(PAY, each="alle überfälligen Rechnungen"),
+    ),
+    one(
+        "期限切れの請求書をすべて支払って",
+        [invoices("overdue"), pay("inv_118"), pay("inv_119")],
+        order(PAY, each="期限切れの請求書をすべて"),
+    ),
+    one(
+        "Write to ana@example.com and bob@example.com that we leave at 18:00",
+        [
+            email("ana@example.com", "We leave at 18:00."),
+            email("bob@example.com", "We leave at 18:00."),
+        ],
+        order(EMAIL, count=2),
+    ),
     # On a condition that holds, and on one that does not.
-    held("If it rains in Lisbon on 6 December 2026, tell the travel channel to bring umbrellas", "If it rains in Lisbon on 6 December 2026", RAIN, True, [forecast("Lisbon"), *tell("Bring umbrellas.")], SEND),
-    held("Reserve a table for 4 in Porto on 6 December 2026 at 20:00 unless it rains there", "unless it rains there", DRY, True, [forecast("Porto"), *table("Porto")], RESERVE),
-    held("Reserva una mesa para 4 en Lisboa el 6 de diciembre de 2026 a las 20:00, salvo que llueva", "salvo que llueva", RAIN, False, [forecast("Lisbon")], RESERVE),
-    held("Falls es am 6. Dezember 2026 in Porto regnet, sag es dem Kanal travel", "Falls es am 6. Dezember 2026 in Porto regnet", DRY, False, [forecast("Porto")], SEND),
-    held("リスボンで12月6日に雨が降るなら、travelチャンネルに傘を忘れないように伝えて", "リスボンで12月6日に雨が降るなら", RAIN, True, [forecast("Lisbon"), *tell("傘を忘れないでください。")], SEND),
+    held(
+        "If it rains in Lisbon on 6 December 2026, tell the travel channel to bring umbrellas",
+        "If it rains in Lisbon on 6 December 2026",
+        RAIN,
+        True,
+        [forecast("Lisbon"), *tell("Bring umbrellas.")],
+        SEND,
+    ),
+    held(
+        "Reserve a table for 4 in Porto on 6 December 2026 at 20:00 unless it rains there",
+        "unless it rains there",
+        DRY,
+        True,
+        [forecast("Porto"), *table("Porto")],
+        RESERVE,
+    ),
+    held(
+        "Reserva una mesa para 4 en Lisboa el 6 de diciembre de 2026 a las 20:00, salvo que llueva",
+        "salvo que llueva",
+        RAIN,
+        False,
+        [forecast("Lisbon")],
+        RESERVE,
+    ),
+    held(
+        "Falls es am 6. Dezember 2026 in Porto regnet, sag es dem Kanal travel",
+        "Falls es am 6. Dezember 2026 in Porto regnet",
+        DRY,
+        False,
+        [forecast("Porto")],
+        SEND,
+    ),
+    held(
+        "リスボンで12月6日に雨が降るなら、travelチャンネルに傘を忘れないように伝えて",
+        "リスボンで12月6日に雨が降るなら",
+        RAIN,
+        True,
+        [forecast("Lisbon"), *tell("傘を忘れないでください。")],
+        SEND,
+    ),
     # Reading alone.
     one("What's the weather going to be like in Lisbon on 6 December 2026?", [forecast("Lisbon")]),
     one("¿Qué facturas tengo vencidas?", [invoices("overdue")]),
     one("Welche Rechnungen sind offen?", [invoices("open")]),
     one("12月6日のリスボンの天気を教えて", [forecast("Lisbon")]),
     # Two parts.
-    Case("Reserve a table for 4 in Lisbon on 6 December 2026, then tell the travel channel that it is reserved", TWO),
+    Case(
+        "Reserve a table for 4 in Lisbon on 6 December 2026, then tell the travel channel that it is reserved",
+        TWO,
+    ),
     Case(
         "Buche ein Zimmer in Porto vom 3. Dezember 2026 bis 5. Dezember 2026 und zahle INV-2026-118",
         [
-            Part(room("Porto", "2026-12-03", "2026-12-05"), [order(ROOM)], ["Buche ein Zimmer in Porto vom 3. Dezember 2026 bis 5. Dezember 2026"]),
-            Part([("payment_list_invoices", {}), pay("inv_118")], [order(PAY)], ["zahle INV-2026-118"]),
+            Part(
+                room("Porto", "2026-12-03", "2026-12-05"),
+                [order(ROOM)],
+                ["Buche ein Zimmer in Porto vom 3. Dezember 2026 bis 5. Dezember 2026"],
+            ),
+            Part(
+                [("payment_list_invoices", {}), pay("inv_118")],
+                [order(PAY)],
+                ["zahle INV-2026-118"],
+            ),
         ],
     ),
 ]
 
 
-@pytest.fixture(scope="session")
-def documents() -> Catalog:
-    """The documents that ship."""
-    return Catalog.load(bundled_specs())
-
-
-async def run_all(
-    env: WorkflowEnvironment, world: ModelWorld, cases: Sequence[Case], name: str
-) -> list[tuple[Case, MissionResult]]:
-    """The results of the missions of all cases, some at a time."""
-    stage, turns = Stage(env, world, name), asyncio.Semaphore(AT_ONCE)
-
-    async def run(case: Case) -> tuple[Case, MissionResult]:
-        async with turns:
-            mission = await stage.start(
-                goal=case.goal, inputs=case.inputs, policy=NOBODY, read_only=case.read_only
-            )
-            return case, await mission.end()
-
-    async with stage.worker():
-        return list(await asyncio.gather(*map(run, cases)))
-
-
 async def test_a_perfect_model_is_asked_blocked_and_doubted_nowhere(
-    workflow_env: WorkflowEnvironment, documents: Catalog
+    workflow_env: WorkflowEnvironment,
 ) -> None:
     """Forty goals in four languages, under a standing approval, with nobody there to answer."""
-    world = ModelWorld(workflow_env.client, documents, CASES)
+    world = ModelWorld(workflow_env.client, CASES)
 
     results = await run_all(workflow_env, world, CASES, "perfect")
 
@@ -196,7 +317,11 @@ async def test_a_perfect_model_is_asked_blocked_and_doubted_nowhere(
             f"status {result.status}" if result.status != "succeeded" else "",
             f"sent {sent}" if sent != sorted(map(repr, case.expected)) else "",
             f"uncovered {result.uncovered}" if result.uncovered else "",
-            *(f"{leg.leg_id} {leg.status} {leg.error}" for leg in result.legs if leg.status != LegStatus.SUCCEEDED),
+            *(
+                f"{leg.leg_id} {leg.status} {leg.error}"
+                for leg in result.legs
+                if leg.status != LegStatus.SUCCEEDED
+            ),
             *world.complaints_of(result.mission_id, [tool for tool, _ in case.expected]),
             *(p for one in world.prepared if one.call is None for p in one.problems),
         ]

@@ -1,0 +1,311 @@
+"""Every content word and value of a clause is used by something, or named as left over."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.language import lexicon
+from orchestrator.language.triggers import Trigger, find_triggers
+from orchestrator.language.words import stem
+from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, Word, is_stop
+from orchestrator.planning.rules.fill import Span
+from orchestrator.planning.rules.tool_words import answer_words, verbs_meant, vocabulary
+
+Order = Literal["least", "most"]
+_ALL: Final = frozenset({"all", "every", "each", "both"})
+_BY: Final = (
+    (lexicon.CHEAPEST, "price", "least"),
+    (lexicon.BEST_RATED, "rating", "most"),
+    (lexicon.NEWEST, "time", "most"),
+    (lexicon.OLDEST, "time", "least"),
+    (frozenset({"nearest", "closest"}), "distance", "least"),
+    (frozenset({"fastest", "shortest", "quickest"}), "duration", "least"),
+    (frozenset({"largest", "biggest", "longest"}), "size", "most"),
+    (frozenset({"smallest"}), "size", "least"),
+    (frozenset({"dearest", "priciest"}), "price", "most"),
+)
+_MOST: Final = re.compile(
+    r"(?:under|below|at most|up to|no more than|not more than|less than|cheaper than|max(?:imum)?"
+    r"(?: of)?|for at most|within)\s*$",
+    re.IGNORECASE,
+)
+_LEAST: Final = re.compile(r"(?:over|above|at least|more than|min(?:imum)?(?: of)?)\s*$", re.I)
+_AFTER: Final = frozenset({"after", "from", "since"})
+_BEFORE: Final = frozenset({"before", "until", "by"})
+_NAMING: Final = frozenset(["of", "for", "from", "to", "with", "about", "called", "named", "titled", "at", "by"])
+_POLITE_STEMS: Final = frozenset(
+    stem(word)
+    for word in ["please", "kindly", "thanks", "thank", "you", "hi", "hello", "hey", "dear", "want", "need", "like", "let", "go", "ahead", "get", "give", "show", "tell", "me", "us", "there", "today", "now", "just", "also", "then", "some", "any", "one", "so", "well", "ok", "okay", "something", "anything", "thing", "right"]
+)
+
+
+@dataclass(frozen=True)
+class Superlative:
+    """One superlative: by which measure, and from which end."""
+
+    by: str
+    order: Order
+    span: Span
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit on what is taken: a price, or a time of the day or a day."""
+
+    kind: str
+    order: Literal["max", "min"]
+    value: JsonValue
+    span: Span
+
+
+@dataclass(frozen=True)
+class Run:
+    """Words of the clause next to each other that nothing uses, with what stands before them."""
+
+    text: str
+    span: Span
+    stems: tuple[str, ...]
+    cue: str
+    value: Candidate | None = None
+
+    @property
+    def is_value(self) -> bool:
+        """Return whether it is a typed value rather than plain words."""
+        return self.value is not None
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a clause says beyond the inputs of the tools that are called for it."""
+
+    superlative: Superlative | None
+    limits: tuple[Limit, ...]
+    is_all: str
+    """The words that ask for every thing of a list: "all open invoices"; '' for none."""
+    count: int | None
+    """How many things of a list are asked for; None where no number says so."""
+    filters: tuple[Run, ...]
+    """What the thing that is taken must say of itself."""
+    left_over: tuple[Run, ...]
+    triggers: tuple[Trigger, ...]
+
+    def without_filters(self) -> "Account":
+        """Return the same account, what was filtered already left out."""
+        return replace(self, filters=(), count=None)
+
+
+def account_of(
+    clause: Clause,
+    target: Tool,
+    tools: Sequence[Tool],
+    used: Sequence[Span],
+    *,
+    chooses: bool,
+    offers: bool,
+    resolved: Iterable[str] = (),
+) -> Account:
+    """Return what of a clause neither an input nor a tool's own words use.
+
+    Args:
+        clause: what is asked for.
+        target: the tool that does it.
+        tools: the target and the tools that feed it.
+        used: the spans that inputs took.
+        chooses: whether a thing is chosen from a list on the way.
+        offers: whether that list holds what can be had, and not what is there already.
+        resolved: kinds of triggers that the caller has resolved.
+    """
+    reading = _Reading(clause, target, tools, [*used], chooses=chooses, offers=offers)
+    return reading.account(frozenset(resolved))
+
+
+class _Reading:
+    def __init__(
+        self,
+        clause: Clause,
+        target: Tool,
+        tools: Sequence[Tool],
+        used: list[Span],
+        *,
+        chooses: bool,
+        offers: bool,
+    ) -> None:
+        self.clause = clause
+        self.target = target
+        self.used = used
+        self.chooses = chooses
+        self.offers = offers
+        self.found_limits: tuple[Limit, ...] = ()
+        self.bounds = [c.around for c in clause.of_kind("amount") if c.around in used]
+        self.words = vocabulary(tools).union(*(answer_words(tool) for tool in tools))
+
+    def account(self, resolved: frozenset[str]) -> Account:
+        limits = self.found_limits = tuple(self._limits())
+        superlative = self._superlative()
+        is_all = self._all()
+        count = self._count()
+        runs = self._runs()
+        filters = tuple(run for run in runs if self._may_filter(run))
+        found = find_triggers(self.clause.text, values=self.clause.values)
+        triggers = [t for t in found if not self._covered(t) and t.kind not in resolved]
+        left = tuple(run for run in runs if run not in filters)
+        return Account(superlative, limits, is_all, count, filters, left, tuple(triggers))
+
+    def _covered(self, trigger: Trigger) -> bool:
+        """Return whether a trigger word stands in a text that is passed on as it is."""
+        passed = [
+            c for c in self.clause.of_kind("quoted", "text", "trimmed") if c.span in self.used
+        ]
+        texts = [(c.start, c.end) for c in passed]
+        limits = [one.span for one in self.found_limits]
+        spans = [*texts, *limits, *self.bounds]
+        return any(start <= trigger.start and trigger.end <= end for start, end in spans)
+
+    def _free(self, candidate: Candidate) -> bool:
+        return not candidate.overlaps(self.used)
+
+    def _limits(self) -> Iterable[Limit]:
+        if not self.chooses:
+            return
+        for one in [*self.clause.of_kind("amount", "time", "date", "number")]:
+            if not self._free(one):
+                continue
+            before = self.clause.text[max(0, one.start - 24) : one.start]
+            most, least = _MOST.search(before), _LEAST.search(before)
+            is_money = one.kind == "amount"
+            if is_money and (most or least):
+                start = one.start - len(before) + (most or least).start()  # type: ignore[union-attr]
+                yield self._limit(one, "price", "max" if most else "min", start)
+            elif one.kind in ("time", "date") and one.cue in _AFTER | _BEFORE:
+                kind = "min" if one.cue in _AFTER else "max"
+                yield self._limit(one, one.kind, kind, one.cue_start)
+
+    def _limit(self, one: Candidate, kind: str, order: str, start: int) -> Limit:
+        span = (start, one.end)
+        self.used.append(span)
+        return Limit(kind, "max" if order == "max" else "min", one.value, span)
+
+    def _superlative(self) -> Superlative | None:
+        if not self.chooses:
+            return None
+        for word in self.clause.words:
+            for words, by, order in _BY:
+                if word.lower in words and not self._is_covered(word):
+                    self.used.append((word.start, word.end))
+                    return Superlative(
+                        by, "least" if order == "least" else "most", (word.start, word.end)
+                    )
+        return None
+
+    def _all(self) -> str:
+        for number, word in enumerate(self.clause.words):
+            if word.lower in _ALL and self.chooses and not self._is_covered(word):
+                self.used.append((word.start, word.end))
+                run = self.clause.run_at(number + 1)
+                return self.clause.text[word.start : run.end if run else word.end]
+        return ""
+
+    def _count(self) -> int | None:
+        if not self.chooses or self.offers:
+            return None
+        for one in self.clause.of_kind("number"):
+            if self._free(one) and isinstance(one.value, int) and one.after in self.words:
+                self.used.append((one.start, one.end))
+                return one.value
+        return None
+
+    def _is_covered(self, word: Word) -> bool:
+        return any(start < word.end and word.start < end for start, end in self.used)
+
+    def _runs(self) -> list[Run]:
+        """The words and values that nothing uses, those next to each other together."""
+        found: list[Run] = []
+        values = {v.start: v for v in self.clause.candidates if v.kind in _TYPED}
+        group: list[Word] = []
+        cue = ""
+        for number, word in enumerate(self.clause.words):
+            if self._is_used(number, word) or word.lower in CALLED:
+                found += self._grouped(group, cue, values)
+                group = []
+                cue = word.lower if word.lower in LEADS | _NAMING else ""
+            elif is_stop(word) and word.lower not in _KEPT:
+                if word.lower in LEADS | _NAMING:
+                    found += self._grouped(group, cue, values)
+                    group, cue = [], word.lower
+            else:
+                group.append(word)
+        return [*found, *self._grouped(group, cue, values)]
+
+    def _grouped(
+        self, group: Sequence[Word], cue: str, values: dict[int, Candidate]
+    ) -> Iterable[Run]:
+        if group:
+            start, end = group[0].start, group[-1].end
+            stems = tuple(word.stem for word in group)
+            value = next((values[w.start] for w in group if w.start in values), None)
+            yield Run(self.clause.text[start:end], (start, end), stems, cue, value)
+
+    def _is_used(self, number: int, word: Word) -> bool:
+        if self._is_covered(word):
+            return True
+        is_value = any(
+            one.start <= word.start and word.end <= one.end for one in self.clause.of_kind(*_TYPED)
+        )
+        if is_value:
+            return False
+        is_first = number <= self.clause.verb_index + 1
+        if is_first and verbs_meant(word.lower, self.target):
+            return True
+        return word.stem in self.words or word.stem in _POLITE_STEMS
+
+    def _may_filter(self, run: Run) -> bool:
+        """Return whether the thing that is taken can be told by these words.
+
+        Of what is there already, any words may tell it; of what is offered, a name, or what stands
+        with the noun itself.
+        """
+        if not self.chooses:
+            return False
+        if not self.offers:
+            return True
+        if run.value is not None and run.value.kind in ("name", "quoted"):
+            return run.cue in ("at", "by", "of", "called", "named", "with", "in", "")
+        return run.cue == "" and run.value is None and self._stands_with_object(run)
+
+    def _stands_with_object(self, run: Run) -> bool:
+        objects = [one for one in self.clause.of_kind("object")]
+        narrow = objects[-1:] if objects else []
+        return any(one.start <= run.span[0] and run.span[1] <= one.end for one in narrow)
+
+
+_TYPED: Final = (
+    "date",
+    "time",
+    "duration",
+    "amount",
+    "number",
+    "id",
+    "email",
+    "url",
+    "quoted",
+    "name",
+)
+_KEPT: Final = frozenset({"not", "no", "without", "never", "except"})
+
+
+def words_of(runs: Iterable[Run]) -> tuple[str, ...]:
+    """Return the texts of runs, in order."""
+    return tuple(run.text for run in runs)
+
+
+def moment_of(value: JsonValue) -> datetime | None:
+    """Return a text as a moment; None where it is none."""
+    try:
+        return datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+    except ValueError:
+        return None
