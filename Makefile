@@ -31,7 +31,7 @@ FIND_PYTHON = python=; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-store chaos-points screenshots bench clients injection missions interop structure lint types lock clean
+.PHONY: help demo dev test chaos chaos-store chaos-points screenshots bench real-model clients injection missions interop structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -74,6 +74,10 @@ screenshots: $(STAMP) ## take the pictures of docs/observing.md again, with Debi
 
 bench: $(STAMP) ## speed, memory and size, measured; BENCH="http routing" chooses
 	$(PY) -m tests.benchmarks $(BENCH)
+
+# Compiles llama.cpp and joins the model once, under build/: 1.3 GB, ten to twenty minutes.
+real-model: $(STAMP) ## sixteen goals planned by a real small model; REAL_MODEL_ARGS="--only table-en"
+	$(PY) -m tests.benchmarks.real_model $(REAL_MODEL_ARGS)
 
 # Clients that no environment holds together with the tests' own.
 CLIENTS_VENV := build/clients-venv

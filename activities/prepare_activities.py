@@ -312,6 +312,7 @@ def _card(
     files: tuple[ReceivedFile, ...],
 ) -> ConfirmationCard:
     policy = wanted.policy
+    own = [order for order in wanted.orders if tool.name in order.tools]
     return build_card(
         wanted,
         tool,
@@ -336,6 +337,9 @@ def _card(
             asked=wanted.asked,
             proposals=wanted.proposals,
             changed_by_people=wanted.changed_by_people,
+            said_at=wanted.said_at,
+            order="; ".join(dict.fromkeys(order.clause for order in own if order.clause)),
+            count=sum(order.count for order in own),
         ),
     )
 

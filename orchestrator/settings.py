@@ -142,7 +142,7 @@ class Settings(BaseSettings):
     planner_model: str | None = None
     """provider:model, for agents that name none; its key is read as its provider reads it; unset,
     no model plans."""
-    split_by: Literal["model", "rules"] = "model"
+    split_by: Literal["model", "none"] = "model"
     """Who splits goals into legs where a model plans every leg."""
     planner_timeout_s: float = Field(default=90.0, gt=0, le=280)
     """How long one request to a model may take, all in all; a step asks at most twice."""

@@ -333,6 +333,7 @@ def _wanted(
         goal=leg.mission_goal,
         clause=leg.leg.goal,
         reason=reason,
+        said_at=None if leg.leg.is_planned_by_rules else leg.started_at,
         given={**leg.inputs, **state.answers},
         orders=leg.leg.orders,
         covered=leg.covered,

@@ -34,6 +34,12 @@ from orchestrator.confirmation.named_things import (
     unexplained,
 )
 from orchestrator.confirmation.totals import totals_of
+from orchestrator.confirmation.value_warnings import (
+    Stated,
+    language_of,
+    said_otherwise,
+    stated_nowhere,
+)
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.pii import is_handle
@@ -74,6 +80,12 @@ class CardContext:
     """How many cards this part of the goal has had, this one included."""
     changed_by_people: tuple[str, ...] = ()
     """The arguments that a person amended."""
+    said_at: datetime | None = None
+    """When the goal was said, in the requester's time; None: its values are not compared."""
+    order: str = ""
+    """The words of the goal that the call is ordered by; empty: nothing says which."""
+    count: int = 0
+    """How many effects that order has."""
 
 
 def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator[JsonObject]:
@@ -189,18 +201,18 @@ def _in_context(
     costs = tool.spends and (amounts or states_price(tool))
     is_unknown = card.price is None and (context.doubt or costs)
     too_dear = tuple(over_what_is_left(card.price, context.left, context.unpriced))
+    sent = {name: v for name, v in plain.items() if name not in tool.reference_inputs}
+    otherwise, nowhere = _compared(sent, tool, context, things)
     warnings = (
+        *otherwise,
         *not_shown_whole((*told, *others)),
         *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
         *uncertain_price(doubts_about_price(tool, card.arguments, things) if costs else ()),
         *too_dear,
-        *unlike_found(
-            {name: v for name, v in plain.items() if name not in tool.reference_inputs},
-            things,
-            changed_by_people=context.changed_by_people,
-        ),
+        *unlike_found(sent, things, changed_by_people=context.changed_by_people),
         *not_explained(ids, context.answers, (context.goal, *context.given)),
+        *nowhere,
         *totals.warnings,
     )
     shown = card.model_copy(
@@ -211,7 +223,8 @@ def _in_context(
             "reason": context.reason,
             "warnings": warnings if context.answers or context.goal else (),
             "exceeds_budget": bool(too_dear),
-            "is_unfounded": _is_unfounded(plain, tool, context, things),
+            "is_unfounded": bool(otherwise or nowhere)
+            or _is_unfounded(plain, tool, context, things),
             "named": tuple(
                 named_thing(thing, is_shown=n == 0, labels=labels) for n, thing in enumerate(things)
             ),
@@ -220,6 +233,25 @@ def _in_context(
         }
     )
     return _asked_again(shown, context)
+
+
+def _compared(
+    sent: JsonObject, tool: Tool, context: CardContext, things: Sequence[FoundThing]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what the goal says otherwise than a call, and what of it nobody stated."""
+    if context.said_at is None:
+        return (), ()
+    stated = Stated(
+        goal=context.goal,
+        now=context.said_at,
+        clause=context.order,
+        given=context.given,
+        language=language_of(context.goal),
+        count=context.count,
+    )
+    defaults = {n: shape["default"] for n, shape in tool.properties.items() if "default" in shape}
+    otherwise = said_otherwise(sent, things, stated, defaults=defaults)
+    return tuple(otherwise), tuple(stated_nowhere(sent, context.answers, stated))
 
 
 def _is_unfounded(

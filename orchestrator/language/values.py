@@ -204,6 +204,16 @@ def _any_of(words: set[str] | list[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) or r"(?!)"
 
 
+def _east_asian(text: str, now: datetime) -> str | None:
+    """The day of "2026年12月3日", or of the next "12月3日"."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if len(numbers) == 3:
+        return _day(*numbers)
+    this_year = _day(now.year, *numbers)
+    is_over = this_year is not None and this_year < now.date().isoformat()
+    return _day(now.year + 1, *numbers) if is_over else this_year
+
+
 @cache
 def _vocabulary(language: str) -> _Vocabulary:
     """Read the words of days that dateparser knows in a language; English where it knows none."""
@@ -283,8 +293,7 @@ def _days(text: str, now: datetime, language: str) -> Iterator[_Found]:
         yield _Found("date", *match.span(), _day(int(match[1]), int(match[2]), int(match[3])))
     if "月" in text:
         for match in _EAST_ASIAN.finditer(text):
-            value = _parsed(match.group().replace("号", "日"), now.date(), "ja", "future")
-            yield _Found("date", *match.span(), value)
+            yield _Found("date", *match.span(), _east_asian(match.group(), now))
     low = _lowered(text)
     if not _may_hold_day(low, language):
         return

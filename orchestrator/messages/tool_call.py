@@ -93,6 +93,11 @@ class PrepareInput(CallRef):
     goal: str = Field(default="", description="of the mission")
     clause: str = Field(default="", description="the goal of the leg")
     reason: str = Field(default="", description="why, as the planner says")
+    said_at: datetime | None = Field(
+        default=None,
+        description="when the goal was said, by which its card compares values with it; None: rules "
+        "plan the leg, and compare them before",
+    )
     given: JsonObject = Field(
         default_factory=dict, description="what people gave with the goal and as answers"
     )

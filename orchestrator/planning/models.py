@@ -349,7 +349,8 @@ class StepContext(Record):
     @property
     def last_error(self) -> str | None:
         """What the last step failed with; None after a success or at the start."""
-        return self.observations[-1].error if self.observations else None
+        made = (seen for seen in reversed(self.observations) if seen.outcome != "dropped")
+        return next((seen.error for seen in made), None)
 
 
 class CallTool(OneOfSeveral):

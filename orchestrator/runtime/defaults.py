@@ -117,7 +117,8 @@ def default_planner(
         from orchestrator.planning.llm.splitting import ModelSplitter
 
         return ModelSplitter(
-            lambda plan, _brief, _catalog: plan, settings=request_settings(*asked_with)
+            settings=request_settings(*asked_with),
+            ranking=lambda goal, catalog: routers(catalog).rank(goal),
         )
 
     own: dict[str, LegPlanner] = {}

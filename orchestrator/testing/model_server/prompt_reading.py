@@ -16,7 +16,7 @@ from orchestrator.planning.models import AgentProfile, Fact, GoalBrief, Observat
 from orchestrator.testing.model_server.received import ReceivedRequest
 
 _GOAL: Final = re.compile(
-    r"^Mission: (?P<mission>.*?)\nYour part: (?P<part>.*?)\nNow: (?P<now>\S+)", re.M | re.S
+    r"^Mission: (?P<mission>.*?)(?:\nYour part: (?P<part>.*?))?(?:\nOrders: (?P<orders>.*?))?\nNow: (?P<now>\S+)", re.M | re.S
 )
 _LEFT: Final = re.compile(r"^Left of the budget: ([\d.,]+ [A-Z]{3})", re.M)
 _BRIEF: Final = re.compile(
