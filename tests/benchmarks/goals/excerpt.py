@@ -99,7 +99,7 @@ class _Cut:
         kept["responses"] = _without_choices(self._copy(good or answers, _ANSWER_DEPTH))
         if "404" in answers:
             kept["responses"]["404"] = {"description": "Not found"}
-        return {key: self._copy(value, 40) for key, value in kept.items()}
+        return {key: self._value(key, value, 40) for key, value in kept.items()}
 
     def _copy(self, node: Any, depth: int) -> Any:
         """Return a node with its references resolved, nothing below the depth."""
