@@ -15,7 +15,7 @@ import orchestrator.runtime.settings_table
 import orchestrator.runtime.worker
 import orchestrator.sandbox.sandbox_server  # noqa: F401  commands import these when they are run
 from orchestrator.cli.main import COMMANDS
-from orchestrator.language.slots import warm_up
+from orchestrator.language.values import warm_up
 from orchestrator.runtime.own_build import own_build_id
 
 for _name in COMMANDS:

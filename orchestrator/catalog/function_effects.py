@@ -47,7 +47,7 @@ _PARTICLES: Final = frozenset({"in", "out", "off", "on", "back", "away", "down"}
 # Words after which a verb tells what is done: "allows you to delete", "used for sending".
 _BEFORE_VERBS: Final = frozenset({"to", "you", "that", "which", "can", "will", "may"})
 _BEFORE_GERUNDS: Final = frozenset({"for", "of", "by"})
-_DETERMINERS: Final = WordLists("clauses").word_set("determiners")
+_DETERMINERS: Final = WordLists("words").word_set("determiners")
 
 
 def _stems(words: Collection[str]) -> frozenset[str]:

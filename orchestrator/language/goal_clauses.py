@@ -1,7 +1,7 @@
 """The clauses of a goal: where one request ends and the next begins."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import Final
 
 from orchestrator.core.record import Record
@@ -30,7 +30,7 @@ _ABBREVIATED: Final = re.compile(
     rf"(?:\b(?:{'|'.join(_LISTS.words('abbreviations'))}|[a-z]\.[a-z])\.|(?<!\S)\d{{1,2}}[.)])\s+$",
     re.IGNORECASE,
 )
-_BETWEEN: Final = re.compile(r"\b(?:between|from)\b[^.;!?\n]{0,80}?\band\b", re.IGNORECASE)
+_BETWEEN: Final = re.compile(r"\bbetween\b[^.;!?\n]{0,80}?\band\b", re.IGNORECASE)
 _BULLET: Final = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+")
 _LEAD: Final = re.compile(
     rf"(?:(?:{'|'.join(_LISTS.words('leads'))}|after\s+that)\b[\s,:]*)+", re.IGNORECASE
@@ -85,6 +85,20 @@ def split_goal(
     return tuple(clause for clause in clauses if clause.text)
 
 
+def joints(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where a text might be split, in a catalog's view: each conjunction and comma.
+
+    None lies in what is quoted, in "between X and Y", or at the edge of the text.
+    """
+    covered = [*quoted_spans(text), *(m.span() for m in _BETWEEN.finditer(text))]
+    return tuple(
+        match.span()
+        for match in _BOUNDARY.finditer(text)
+        if 0 < match.start() < match.end() < len(text)
+        and not any(a < match.end() and match.start() < b for a, b in covered)
+    )
+
+
 def _begin(goal: str, at: int) -> int:
     """Where the next clause starts, behind a bullet and words that only lead it in."""
     while match := _BULLET.match(goal, at) or _LEAD.match(goal, at):
@@ -131,15 +145,23 @@ def begins_request(
     word = _WORD.match(rest)
     if word is None:
         return False
-    verb = word.group().lower()
+    verb, mark, _ = word.group().lower().replace("\u2019", "'").partition("'")
     if verb in QUESTION_WORDS:
-        return _asks(verb, rest[word.end() :], was_lead=rest != text, after_comma=after_comma)
+        return _asks(
+            verb,
+            rest[len(verb) :] if mark else rest[word.end() :],
+            was_lead=rest != text,
+            after_comma=after_comma,
+        )
     if verb not in verbs and not is_verb(verb):
-        return False
+        is_plain = word.group().islower() and verb not in STOP_WORDS and not verb.endswith("ing")
+        return is_plain and _DONE_TO.match(rest, word.end()) is not None
     is_sure = rest != text or verb not in NOUN_LIKE_VERBS
     return is_sure or _OBJECT.match(rest, word.end()) is not None
 
 
+_DONE_TO: Final = re.compile(r"\s+(?:(?:my|our)\s+\w|(?:it|them)\b)", re.IGNORECASE)
+"""Behind an unknown word these show that it is a verb: "paint my house"."""
 _ASKED: Final = re.compile(r"['\u2019]s\b|\s+\w+\s+\w")
 _RELATIVE: Final = frozenset({"which", "who", "whom", "whose", "where", "when"})
 
@@ -163,6 +185,4 @@ def without_lead(clause: str) -> str:
 
 def _has_object(piece: str) -> bool:
     """True if a piece has more than its verb: "find" of "find and book a flight" has not."""
-    words: Iterator[re.Match[str]] = re.finditer(r"[\w@#.-]+", without_lead(piece))
-    said = [m.group().lower() for m in words]
-    return len(said) > 1 and any(word not in STOP_WORDS for word in said[1:])
+    return len(re.findall(r"[\w@#.-]+", without_lead(piece))) > 1

@@ -18,7 +18,6 @@ TriggerKind = Literal[
     "range",
     "other_account",
     "maybe",
-    "other_language",
 ]
 
 

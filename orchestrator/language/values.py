@@ -130,8 +130,8 @@ def _hint(text: str, start: int) -> str:
 # --- quoted texts, addresses ----------------------------------------------------------------
 
 _QUOTED: Final = re.compile(
-    r"\"([^\"]{1,4000})\"|“([^”]{1,4000})”|„([^“”]{1,4000})[“”]|«([^»]{1,4000})»"
-    r"|「([^」]{1,4000})」|`([^`]{1,4000})`"
+    r"\"([^\"]{1,4000})\"|“([^“”]{1,4000})”|„([^„“”]{1,4000})[“”]|«([^«»]{1,4000})»"
+    r"|「([^「」]{1,4000})」|`([^`]{1,4000})`"
     r"|(?<![^\s(:,])['\u2018]((?:[^'\u2019]|(?<=\w)['\u2019](?=\w)){1,500})['\u2019](?![^\s.,;:!?)])"
 )
 _SAYING: Final = re.compile(
@@ -736,7 +736,7 @@ _NUMBERED: Final = re.compile(
 _HASHED: Final = re.compile(r"(?<![\w&#])#(?P<n>\d+)\b|(?<![\w&@])[#@][^\W\d_][\w-]*(?![\w@.])")
 _CAPS_DIGITS: Final = re.compile(r"(?<![\w-])[A-Z]{2,3} \d{2,4}\b(?![.,:/-]\d|\s+[a-z]{3,}s\b)")
 _POSTCODE: Final = re.compile(r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b")
-_FILE: Final = re.compile(r"\b[\w-]+\.[A-Za-z][A-Za-z0-9]{1,4}\b")
+_FILE: Final = re.compile(r"(?<![\w.])/(?:[\w.-]+/)+[\w.-]*|\b[\w-]+\.[A-Za-z][A-Za-z0-9]{1,4}\b")
 
 
 def _ids(text: str, now: datetime, language: str) -> Iterator[_Found]:
@@ -756,7 +756,7 @@ def _ids(text: str, now: datetime, language: str) -> Iterator[_Found]:
     for match in _CODE.finditer(text):
         if is_identifier(match.group()):
             yield _Found("id", *match.span(), match.group())
-    if "." in text:
+    if "." in text or "/" in text:
         for match in _FILE.finditer(text):
             yield _Found("id", *match.span(), match.group())
 
@@ -839,9 +839,9 @@ def _proper_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     first, _, rest = match.group().partition(" ")
     low = _POSSESSIVE.sub("", first).lower()
     opens = _SENTENCE_START.search(text[max(0, start - 8) : start]) is not None
-    is_own = opens and (not rest or is_verb(low)) and not _POSSESSIVE.search(first)
-    if low in STOP_WORDS or is_own:
-        start += len(first) + 1 + len(rest) - len(rest.lstrip())
+    is_plain = is_verb(low) or not rest[:1].isupper()  # "Weather of Rome" begins with no name
+    if low in STOP_WORDS or (opens and is_plain and not _POSSESSIVE.search(first)):
+        start = next((n for n in range(start + len(first), end) if text[n].isupper()), end)
     if possessive := _POSSESSIVE.search(text[start:end]):
         end -= len(possessive.group())
     return (start, end) if any(char.isupper() for char in text[start:end]) else None

@@ -17,7 +17,6 @@ from orchestrator.core.errors import (
     UsageError,
 )
 from orchestrator.core.plan_origin import PlanOrigin
-from orchestrator.language.subclauses import read_goal
 from orchestrator.planning.models import (
     CHAINING,
     LLM,
@@ -140,11 +139,6 @@ class PerAgentPlanner:
         if self._splitter is None or not models:
             return await self._without_model(brief, catalog, agents)
         splitter, made = self._splitter(), PlanOrigin(model=models[0], fallback=brief.model_away)
-        if read_goal(brief.goal).governed:
-            # A plan of rules looks first whether what something depends on is so.
-            by_rules = await self._by_rules_or_none(brief, catalog, agents)
-            if by_rules is not None and splitter.holds(by_rules, brief, catalog):
-                return by_rules
         if not brief.model_away:
             tried = await _first_answer(splitter, brief, catalog, agents, models)
             if tried.plan is not None:

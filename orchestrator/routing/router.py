@@ -13,9 +13,9 @@ import numpy as np
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall, admitted
-from orchestrator.language.clause_reading import joined
 from orchestrator.language.intent import IntentFrame
-from orchestrator.language.slots import warm_up
+from orchestrator.language.request import joined
+from orchestrator.language.values import warm_up
 from orchestrator.routing.cards.capability_card import make_cards
 from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.cards.prerequisites import Producers

@@ -88,9 +88,9 @@ def default_planner(
         UsageError: a model that an agent or the settings name cannot be asked from here, as when
             its key or its library is missing; or a planner that one of them names cannot be had.
     """
-    from orchestrator.planning.rules.chaining import ChainingPlanner
+    from orchestrator.planning.rules.planner import RulePlanner
 
-    chaining = ChainingPlanner(routers)
+    chaining = RulePlanner(routers)
     asked_with = (
         settings.planner_timeout_s,
         settings.planner_temperature,

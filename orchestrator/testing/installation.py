@@ -123,9 +123,9 @@ async def installed(
         temporal = await stack.enter_async_context(running_temporal(folder))
         tools = await stack.enter_async_context(_tools(catalog, settings))
         usual = functools.cache(Router)
-        from orchestrator.planning.rules.chaining import ChainingPlanner
+        from orchestrator.planning.rules.planner import RulePlanner
 
-        planner = ScriptedPlanner(ChainingPlanner(usual))
+        planner = ScriptedPlanner(RulePlanner(usual))
         for worker in build(
             temporal,
             settings,

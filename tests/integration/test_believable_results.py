@@ -18,7 +18,7 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.demo import DINING, LEAVING, RETURNING, day_in
 from orchestrator.runtime.devserver import Ports, Stack
@@ -40,7 +40,7 @@ async def _claims(messages: list[ModelMessage], info: AgentInfo) -> ModelRespons
     return ModelResponse(parts=[ToolCallPart("part_done", {"summary": BOOKED})])
 
 
-class HalfOfIt(ChainingPlanner):
+class HalfOfIt(RulePlanner):
     """A planner that forgets all of a goal but its first part."""
 
     async def split_goal(
@@ -57,7 +57,7 @@ async def test_a_model_that_only_says_so_has_booked_nothing(
 ) -> None:
     """It is told once that nothing was done; its word stands in the result, marked as that."""
     model = LlmPlanner(default_model="a:model", models=lambda name: FunctionModel(_claims))
-    planner = PerAgentPlanner(ChainingPlanner(Router), lambda: model, default_model="a:model")
+    planner = PerAgentPlanner(RulePlanner(Router), lambda: model, default_model="a:model")
     async with served_by(stack, planner, "claiming") as client:
         mission = await client.start(
             MissionRequest(goal=f"Book a flight from Berlin to Lisbon on {LEAVING}")

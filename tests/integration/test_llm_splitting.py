@@ -15,7 +15,7 @@ from orchestrator.planning.accounted import accounted
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.llm.splitting import ModelSplitter
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually
@@ -126,7 +126,7 @@ async def test_a_model_splits_an_offsite_and_books_it(stack: Stack, sandbox: Wit
             server.model,
         )
         planner = PerAgentPlanner(
-            ChainingPlanner(lambda of: router),
+            RulePlanner(lambda of: router),
             lambda: LlmPlanner(default_model=name, models=server.model),
             default_model=name,
             splitter=lambda: splitter,

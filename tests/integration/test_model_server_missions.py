@@ -12,7 +12,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.demo import DINNER
 from orchestrator.testing import approve, run_to_end
@@ -39,7 +39,7 @@ async def server(stack: Stack) -> AsyncIterator[ModelServer]:
 async def client(stack: Stack, server: ModelServer) -> AsyncIterator[MissionClient]:
     """A client of a task queue whose worker asks that provider."""
     model = LlmPlanner(default_model=NAME, models=server.model)
-    planner = PerAgentPlanner(ChainingPlanner(Router), lambda: model, default_model=NAME)
+    planner = PerAgentPlanner(RulePlanner(Router), lambda: model, default_model=NAME)
     async with served_by(stack, planner, QUEUE) as served:
         yield served
 

@@ -40,7 +40,7 @@ from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.planner import PlannedStep, as_planned
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.planner import RulePlanner
 from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.demo import LEAVING
 from orchestrator.runtime.worker import build
@@ -91,7 +91,7 @@ class HousePlanner:
     def __init__(self) -> None:
         """Make the planners that it leaves goals to."""
         model = LlmPlanner(default_model="a:model", models=lambda name: FunctionModel(gullible))
-        self._usual = ChainingPlanner(Router)
+        self._usual = RulePlanner(Router)
         self._model = PerAgentPlanner(self._usual, lambda: model, default_model="a:model")
 
     async def split_goal(

@@ -10,9 +10,16 @@ from orchestrator.catalog.suggest.links import undoing_links
 from orchestrator.catalog.suggest.survey import Surveyed
 from orchestrator.catalog.suggest.takes_back import Removal, Undoing, matches
 from orchestrator.core.record import JsonObject
-from orchestrator.language.deeds import is_any_change
 from orchestrator.language.intent import Action
-from orchestrator.language.words import WARY_VERBS, action_of, action_of_stem, is_verb, stem, tokens
+from orchestrator.language.words import (
+    WARY_VERBS,
+    action_of,
+    action_of_stem,
+    is_any_change,
+    is_verb,
+    stem,
+    tokens,
+)
 
 _MAKES_NOTHING = (Action.READ, Action.SEARCH, Action.UPDATE, Action.CANCEL)
 _DOES_MORE = (Action.EXECUTE, Action.PAY, Action.SEND)

@@ -11,10 +11,10 @@ from pydantic import JsonValue
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.triggers import Trigger, find_triggers
-from orchestrator.language.words import STOP_WORDS, stem
-from orchestrator.planning.rules.clause import LEADS, Candidate, Clause, Word
+from orchestrator.language.words import stem
+from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, Word, is_stop
 from orchestrator.planning.rules.fill import Span
-from orchestrator.planning.rules.tool_words import verbs_meant, vocabulary
+from orchestrator.planning.rules.tool_words import answer_words, verbs_meant, vocabulary
 
 Order = Literal["least", "most"]
 _ALL: Final = frozenset({"all", "every", "each", "both"})
@@ -37,11 +37,10 @@ _MOST: Final = re.compile(
 _LEAST: Final = re.compile(r"(?:over|above|at least|more than|min(?:imum)?(?: of)?)\s*$", re.I)
 _AFTER: Final = frozenset({"after", "from", "since"})
 _BEFORE: Final = frozenset({"before", "until", "by"})
-_NAMING: Final = frozenset("of for from to with about called named titled at by".split())
+_NAMING: Final = frozenset(["of", "for", "from", "to", "with", "about", "called", "named", "titled", "at", "by"])
 _POLITE_STEMS: Final = frozenset(
     stem(word)
-    for word in "please kindly thanks thank you hi hello hey dear want need like let go ahead "
-    "get give show tell me us there today now just also then some any one so well ok okay".split()
+    for word in ["please", "kindly", "thanks", "thank", "you", "hi", "hello", "hey", "dear", "want", "need", "like", "let", "go", "ahead", "get", "give", "show", "tell", "me", "us", "there", "today", "now", "just", "also", "then", "some", "any", "one", "so", "well", "ok", "okay", "something", "anything", "thing", "right"]
 )
 
 
@@ -141,10 +140,12 @@ class _Reading:
         self.used = used
         self.chooses = chooses
         self.offers = offers
-        self.words = vocabulary(tools)
+        self.found_limits: tuple[Limit, ...] = ()
+        self.bounds = [c.around for c in clause.of_kind("amount") if c.around in used]
+        self.words = vocabulary(tools).union(*(answer_words(tool) for tool in tools))
 
     def account(self, resolved: frozenset[str]) -> Account:
-        limits = tuple(self._limits())
+        limits = self.found_limits = tuple(self._limits())
         superlative = self._superlative()
         is_all = self._all()
         count = self._count()
@@ -156,7 +157,14 @@ class _Reading:
         return Account(superlative, limits, is_all, count, filters, left, tuple(triggers))
 
     def _covered(self, trigger: Trigger) -> bool:
-        return any(start <= trigger.start and trigger.end <= end for start, end in self.used)
+        """Return whether a trigger word stands in a text that is passed on as it is."""
+        passed = [
+            c for c in self.clause.of_kind("quoted", "text", "trimmed") if c.span in self.used
+        ]
+        texts = [(c.start, c.end) for c in passed]
+        limits = [one.span for one in self.found_limits]
+        spans = [*texts, *limits, *self.bounds]
+        return any(start <= trigger.start and trigger.end <= end for start, end in spans)
 
     def _free(self, candidate: Candidate) -> bool:
         return not candidate.overlaps(self.used)
@@ -221,11 +229,11 @@ class _Reading:
         group: list[Word] = []
         cue = ""
         for number, word in enumerate(self.clause.words):
-            if self._is_used(number, word):
+            if self._is_used(number, word) or word.lower in CALLED:
                 found += self._grouped(group, cue, values)
                 group = []
                 cue = word.lower if word.lower in LEADS | _NAMING else ""
-            elif word.lower in STOP_WORDS and word.lower not in _KEPT:
+            elif is_stop(word) and word.lower not in _KEPT:
                 if word.lower in LEADS | _NAMING:
                     found += self._grouped(group, cue, values)
                     group, cue = [], word.lower

@@ -15,22 +15,22 @@ from orchestrator.language.words import STOP_WORDS, tokens
 from orchestrator.planning.models import MOST_COLUMNS, MOST_ROWS, AnswerTable
 from orchestrator.planning.rules.items import Item, flat_fields, is_listing
 
-_NAMES: Final = frozenset("name title subject number label summary headline".split())
-_ASIDE: Final = frozenset("errors warnings error warning messages links meta _links".split())
+_NAMES: Final = frozenset(["name", "title", "subject", "number", "label", "summary", "headline"])
+_ASIDE: Final = frozenset(["errors", "warnings", "error", "warning", "messages", "links", "meta", "_links"])
 _LONGEST_CELL: Final = 80
 _MOST_DETAILS: Final = 7
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-_NOT_VERBS: Final = frozenset("a an the one your of for in".split())
 
 
 def noun_of(tool: Tool) -> str:
     """Return what a tool's answer is about, in the words of its summary: "invoices"."""
     words = [word for word in re.findall(r"[\w'-]+", tool.summary.split(".")[0])]
-    rest = [w for w in words[1:] if w.lower() not in _NOT_VERBS]
     found: list[str] = []
-    for word in rest:
-        if word.lower() in STOP_WORDS and found:
-            break
+    for word in words[1:]:
+        if word.lower() in STOP_WORDS:
+            if found:
+                break
+            continue
         found.append(word.lower())
     return " ".join(found[-3:]) or " ".join(tokens(tool.name)[1:]) or tool.name
 
@@ -48,7 +48,9 @@ def done_phrase(tool: Tool) -> str:
     return phrase[:1].upper() + phrase[1:]
 
 
-def told_read(tool: Tool, items: Sequence[Item], body: JsonValue, unused: str) -> tuple[str, AnswerTable | None]:
+def told_read(
+    tool: Tool, items: Sequence[Item], body: JsonValue, unused: str
+) -> tuple[str, AnswerTable | None]:
     """Return the sentence and the table that answer a read.
 
     Args:
@@ -132,7 +134,7 @@ def _cells(item: Item) -> list[tuple[str, str]]:
 
 
 def _own(item: Item) -> JsonObject:
-    return {name: value for name, value in item.fields.items() if name in item.own and name not in _ASIDE}
+    return {name: value for name, value in item.own_fields.items() if name not in _ASIDE}
 
 
 def _rank(name: str) -> int:
@@ -175,9 +177,7 @@ def details(body: JsonValue) -> list[str]:
             own_id = own_id or f"reference {text}"
         elif isinstance(value, int | float):
             found.append(f"{' '.join(words)} {text}")
-        elif len(text) <= 60 and not (set(words) & lexicon.BOOKKEEPING):
-            found.append(text)
-        elif words[-1:] == ["status"] or "text" in words:
+        elif (len(text) <= 60 and not (set(words) & lexicon.BOOKKEEPING)) or words[-1:] == ["status"] or "text" in words:
             found.append(text)
     return [*dict.fromkeys(found)][:_MOST_DETAILS] + ([own_id] if own_id else [])
 

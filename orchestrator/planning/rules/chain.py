@@ -94,14 +94,19 @@ def link(
         return chain
     wanted = [leaf for leaf in needs_of(draft) if is_produced(leaf.parameter)]
     for leaf in wanted:
-        blocked = [*taken, *(s for path in draft.said if path != leaf.path for s in _span(draft, path))]
+        blocked = [
+            *taken,
+            *(s for path in draft.said if path != leaf.path for s in _span(draft, path)),
+        ]
         found = [
             link(one, clause, inputs, catalog, walls, trail=(*trail, tool.name), taken=blocked)
             for one in producers(leaf, tool, catalog, walls, trail)
         ]
         looks_up = leaf.path in draft.found
         if looks_up:
-            found = [one for one in found if not one.draft.missing and not is_offering(one.tool, tool)]
+            found = [
+                one for one in found if not one.draft.missing and not is_offering(one.tool, tool)
+            ]
         found.sort(key=lambda one: len(one.unsaid))
         if found:
             chain.feeders[leaf.path] = found
@@ -127,14 +132,23 @@ def needs_of(draft: Draft) -> list[Leaf]:
     said = [
         leaf
         for leaf in draft.leaves
-        if leaf.path in draft.said and (leaf.parameter.element or leaf.parameter).is_id
+        if leaf.path in draft.said and _is_looked_up(leaf.parameter, draft.tool)
     ]
     missing = [*draft.missing]
     if draft.tool.effect is Effect.CANCEL and not draft.tool.required_inputs:
-        ids = [le for le in draft.leaves if le.parameter.is_id and "client" not in le.parameter.words]
+        ids = [
+            le for le in draft.leaves if le.parameter.is_id and "client" not in le.parameter.words
+        ]
         has_one = any(leaf.path in draft.found for leaf in ids)
         missing += [] if has_one else ids[:1]
     return [*said, *missing]
+
+
+def _is_looked_up(parameter: Parameter, tool: Tool) -> bool:
+    """Return whether what was said of an id is first looked for in a list of such things."""
+    wanted = parameter.element or parameter
+    in_path = f"{{{parameter.name}}}" in tool.path
+    return wanted.is_id and (in_path or wanted.words[-1:] in (("id",), ("uuid",), ("ids",)))
 
 
 def is_produced(parameter: Parameter) -> bool:
@@ -146,7 +160,7 @@ def is_produced(parameter: Parameter) -> bool:
     if wanted.kind is Kind.OTHER and wanted.is_id:
         return True
     return wanted.kind in (Kind.OTHER, Kind.PLACE) and (
-        f"id of a" in described or "id of the" in described or described.startswith("the id")
+        "id of a" in described or "id of the" in described or described.startswith("the id")
     )
 
 
@@ -188,7 +202,9 @@ def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool
     """Return whether an answer holds the value, and whether under a name that says whose it is."""
     names, fields = parameter.names, answer_fields(tool)
     own = id_names(thing_with_id(tool))
-    specific = frozenset(name for name in names if name.lower() not in ("id", "uuid", "key", "name"))
+    specific = frozenset(
+        name for name in names if name.lower() not in ("id", "uuid", "key", "name")
+    )
     if specific & fields:
         return True, bool(specific & own) or not own
     listed = tool.document == consumer.document and _lists_the_path(tool, parameter, consumer)
@@ -198,7 +214,9 @@ def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool
     described = str(parameter.schema.get("description", "")).lower()
     if tool.document == consumer.document and is_listing(tool) and "id" in fields:
         thing = thing_with_id(tool)
-        return bool(thing) and (thing in nouns or f"of the {thing}" in described or f"of a {thing}" in described), False
+        return bool(thing) and (
+            thing in nouns or f"of the {thing}" in described or f"of a {thing}" in described
+        ), False
     return False, False
 
 

@@ -48,6 +48,7 @@ def choose(
     asked: JsonObject,
     offers: bool,
     most: int,
+    said: frozenset[str] = frozenset(),
 ) -> Choice:
     """Return the things that are meant.
 
@@ -58,6 +59,7 @@ def choose(
         asked: the arguments by which they were found.
         offers: whether they can be had, so that any that fits may be taken.
         most: how many things one request may be carried out for.
+        said: the stems of the clause's words.
     """
     usable = [one for one in items if not _is_gone(one, consumer, account)] or [*items]
     usable = [one for one in usable if _agrees(one, asked)]
@@ -82,7 +84,23 @@ def choose(
             return Choice(tuple(within))
         why = f"{account.count} are asked for, and {len(within)} were found"
         return Choice(asks=tuple(within), why=why)
+    if not offers and len(named := called_so(within, said)) == 1:
+        return Choice((named[0],))
     return _one(within, offers=offers)
+
+
+def called_so(items: Sequence[Item], said: frozenset[str]) -> list[Item]:
+    """Return the things of whose name the clause says every word."""
+    found = []
+    for item in items:
+        names = [
+            {*content_stems(str(value))} or {*map(stem, tokens(str(value)))}
+            for name, value in flat_fields(item.own_fields)
+            if tokens(name)[-1:] in (["name"], ["title"], ["number"]) and isinstance(value, str)
+        ]
+        if any(one and one <= said for one in names):
+            found.append(item)
+    return found
 
 
 def _one(within: Sequence[Item], *, offers: bool) -> Choice:
@@ -136,12 +154,12 @@ def _stems(texts: Iterable[str]) -> set[str]:
 
 
 def _texts(item: Item) -> Iterable[str]:
-    for name, value in flat_fields(item.fields):
+    for name, value in flat_fields(item.own_fields):
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             yield str(value)[:300]
         elif value is True:
             yield name
-    for value in item.fields.values():
+    for value in item.own_fields.values():
         if isinstance(value, list):
             yield from (str(one)[:300] for one in value[:50] if isinstance(one, str | int))
 
@@ -149,7 +167,7 @@ def _texts(item: Item) -> Iterable[str]:
 def _is_gone(item: Item, consumer: Tool, account: Account) -> bool:
     """Return whether a thing says that it can no longer be used, where the clause does not."""
     said = {one for run in account.filters for one in run.stems}
-    for name, value in item.fields.items():
+    for name, value in item.own_fields.items():
         words = tokens(name)
         if isinstance(value, str) and words[-1:] in (["status"], ["state"]):
             gone = lexicon.GONE if consumer.effect is not Effect.READ else frozenset()
@@ -197,7 +215,7 @@ def _keeps(item: Item, limit: Limit) -> bool:
 
 
 def _moments(item: Item) -> Iterable[str]:
-    for _, value in flat_fields(item.fields):
+    for _, value in flat_fields(item.own_fields):
         if isinstance(value, str) and (_DAY.match(value) or _CLOCK.match(value)):
             yield value
 
@@ -233,7 +251,7 @@ def _measure(item: Item, by: str) -> Decimal | datetime | str | None:
     if by == "price":
         return item.price.amount if item.price is not None else None
     words = _MEASURES[by]
-    for name, value in flat_fields(item.fields):
+    for name, value in flat_fields(item.own_fields):
         if words.isdisjoint(tokens(name)) or isinstance(value, bool):
             continue
         if by == "time":
@@ -251,7 +269,7 @@ def _moment_text(item: Item, value: str) -> str:
     """Return a day with the time that stands next to it, so that both are compared."""
     if not _DAY.fullmatch(value):
         return value
-    clocks = [v for _, v in flat_fields(item.fields) if isinstance(v, str) and _CLOCK.match(v)]
+    clocks = [v for _, v in flat_fields(item.own_fields) if isinstance(v, str) and _CLOCK.match(v)]
     return f"{value}T{clocks[0]}" if clocks else value
 
 
@@ -259,7 +277,7 @@ def label(item: Item) -> str:
     """Return what a person reads of a thing: its name, then day, time and price."""
     names: list[str] = []
     rest: list[str] = []
-    for name, value in flat_fields(item.fields):
+    for name, value in flat_fields(item.own_fields):
         words = tokens(name)
         if isinstance(value, bool) or value is None or not words or words[-1] in ("id", "url"):
             continue

@@ -9,6 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.language import lexicon
 from orchestrator.language.values import Value, find_values
 from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
 
@@ -17,17 +18,23 @@ _BREAK: Final = re.compile(r"[,;:!?()\[\]\"\u201c\u201d]|\.(?=\s|$)")
 _TAIL: Final = re.compile(r"[\s.,;!?]+$")
 _JOINED: Final = re.compile(r"\s*(?:,|&|and|or|,\s*and|plus)\s*(?:(?:in|to|for|on|the)\s+)?", re.I)
 LEADS: Final = frozenset(
-    "in at on from to for with by about of into onto under over after before until till through "
-    "near within per via around below above between as than regarding using than during".split()
+    ["in", "at", "on", "from", "to", "for", "with", "by", "about", "of", "into", "onto", "under", "over", "after", "before", "until", "till", "through", "near", "within", "per", "via", "around", "below", "above", "between", "as", "than", "regarding", "using", "during", "starting", "beginning", "returning", "departing", "arriving", "leaving", "ending"]
 )
-ARTICLES: Final = frozenset("a an the my our your his her their this some any".split())
-CALLED: Final = frozenset("called named titled entitled labelled labeled".split())
-SAYING: Final = frozenset("that saying says reading stating".split())
+ARTICLES: Final = frozenset(["a", "an", "the", "my", "our", "your", "his", "her", "their", "this", "some", "any"])
+CALLED: Final = frozenset(["called", "named", "titled", "entitled", "labelled", "labeled"])
+SAYING: Final = frozenset(["that", "saying", "says", "reading", "stating"])
 _CONJUNCTIONS: Final = frozenset({"and", "or", "but", "then"})
-_POLITE: Final = frozenset(
-    "please kindly can could would will you i we me us want need like d to just now also then hi "
-    "hello hey let s lets go ahead and".split()
+_COUNTED: Final = frozenset(stem(word) for word in lexicon.COUNTED | lexicon.NIGHTS)
+_BOUND: Final = re.compile(
+    r"\b(?:for )?(?:under|below|at most|up to|no more than|not more than|less than|cheaper than"
+    r"|max(?:imum)?(?: of)?|over|above|at least|more than|min(?:imum)?(?: of)?)\s+$",
+    re.IGNORECASE,
 )
+_AFTER_ARTICLE: Final = re.compile(r"\w+\s+(?:the|a|an|my|our)\s+(?=\w)", re.IGNORECASE)
+_POLITE: Final = frozenset(
+    ["please", "kindly", "can", "could", "would", "will", "you", "i", "we", "me", "us", "want", "need", "like", "d", "to", "just", "now", "also", "then", "hi", "hello", "hey", "let", "s", "lets", "go", "ahead", "and"]
+)
+_DEPENDENT: Final = frozenset({"if", "unless", "when", "whenever", "once", "after", "before"})
 _ASKED_TO: Final = frozenset({"remind", "ask", "tell", "invite", "order"})
 
 
@@ -59,11 +66,18 @@ class Candidate:
     """The stem of the word right behind it."""
     readings: tuple[str, ...] = ()
     """What it may mean, where its words leave that open and it has no value."""
+    around: tuple[int, int] = (0, 0)
+    """The unit that a number counts, or the words that make an amount a bound."""
 
     @property
     def span(self) -> tuple[int, int]:
         """What of the clause it takes up, its cue included."""
         return (self.start if self.cue_start < 0 else self.cue_start, self.end)
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """What stands behind a number and is counted by it, or before an amount and bounds it."""
+        return self.around
 
     def overlaps(self, spans: Iterable[tuple[int, int]]) -> bool:
         """Return whether it shares a character with one of the spans."""
@@ -81,8 +95,11 @@ class Clause:
 
     @cached_property
     def verb_index(self) -> int:
-        """The place of the first word that is no form of politeness."""
-        for number, word in enumerate(self.words):
+        """The place of the first word that is no form of politeness, of a condition behind it."""
+        first = 0
+        if self.words and self.words[0].lower in _DEPENDENT and "," in self.text:
+            first = self.place_of(self.text.index(","))
+        for number, word in enumerate(self.words[first:], first):
             if word.lower not in _POLITE:
                 return number
         return 0
@@ -153,7 +170,16 @@ class Clause:
             last.stem if last is not None and near else "",
             after.stem if after is not None and is_behind else "",
             value.readings,
+            self._around(value, after),
         )
+
+    def _around(self, value: Value, after: Word | None) -> tuple[int, int]:
+        if value.kind == "number" and after is not None:
+            is_counted = after.stem in _COUNTED and after.start - value.end <= 2
+            return (value.end, after.end) if is_counted else (0, 0)
+        if value.kind == "amount" and (bound := _BOUND.search(self.text[: value.start][-24:])):
+            return (value.start - len(bound.group()), value.start)
+        return (0, 0)
 
     def _called(self) -> Iterator[Candidate]:
         for number, word in enumerate(self.words):
@@ -178,15 +204,26 @@ class Clause:
             if word.lower not in LEADS:
                 continue
             run = self.run_at(number + 1)
+            noun = self.words[number - 1].stem if number else ""
             if run is not None and run.start not in taken:
-                noun = self.words[number - 1].stem if number else ""
                 yield replace(run, cue=word.lower, cue_start=word.start, noun=noun)
+            if word.lower in ("for", "about"):
+                wide = self.run_at(number + 1, over_leads=True)
+                if wide is not None and wide != run:
+                    yield replace(
+                        wide, kind="wide", cue=word.lower, cue_start=word.start, noun=noun
+                    )
 
     def _objects(self, typed: list[Candidate]) -> Iterator[Candidate]:
         number = self.verb_index
-        if number < len(self.words) and is_verb(self.words[number].lower):
-            number += 1
-        while number < len(self.words) and self.words[number].lower in ("me", "us", "up", "down"):
+        if number < len(self.words):
+            verb = self.words[number]
+            number += is_verb(verb.lower) or is_stop(verb)
+        counts = {one.start for one in typed if one.kind == "number"}
+        while number < len(self.words) and (
+            self.words[number].lower in ("me", "us", "up", "down", *ARTICLES)
+            or self.words[number].start in counts
+        ):
             number += 1
         for wide in (True, False):
             run = self.run_at(number, over_leads=wide)
@@ -200,7 +237,7 @@ class Clause:
             following = self.words[number + 1] if number + 1 < len(self.words) else None
             if following is None:
                 continue
-            is_to = asks and word.lower == "to" and is_verb(following.lower)
+            is_to = asks and word.lower == "to" and following.lower not in ARTICLES
             if word.lower in SAYING or is_to:
                 yield from self._rest(word.start, following.start, typed)
         colon = self.text.find(": ")
@@ -227,7 +264,7 @@ class Clause:
 
 def content_words(clause: Clause) -> list[Word]:
     """Return the words that say something."""
-    return [word for word in clause.words if word.lower not in STOP_WORDS]
+    return [word for word in clause.words if not is_stop(word)]
 
 
 def read_clause(text: str, *, now: datetime) -> Clause:
@@ -241,7 +278,24 @@ def _read(text: str, now: datetime) -> Clause:
         Word(m.group(), m.group().lower(), _stem(m.group()), m.start(), m.end())
         for m in _WORD.finditer(text)
     )
-    return Clause(text, now, words, find_values(text, now=now))
+    values = (_without_verb(value) for value in find_values(text, now=now))
+    return Clause(text, now, words, tuple(value for value in values if value is not None))
+
+
+def _without_verb(value: Value) -> Value | None:
+    """A name without the imperative that begins the clause: "Water the Tomatoes"."""
+    if value.kind != "name" or value.start > 0 or value.text != value.value:
+        return value
+    match = _AFTER_ARTICLE.match(value.text)
+    if match is not None:
+        name = value.text[match.end() :]
+        return value.model_copy(update={"text": name, "value": name, "start": match.end()})
+    return None if is_verb(value.text.lower()) else value
+
+
+def is_stop(word: Word) -> bool:
+    """Return whether a word says nothing by itself, "what's" as "what"."""
+    return word.lower in STOP_WORDS or word.lower.partition("'")[0] in STOP_WORDS
 
 
 def _stem(word: str) -> str:

@@ -4,17 +4,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
+from itertools import pairwise
 from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core import currencies
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import content_stems, is_verb, stem
-from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause
+from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, is_stop
 from orchestrator.planning.rules.parameters import (
     DAYS,
     Kind,
@@ -22,11 +23,11 @@ from orchestrator.planning.rules.parameters import (
     moment_at,
     tool_parameters,
 )
-from orchestrator.planning.rules.tool_words import id_nouns, own_words
+from orchestrator.planning.rules.tool_words import id_nouns, own_words, plain_words
 
 Span = tuple[int, int]
 _END_CUES: Final = frozenset(
-    "until till to through returning return back by due ending end ends and".split()
+    ["until", "till", "to", "through", "returning", "return", "back", "by", "due", "ending", "end", "ends", "and"]
 )
 _PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
 _MOST_CUES: Final = ("under", "below", "at most", "up to", "max", "maximum", "no more than", "less")
@@ -68,7 +69,7 @@ class Draft:
         """Give an input its value."""
         self.found[leaf.path] = value
         if candidate is not None:
-            self.used.append(candidate.span)
+            self.used += [candidate.span, candidate.counted]
             self.said[leaf.path] = candidate
 
     @property
@@ -178,11 +179,29 @@ class _Reader:
         self.clause = clause
         self.draft = draft
         self.words = own_words(tool)
+        self.candidates = [self._bare(one) for one in clause.candidates]
         self.open = [
             leaf
             for leaf in draft.leaves
             if leaf.path not in draft.found and leaf.name not in tool.pii_fields
         ]
+
+    def _bare(self, candidate: Candidate) -> Candidate:
+        """An object or phrase without the tool's own words at its beginning."""
+        if candidate.kind not in ("object", "wide"):
+            return candidate
+        words = [
+            w for w in self.clause.words if candidate.start <= w.start and w.end <= candidate.end
+        ]
+        own = plain_words(self.tool)
+        while len(words) > 1 and words[0].stem in own | {"of"}:
+            if words[1].lower in LEADS - {"of"}:
+                break
+            words.pop(0)
+        if not words:
+            return candidate
+        text = self.clause.text[words[0].start : candidate.end]
+        return replace(candidate, value=text, text=text, start=words[0].start)
 
     def read(self, taken: Sequence[Span]) -> None:
         """Give each open input the candidate that suits it best."""
@@ -197,6 +216,8 @@ class _Reader:
                 continue
             self.draft.give(leaf, value, candidate)
             blocked.append((candidate.start, candidate.end))
+        self._texts_again()
+        self._lone_number(blocked)
         self._amounts()
         self._stretch()
         self._coordinates(blocked)
@@ -217,7 +238,7 @@ class _Reader:
     # -- pairs ------------------------------------------------------------------------------------
 
     def _pairs(self, leaf: Leaf) -> Iterator[tuple[float, Leaf, Candidate, JsonValue]]:
-        for candidate in (*self._named(leaf), *self.clause.candidates):
+        for candidate in (*self._named(leaf), *self.candidates):
             score = self._score(leaf, candidate) if candidate.value is not None else 0.0
             if score <= 0:
                 continue
@@ -229,14 +250,17 @@ class _Reader:
 
     def _named(self, leaf: Leaf) -> Iterator[Candidate]:
         """What stands right behind the name of an input: "latitude 52.5", "with note: west"."""
-        names = [*_name_stems(leaf.parameter)]
+        names = [stem(word) for word in leaf.parameter.words]
+        alone = sum(names[-1:] == _last(other) for other in self.draft.leaves) == 1
         words = self.clause.words
+        yield from self._named_id(leaf)
         for number, word in enumerate(words):
             if word.stem not in names[-1:] and word.stem != "".join(names):
                 continue
             if len(names) > 1 and word.stem == names[-1]:
                 before = {w.stem for w in words[max(0, number - 3) : number]}
-                if not set(names[:-1]) & before and names[-1] not in _PLAIN_NAMES:
+                is_plain = alone and names[-1] not in _UNTELLING
+                if not set(names[:-1]) & before and not is_plain:
                     continue
             after = number + 1
             while after < len(words) and words[after].lower in _IS | CALLED:
@@ -253,9 +277,31 @@ class _Reader:
                 if run is not None:
                     yield replace(run, kind="phrase", cue=_NAMED, cue_start=word.start)
 
+    def _named_id(self, leaf: Leaf) -> Iterator[Candidate]:
+        """A word right behind the noun of a path's id: "index movies" of /indexes/{uid}."""
+        parameter = leaf.parameter
+        if f"{{{parameter.name}}}" not in self.tool.path:
+            return
+        nouns = id_nouns(self.tool, parameter.name, parameter.words)
+        for word, following in pairwise(self.clause.words):
+            gap = self.clause.text[word.end : following.start]
+            is_plain = not is_stop(following) and following.stem not in self.words
+            if word.stem in nouns and is_plain and not gap.strip() and not word.start == 0:
+                typed = [c for c in self.clause.candidates if c.start == following.start]
+                if not any(c.kind in ("date", "time", "amount", "duration") for c in typed):
+                    start, end = following.start, following.end
+                    yield Candidate(
+                        "id", following.text, following.text, start, end, noun=word.stem
+                    )
+
     def _score(self, leaf: Leaf, candidate: Candidate) -> float:
         parameter = leaf.parameter
         named = 6.0 if candidate.cue == _NAMED else 0.0
+        if candidate.kind in ("time", "date") and parameter.is_code(candidate.value):
+            return 6.0 + named
+        if f"{{{parameter.name}}}" in self.tool.path and parameter.kind in (Kind.COUNT, Kind.OTHER):
+            if parameter.schema.get("type") in ("integer", "number"):
+                return self._id_score(leaf, candidate, named)
         match parameter.kind:
             case Kind.DATE | Kind.DATETIME:
                 return self._day_score(parameter, candidate) + named
@@ -339,6 +385,8 @@ class _Reader:
         is_most = before.endswith(_MOST_CUES)
         is_least = before.endswith(_LEAST_CUES) and candidate.cue != "from"
         if candidate.kind == "amount":
+            if not self._takes_currency(candidate):
+                return 0.0
             bound = "max" if is_most else "min" if is_least else None
             if parameter.bound is not None:
                 return 8.0 if parameter.bound == bound else 0.0
@@ -346,6 +394,15 @@ class _Reader:
         if candidate.kind == "number":
             return 6.0 if named or (parameter.bound and is_most and parameter.bound == "max") else 0
         return 0.0
+
+    def _takes_currency(self, candidate: Candidate) -> bool:
+        """Return whether the currency of an amount is one that the call can carry."""
+        leaves = [one for one in self.draft.leaves if one.parameter.kind is Kind.CURRENCY]
+        value = candidate.value if isinstance(candidate.value, dict) else {}
+        codes = [*_codes(value)]
+        if not codes or not leaves:
+            return True
+        return any(leaf.parameter.first_accepted(*codes) is not None for leaf in leaves)
 
     def _id_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
@@ -361,6 +418,9 @@ class _Reader:
             return 5.0 if in_path and len(ids) == 1 else 3.0 if ids == [leaf] else 0.0
         if candidate.kind == "number" and candidate.text.isdigit():
             return 8.0 if candidate.noun in nouns or named else 0.0
+        if candidate.kind == "called" or (candidate.cue in CALLED and candidate.kind == "name"):
+            makes = leaf.required and not in_path and self.tool.effect is not Effect.CANCEL
+            return 4.0 if makes and parameter.words[-1:] != ("id",) else 0.0
         return 0.0
 
     def _place_score(self, parameter: Parameter, candidate: Candidate, named: float) -> float:
@@ -377,10 +437,8 @@ class _Reader:
             score = 9.0 if cue == "from" else 8.0 if before_to and cue not in LEADS else 0.0
             return max(score - less, 0.0) + named
         if parameter.side == "end":
-            score = 9.0 if cue in ("to", "into") else 6.0 if cue == "for" else 4.0
-            score = 0.0 if cue == "from" else score
-            if cue == "in" and less:
-                score = 5.0
+            score = 9.0 if cue in ("to", "into") else 6.0 if cue in ("for", "in", "at") else 0.0
+            score = 4.0 if not score and candidate.kind == "name" and cue != "from" else score
             return max(score - less, 0.0) + named
         if cue in _PLACE_CUES:
             return 8.0 - less + named
@@ -407,7 +465,7 @@ class _Reader:
         if candidate.kind == "id" and "file" in leaf.parameter.words and "." in candidate.text:
             return 5.0
         if candidate.kind == "object" and leaf.required and self._is_new(candidate):
-            return 2.0 + len(candidate.text) / 1000
+            return 0.0 if leaf.parameter.is_persons_name else 4.6 + len(candidate.text) / 1000
         if candidate.kind == "phrase" and leaf.required and candidate.cue in ("about", "for"):
             return 1.5 if self._is_new(candidate) else 0.0
         return 0.0
@@ -415,7 +473,7 @@ class _Reader:
     def _text_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         required = 2.0 if leaf.required else 0.0
         if candidate.kind == "quoted":
-            return 8.0 + required + named
+            return 0.0 if candidate.cue in CALLED else 8.0 + required + named
         if named:
             return 5.0 if candidate.kind in ("phrase", "name") else 0.0
         days = [one for one in self.draft.leaves if one.parameter.kind in (*DAYS, Kind.TIME)]
@@ -423,6 +481,8 @@ class _Reader:
             return 7.5 + required if days else 0.0
         if candidate.kind == "text":
             return 7.0 + required if leaf.required else 0.0
+        if candidate.kind in ("wide", "phrase") and leaf.required and self._is_new(candidate):
+            return 2.5 + len(candidate.text) / 1000 if candidate.cue in ("for", "about") else 0.0
         if candidate.kind == "object" and leaf.required and self._is_new(candidate):
             return 1.0 + len(candidate.text) / 1000
         return 0.0
@@ -459,8 +519,9 @@ class _Reader:
         if in_path and candidate.kind in ("id", "name", "called"):
             near = candidate.noun in id_nouns(self.tool, parameter.name, parameter.words)
             return 6.0 if near else 3.0
-        if in_path and candidate.kind == "object" and self._is_new(candidate):
-            return 1.0
+        is_text = not is_produced_text(parameter) and parameter.schema.get("type") == "string"
+        if candidate.kind == "object" and self._is_new(candidate) and leaf.required:
+            return 1.0 if in_path or is_text else 0.0
         if parameter.is_persons_name and candidate.kind == "name":
             return 3.0
         return 0.0
@@ -488,6 +549,8 @@ class _Reader:
         for leaf in self.open:
             listed = leaf.parameter.element or leaf.parameter
             if listed.kind is not Kind.CHOICE or leaf.path in self.draft.found:
+                continue
+            if not _SHAPING.isdisjoint(leaf.parameter.words):
                 continue
             found = [
                 (option, span)
@@ -525,6 +588,42 @@ class _Reader:
 
     def _quoted(self) -> list[Candidate]:
         return self.clause.of_kind("quoted", "text", "trimmed")
+
+    def _texts_again(self) -> None:
+        """Give a required text the phrase that says what it is for, listed values and all."""
+        own = plain_words(self.tool)
+        for leaf in self.open:
+            is_text = leaf.parameter.kind in (Kind.TEXT, Kind.TITLE) and leaf.required
+            if not is_text or leaf.path in self.draft.found:
+                continue
+            phrases = self.clause.of_kind("wide", "phrase")
+            found = [c for c in phrases if c.cue in ("for", "about")]
+            for candidate in found:
+                is_free = not any(
+                    candidate.overlaps([one.span]) for one in self.draft.said.values()
+                )
+                new = [one for one in content_stems(candidate.text) if one not in own]
+                if is_free and new and leaf.parameter.accepts(candidate.text):
+                    self.draft.give(leaf, candidate.text, candidate)
+                    break
+
+    def _lone_number(self, blocked: list[Span]) -> None:
+        """Give the only number that is left to the only required number that is missing."""
+        numbers = (Kind.COUNT, Kind.AMOUNT, Kind.OTHER, Kind.NIGHTS)
+        missing = [
+            leaf
+            for leaf in self.draft.missing
+            if leaf.parameter.kind in numbers
+            and leaf.parameter.schema.get("type") in ("number", "integer")
+            and not leaf.parameter.is_id
+        ]
+        free = [c for c in self.clause.of_kind("number") if not c.overlaps(blocked)]
+        if len(missing) != 1 or len(free) != 1:
+            return
+        value = missing[0].parameter.first_accepted(*as_typed(free[0].value))
+        if value is not None and (free[0].cue in ("to", "at", "of") or not free[0].after):
+            self.draft.give(missing[0], value, free[0])
+            blocked.append((free[0].start, free[0].end))
 
     def _amounts(self) -> None:
         """Give the currency of an amount that was used, or of the only one, to its input."""
@@ -585,7 +684,7 @@ class _Reader:
             if words and all(word in said and word not in _GENERAL for word in words):
                 spans = [(said[word].start, said[word].end) for word in words]
                 if not any(c.overlaps(spans) for c in self._quoted()):
-                    self.draft.give(leaf, True)  # noqa: FBT003
+                    self.draft.give(leaf, True)
                     self.draft.used += spans
 
     def _several(self, blocked: list[Span]) -> None:
@@ -615,9 +714,11 @@ class _Reader:
         last = first
         for candidate in self.clause.of_kind(first.kind):
             is_next = candidate.start >= last.end and self.clause.are_joined(last, candidate)
-            if is_next and not candidate.overlaps(blocked) and candidate.cue not in _END_CUES - {
-                "and"
-            }:
+            if (
+                is_next
+                and not candidate.overlaps(blocked)
+                and candidate.cue not in _END_CUES - {"and"}
+            ):
                 found.append(candidate)
                 last = candidate
         return found
@@ -628,15 +729,19 @@ _SEVERAL: Final = frozenset({Kind.PLACE, Kind.EMAIL, Kind.DATE, Kind.IDENTIFIER,
 _NAME_CUES: Final = frozenset({"", "for", "with", "from", "by", "of", "customer", *CALLED})
 _HOW_MANY: Final = frozenset(stem(word) for word in lexicon.HOW_MANY)
 _PEOPLE: Final = frozenset(stem(word) for word in lexicon.PEOPLE)
-_PLAIN_NAMES: Final = frozenset({stem(word) for word in ("name", "title", "note", "subject")})
+_UNTELLING: Final = frozenset({"id", "date", "time", "number", "type", "status", "code"})
 _FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should", "enabled"})
+_SHAPING: Final = frozenset(["fields", "field", "expand", "include", "embed", "select", "columns", "properties"])
 _GENERAL: Final = frozenset({"all", "new"})
 
 
-def _name_stems(parameter: Parameter) -> Iterator[str]:
-    for word in parameter.words:
-        if word not in ("text",) or len(parameter.words) == 1:
-            yield stem(word)
+def is_produced_text(parameter: Parameter) -> bool:
+    """Return whether a text is one that only a schema's pattern or format allows."""
+    return "pattern" in parameter.schema or "format" in parameter.schema
+
+
+def _last(leaf: Leaf) -> list[str]:
+    return [stem(word) for word in leaf.parameter.words[-1:]]
 
 
 def _converted(parameter: Parameter, candidate: Candidate, clause: Clause) -> Iterator[JsonValue]:
@@ -698,6 +803,10 @@ def _codes(value: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
 
 def _duration_value(parameter: Parameter, candidate: Candidate) -> JsonValue:
     """Return a length of time in the unit that the input's name or description says."""
+    if isinstance(candidate.value, dict) and len(candidate.value) == 1:
+        unit, count = next(iter(candidate.value.items()))
+        if unit in parameter.words or unit.removesuffix("s") in parameter.words:
+            return count
     minutes = _minutes(candidate)
     if minutes is None:
         return None

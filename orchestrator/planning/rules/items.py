@@ -55,6 +55,11 @@ class Item:
         return None
 
     @property
+    def own_fields(self) -> JsonObject:
+        """What it says of itself, without what it was asked for by and what lists it."""
+        return {name: value for name, value in self.fields.items() if name in self.own}
+
+    @property
     def price(self) -> Money | None:
         """What it says itself that it costs; the currency may be that of the answer around it."""
         return stated_price(

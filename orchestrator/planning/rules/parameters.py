@@ -67,7 +67,7 @@ class Kind(StrEnum):
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
 _MOST_DIGITS_COUNTED: Final = 2
 CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
-_CURRENCY_NOUNS: Final = WordLists("slots").table("currency_words")
+_CURRENCY_NOUNS: Final = WordLists("values").table("currency_words")
 _HOW_MUCH: Final = frozenset({"quantity", "qty", "copies", "count", "value"})
 _DIGIT: Final = re.compile(r"\d")
 _DURATION: Final = re.compile(r"P(?=.)(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?")

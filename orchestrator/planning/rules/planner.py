@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import RequestUnread
 from orchestrator.planning.models import (
     AgentProfile,
@@ -16,7 +15,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.clause import read_clause
-from orchestrator.planning.rules.split import Reading, read_request, routed, split
+from orchestrator.planning.rules.split import Reading, best_reading, read_request, routed, split
 from orchestrator.planning.rules.step import Leg
 from orchestrator.planning.rules.target import find_target
 from orchestrator.planning.walls import is_inside
@@ -51,38 +50,27 @@ class RulePlanner:
         if selection.band == "fail_open":
             known = route_context(context)
             selection = routed(self._router(catalog), context.leg_goal, known, now=context.now)
-        target = self._target(context, selection, catalog)
-        if target is None:
+        reading = self._reading(context, selection, catalog)
+        if reading is None:
             return _without_target(context)
-        walls = (context.agent.wall,)
-        if not is_inside(target, walls):
-            return GiveUp(reason=context.agent.wall.refusal(target.name))
-        reading = self._reading(context, target, catalog)
+        if not is_inside(reading.target, (context.agent.wall,)):
+            return GiveUp(reason=context.agent.wall.refusal(reading.target.name))
         return Leg(context, catalog, frozenset(selection.tools), reading).decide()
 
-    def _reading(self, context: StepContext, target: Tool, catalog: Catalog) -> Reading:
-        resolved = ("back_reference",) if context.facts else ()
-        return read_request(
-            context.leg_goal,
-            target,
-            catalog,
-            (context.agent.wall,),
-            context.inputs,
-            now=context.now,
-            resolved=resolved,
-        )
-
-    def _target(
+    def _reading(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> Tool | None:
-        """The tool of the leg's order, else the best read among those that were forwarded."""
-        for order in context.orders:
-            known = [catalog.tools[name] for name in order.tools if name in catalog.tools]
-            if known:
-                return known[0]
-        clause = read_clause(context.leg_goal, now=context.now)
-        fits = find_target(clause, selection, catalog, (context.agent.wall,))
-        return fits[0].tool if fits else None
+    ) -> Reading | None:
+        """The leg's clause, read for the tool of its order or the best read that was forwarded."""
+        resolved = ("back_reference",) if context.facts else ()
+        text, walls, now = context.leg_goal, (context.agent.wall,), context.now
+        for name in (name for order in context.orders for name in order.tools):
+            if name in catalog.tools:
+                tool = catalog.tools[name]
+                return read_request(
+                    text, tool, catalog, walls, context.inputs, now=now, resolved=resolved
+                )
+        fits = find_target(read_clause(text, now=now), selection, catalog, walls)
+        return best_reading(fits, text, catalog, walls, context.inputs, now=now, resolved=resolved)
 
     def _router(self, catalog: Catalog) -> Router:
         try:

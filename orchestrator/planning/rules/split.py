@@ -1,30 +1,36 @@
 """A goal to its legs: one clause each, with its orders, what it waits for, and what is in doubt."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
 from typing import Final
+
+from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits, RequestUnread, TooMany
+from orchestrator.core.errors import (
+    LanguageUnread,
+    NothingAllowed,
+    NothingFits,
+    RequestUnread,
+    TooMany,
+)
 from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
-from orchestrator.language.intent import Action
 from orchestrator.language.triggers import Trigger
-from orchestrator.language.words import is_verb, stem
+from orchestrator.language.words import is_verb
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
 from orchestrator.planning.rules.chain import Chain, is_produced, link, needs_of
 from orchestrator.planning.rules.clause import Clause, read_clause
 from orchestrator.planning.rules.fill import Leaf, spans_of
-from orchestrator.planning.rules.items import answer_fields, answers_price, is_listing
+from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, Kind
 from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
-from orchestrator.planning.rules.tool_words import own_words, verbs_of
+from orchestrator.planning.rules.tool_words import own_words
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
@@ -32,9 +38,15 @@ from orchestrator.saga.orders import Order
 
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SEQUENCE: Final = re.compile(r"\b(?:then|afterwards|after that)\b", re.IGNORECASE)
+_QUALIFIES: Final = re.compile(
+    r"(?:only |but )*(?:if|unless|when|in case|as long as|provided|except|otherwise|else|instead)\b",
+    re.IGNORECASE,
+)
 _NEGATED: Final = re.compile(r"(?:please\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE)
 _MODEL: Final = "Say it in plain steps, or set a model (ORCHESTRATOR_PLANNER_MODEL)."
 _LONGEST_ABOUT: Final = 120
+_NEAR: Final = 4.0
+_MOST_READ: Final = 5
 
 
 @dataclass(frozen=True)
@@ -64,12 +76,18 @@ class Part:
 
 
 def read_request(
-    text: str, target: Tool, catalog: Catalog, walls: Sequence[Wall], inputs: dict[str, object] | object,
-    *, now: datetime, resolved: Iterable[str] = (),
+    text: str,
+    target: Tool,
+    catalog: Catalog,
+    walls: Sequence[Wall],
+    inputs: Mapping[str, JsonValue],
+    *,
+    now: datetime,
+    resolved: Iterable[str] = (),
 ) -> Reading:
     """Return a clause, read for the tool that does it."""
     clause = read_clause(text, now=now)
-    chain = link(target, clause, inputs, catalog, walls)  # type: ignore[arg-type]
+    chain = link(target, clause, inputs, catalog, walls)
     listing = not target.is_side_effect and is_listing(target)
     account = account_of(
         clause,
@@ -81,6 +99,36 @@ def read_request(
         resolved=resolved,
     )
     return Reading(clause, aim_of(clause, catalog), target, chain, account)
+
+
+def best_reading(
+    fits: Sequence[Fit],
+    text: str,
+    catalog: Catalog,
+    walls: Sequence[Wall],
+    inputs: Mapping[str, JsonValue],
+    *,
+    now: datetime,
+    resolved: Iterable[str] = (),
+) -> Reading | None:
+    """Return the reading for the tool that speaks of the clause and uses the most of it."""
+    best: tuple[float, Reading] | None = None
+    for fit in [one for one in fits if one.score >= fits[0].score - _NEAR][:_MOST_READ]:
+        reading = read_request(text, fit.tool, catalog, walls, inputs, now=now, resolved=resolved)
+        score = fit.score - _unused(reading)
+        if best is None or score > best[0]:
+            best = (score, reading)
+    return best[1] if best else None
+
+
+def _unused(reading: Reading) -> float:
+    """How much of a clause a tool leaves unused, and how much of what it needs is not said."""
+    account = reading.account
+    left = sum(1.2 if run.is_value else 0.5 for run in account.left_over)
+    reads = not reading.is_consequence
+    value, word = (1.2, 0.5) if reads else (0.6, 0.1)
+    kept = sum(value if run.is_value else word for run in account.filters)
+    return left + kept + 0.4 * len(reading.chain.unsaid)
 
 
 def split(
@@ -119,6 +167,9 @@ class _Goal:
         before = None
         for clause in clauses:
             text = _with_verb(clause.text, self.parts)
+            if self.parts and _only_qualifies(clause.text):
+                self._qualify(goal[before.end : clause.end] if before else clause.text)
+                continue
             is_after = before is not None and bool(
                 _SEQUENCE.search(goal[before.end : clause.start] + clause.text[:16])
             )
@@ -146,13 +197,22 @@ class _Goal:
         if not fits:
             self.unmet.append(text)
             return
-        target = fits[0].tool
-        reading = self._reading(text, target)
+        reading = best_reading(fits, text, self.catalog, (), self.brief.inputs, now=self.brief.now)
+        if reading is None:
+            self.unmet.append(text)
+            return
+        target = reading.target
         part = Part(reading, f"{len(self.parts) + 1}-{_slug(target.domain)}")
         self._await(part, is_after=is_after)
         if part.resolved:
             part.reading = self._reading(text, target, part.resolved)
         self.parts.append(part)
+
+    def _qualify(self, text: str) -> None:
+        """Put what only says when or how a clause is meant back to that clause."""
+        part = self.parts[-1]
+        whole = part.reading.clause.text + text
+        part.reading = self._reading(whole, part.reading.target, part.resolved)
 
     def _reading(self, text: str, target: Tool, resolved: Iterable[str] = ()) -> Reading:
         return read_request(
@@ -172,7 +232,9 @@ class _Goal:
                 part.depends_on.append(earlier.leg_id)
                 part.resolved.add("back_reference")
                 break
-        if unsaid_days(reading) and any(t.kind == "back_reference" for t in reading.account.triggers):
+        if unsaid_days(reading) and any(
+            t.kind == "back_reference" for t in reading.account.triggers
+        ):
             dated = [p for p in self.parts if p.reading.clause.of_kind("date")]
             if dated:
                 part.depends_on.append(dated[-1].leg_id)
@@ -206,7 +268,9 @@ class _Goal:
             for text in self.unmet
         ]
         uncovered = (*self.unmet, *self.forbidden)
-        return MissionPlan(legs=tuple(legs), uncovered=uncovered, doubts=tuple(dict.fromkeys(doubts)))
+        return MissionPlan(
+            legs=tuple(legs), uncovered=uncovered, doubts=tuple(dict.fromkeys(doubts))
+        )
 
     def _leg(self, part: Part) -> LegPlan:
         reading = part.reading
@@ -359,9 +423,18 @@ def _with_verb(text: str, parts: Sequence[Part]) -> str:
         return text
     clause = read_clause(text, now=parts[-1].reading.clause.now)
     first = clause.words[:1]
-    if not first or is_verb(clause.verb) or first[0].lower not in ("a", "an", "the", "one", "my", "our"):
+    if (
+        not first
+        or is_verb(clause.verb)
+        or first[0].lower not in ("a", "an", "the", "one", "my", "our")
+    ):
         return text
     return f"{parts[-1].reading.aim.verb} {text}"
+
+
+def _only_qualifies(text: str) -> bool:
+    """Return whether a clause says no more than on what the one before it depends."""
+    return _QUALIFIES.match(text) is not None and "," not in text
 
 
 def _first_words(tool: Tool) -> list[str]:

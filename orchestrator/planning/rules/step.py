@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -25,9 +25,16 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.rules.account import Run
-from orchestrator.planning.rules.answer import not_applied, told_done, told_read
+from orchestrator.planning.rules.answer import done_phrase, not_applied, told_done, told_read
 from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of
-from orchestrator.planning.rules.choose import MOST_CHOICES, Choice, choose, filtered, label, matches
+from orchestrator.planning.rules.choose import (
+    MOST_CHOICES,
+    Choice,
+    choose,
+    filtered,
+    label,
+    matches,
+)
 from orchestrator.planning.rules.clause import Candidate
 from orchestrator.planning.rules.fill import Draft, Leaf, as_typed
 from orchestrator.planning.rules.items import Item, flat_fields, is_empty, is_listing, read_items
@@ -58,7 +65,7 @@ class Supplied:
     """The values that one thing supplies, and the thing."""
 
     values: Mapping[tuple[str | int, ...], JsonValue]
-    item: Item | None = None
+    items: tuple[Item, ...] = ()
     note: str = ""
 
 
@@ -104,21 +111,58 @@ class Leg:
                 return supplied
             for one in supplied:
                 filled = _with(draft, one.values)
-                if filled.missing:
-                    return Missing(tuple((draft.tool, leaf) for leaf in filled.missing))
-                if self.target.is_side_effect and one.item is not None:
+                listed = self._listed_spending(filled)
+                missing = [leaf for leaf in filled.missing if leaf.name not in listed]
+                if missing:
+                    return Missing(tuple((draft.tool, leaf) for leaf in missing))
+                if self.target.is_side_effect:
                     if (asked := self._mismatch(one, filled)) is not None:
                         return asked
-                calls.append((filled.arguments, one.note))
+                calls.append(({**filled.arguments, **listed}, one.note))
         return calls
 
+    def _listed_spending(self, draft: Draft) -> JsonObject:
+        """A list of amounts, where the clause says none: one for each thing that was paid for."""
+        open_leaves = [leaf for leaf in draft.missing if leaf.path[1:2] == (0,)]
+        names = {leaf.name for leaf in open_leaves}
+        amounts = [leaf for leaf in open_leaves if leaf.parameter.kind is Kind.AMOUNT]
+        if len(names) != 1 or not amounts:
+            return {}
+        made: list[JsonValue] = []
+        for fact in self.context.facts:
+            tool = self.catalog.tools.get(fact.tool)
+            price = fact.price or (
+                charged_price(tool, fact.arguments, fact.body) if tool is not None else None
+            )
+            if tool is None or price is None or not fact.side_effect:
+                continue
+            row: JsonObject = {}
+            for leaf in open_leaves:
+                texts = (done_phrase(tool), *as_typed(str(price.amount)), price.currency)
+                kinds = {Kind.AMOUNT: texts[1:-1], Kind.CURRENCY: texts[-1:]}
+                given = kinds.get(leaf.parameter.kind, texts[:1])
+                row[str(leaf.path[-1])] = leaf.parameter.first_accepted(*given)
+            if None not in row.values():
+                made.append(row)
+        return {names.pop(): made} if made else {}
+
     def _mismatch(self, supplied: Supplied, draft: Draft) -> StepDecision | None:
-        if supplied.item is None:
+        """A question, or the end, where what is taken is not what was said."""
+        if not supplied.items:
             return None
-        wrong = mismatches(self.reading, supplied.item, draft)
-        if not wrong or set(wrong.fields) <= set(self.context.inputs):
-            return None
-        return wrong
+        for run in self.reading.account.filters if self._shares_filters else ():
+            if not any(matches(item, run) for item in supplied.items):
+                return GiveUp(reason=f"nothing that was found is called {run.text!r}")
+        for item in supplied.items:
+            wrong = mismatches(self.reading, item, draft)
+            if wrong is not None and not set(wrong.fields) <= set(self.context.inputs):
+                return wrong
+        return None
+
+    @property
+    def _shares_filters(self) -> bool:
+        """Return whether things of several lists are taken, each told by some of the words."""
+        return len(self.reading.chain.feeders) > 1
 
     def _supplied(self, chain: Chain) -> list[Supplied] | StepDecision | Missing:
         """What answers supply to the inputs of a call: one set of values for each thing meant."""
@@ -138,7 +182,7 @@ class Leg:
                     if not isinstance(chosen, list):
                         return chosen
                     found = _crossed(found, chosen)
-                elif leaf.path not in draft.found:
+                elif leaf.path not in draft.found and leaf.name not in self._listed_spending(draft):
                     unsaid.append((draft.tool, leaf))
                 continue
             due = self._from_answers(leaf, chain)
@@ -150,7 +194,7 @@ class Leg:
             found = _crossed(found, due)
         if unsaid:
             return Missing(tuple(unsaid))
-        return [Supplied({**values, **one.values}, one.item, one.note) for one in found]
+        return [Supplied({**values, **one.values}, one.items, one.note) for one in found]
 
     def _from_answers(self, leaf: Leaf, chain: Chain) -> list[Supplied] | StepDecision | Missing:
         """The values for an input out of the answers of the tools that feed it, in their order."""
@@ -177,7 +221,13 @@ class Leg:
                 continue
             offers = is_offering(feeder.tool, chain.tool)
             return self._chosen(
-                having, leaf, chain.draft, feeder.tool, due.arguments, offers=offers, consumer=chain.tool
+                having,
+                leaf,
+                chain.draft,
+                feeder.tool,
+                due.arguments,
+                offers=offers,
+                consumer=chain.tool,
             )
         return last
 
@@ -246,12 +296,24 @@ class Leg:
         if said is not None:
             return self._of_said(items, leaf, draft, said)
         account = self.reading.account
+        if self._shares_filters:
+            fitting = [run for run in account.filters if any(matches(i, run) for i in items)]
+            account = replace(account, filters=tuple(fitting))
         most = self.context.agent.max_items
-        choice = choose(items, account, consumer=consumer, asked=asked, offers=offers, most=most)
+        said_words = frozenset(word.stem for word in self.reading.clause.words)
+        choice = choose(
+            items,
+            account,
+            consumer=consumer,
+            asked=asked,
+            offers=offers,
+            most=most,
+            said=said_words,
+        )
         if choice.items:
             one = consumer is not self.target
             taken = choice.items[:1] if one else choice.items
-            return [Supplied(_values(item, leaf, draft), item, choice.note) for item in taken]
+            return [Supplied(_values(item, leaf, draft), (item,), choice.note) for item in taken]
         if choice.asks and leaf.name not in self.context.inputs:
             return _choice_question(choice, leaf, consumer)
         return GiveUp(reason=choice.why or f"{producer.name} found nothing that fits the request")
@@ -263,9 +325,11 @@ class Leg:
         run = Run(said.text, (said.start, said.end), (), "", said)
         named = [item for item in items if matches(item, run)]
         if len(named) == 1:
-            return [Supplied(_values(named[0], leaf, draft), named[0])]
+            return [Supplied(_values(named[0], leaf, draft), (named[0],))]
         if len(named) > 1:
-            return _choice_question(Choice(asks=tuple(named), why="several are called so"), leaf, draft.tool)
+            return _choice_question(
+                Choice(asks=tuple(named), why="several are called so"), leaf, draft.tool
+            )
         in_path = f"{{{leaf.name}}}" in draft.tool.path
         if in_path or not items:
             return [Supplied({leaf.path: draft.found[leaf.path]})]
@@ -318,7 +382,9 @@ class Leg:
         """The call of the target, unless it succeeded; the end of the leg where it cannot."""
         seen = [*self._all_seen(self.target, arguments)]
         if any(one.outcome == "succeeded" for one in seen):
-            return self._next_page(self.target, arguments) if not self.target.is_side_effect else None
+            return (
+                self._next_page(self.target, arguments) if not self.target.is_side_effect else None
+            )
         if seen and (why := self._hopeless(seen)) is not None:
             return GiveUp(reason=why)
         return self._call(self.target, arguments, note)
@@ -391,7 +457,7 @@ class Leg:
         wanted = [
             (tool, leaf)
             for tool, leaf in leaves
-            if leaf.name not in self.context.inputs and leaf.name not in personal
+            if _field_name(leaf) not in self.context.inputs and leaf.name not in personal
         ]
         if not wanted:
             names = ", ".join(dict.fromkeys(leaf.name for _, leaf in leaves))
@@ -422,7 +488,11 @@ class Leg:
         if len(done) > 1 and not is_listing(self.target):
             told = [told_read(self.target, [], seen.body, "")[0] for seen in done]
             return Finish(summary=" ".join(told) + not_applied(unused))
-        items = [item for seen in done for item in read_items(seen.body, tool=self.target, asked=seen.arguments)]
+        items = [
+            item
+            for seen in done
+            for item in read_items(seen.body, tool=self.target, asked=seen.arguments)
+        ]
         kept, missed = self._told(items)
         body = done[-1].body if done else None
         text, table = told_read(self.target, kept, body, not_applied([*unused, *missed]))
@@ -432,7 +502,7 @@ class Leg:
         """The things of a list that the clause's further words name; which words name none."""
         if not is_listing(self.target):
             return items, [run.text for run in self.reading.account.filters]
-        listed = [item for item in items if item.label or item.own and not _is_wrapper(item, items)]
+        listed = [item for item in items if item.label or (item.own and not _is_wrapper(item, items))]
         kept, missed = listed, []
         for run in self.reading.account.filters:
             fitting = [item for item in kept if matches(item, run)]
@@ -510,7 +580,7 @@ def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Dr
 
 def _crossed(found: Sequence[Supplied], more: Sequence[Supplied]) -> list[Supplied]:
     return [
-        Supplied({**one.values, **other.values}, other.item or one.item, other.note or one.note)
+        Supplied({**one.values, **other.values}, (*one.items, *other.items), other.note or one.note)
         for one in found
         for other in more
     ]
@@ -566,7 +636,8 @@ def _field_schema(leaf: Leaf) -> JsonObject:
     schema = {
         key: value
         for key, value in leaf.parameter.schema.items()
-        if key in ("type", "format", "enum", "description", "minimum", "maximum", "pattern", "items")
+        if key
+        in ("type", "format", "enum", "description", "minimum", "maximum", "pattern", "items")
     }
     return {**schema, "title": " ".join(leaf.parameter.words)}
 

@@ -1,5 +1,6 @@
 """One clause to the tool that does it: of the right effect, and named by the clause's own words."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +10,15 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.wall import Wall
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import meanings_of
-from orchestrator.language.words import QUESTION_WORDS, STOP_WORDS, WARY_VERBS, action_of, is_verb, stem
+from orchestrator.language.words import (
+    QUESTION_WORDS,
+    STOP_WORDS,
+    WARY_VERBS,
+    action_of,
+    is_verb,
+    stem,
+    tokens,
+)
 from orchestrator.planning.rules.clause import Clause, Word
 from orchestrator.planning.rules.items import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
@@ -26,10 +35,18 @@ from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
 _ASKING: Final = frozenset(
-    "is are was were do does did has have any when where who which what how whose why".split()
+    ["is", "are", "was", "were", "do", "does", "did", "has", "have", "any", "when", "where", "who", "which", "what", "how", "whose", "why"]
 )
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
-_LISTING: Final = frozenset("list show all find search get view which".split())
+_LISTING: Final = frozenset(["list", "show", "all", "find", "search", "get", "view", "which"])
+_FEW: Final = 2
+_ALL: Final = frozenset({"all", "every", "everything"})
+_WANTED: Final = re.compile(
+    r"(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? (?:need|want|like|love) "
+    r"(?:a|an|the|one|two|three|another|\d+) ",
+    re.IGNORECASE,
+)
+"""What somebody wants to have: "I need a rental car"."""
 _NEEDED: Final = frozenset({"need", "want", "like", "get", "give", "fetch"})
 
 
@@ -52,6 +69,8 @@ class Fit:
     score: float
     nouns: int
     """How many words of the clause name what the tool deals in."""
+    is_own_verb: bool = False
+    """Whether its verb is said, and is a verb of few tools."""
 
 
 def aim_of(clause: Clause, catalog: Catalog) -> Aim:
@@ -73,6 +92,8 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
         return Aim(action, verb, is_order=opens, is_open=opens)
     if action in SIDE_EFFECT_ACTIONS:
         return Aim(action, verb, is_order=True)
+    if _WANTED.match(clause.text):
+        return Aim(Action.CREATE, verb, is_order=True)
     if _commanded(verb, catalog):
         return Aim(Action.EXECUTE, verb, is_order=True)
     return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
@@ -100,16 +121,21 @@ def find_target(
     names = [name for name in selection.tools if name not in unasked]
     names += [name for name in scores if name not in names]
     names += [name for name in _named_whole(clause, catalog) if name not in names]
+    verb = stem(aim.verb)
+    named_by = [t for t in catalog.tools.values() if t.is_side_effect and verb in verbs_of(t)]
     frame_orders = selection.frame.side_effect_allowed
     found: list[Fit] = []
     for name in names:
         tool = catalog.tools.get(name)
         if tool is None or not is_inside(tool, walls) or not _has_effect(tool, aim, frame_orders):
             continue
-        if _is_probe(tool, catalog):
+        if _is_probe(tool, catalog) or _does_all(tool, clause):
             continue
         score, nouns = _score(tool, clause, aim)
-        found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns))
+        if aim.is_order and named_by and stem(aim.verb) not in verbs_of(tool):
+            score -= 1.5
+        own = stem(aim.verb) in verbs_of(tool) and len(named_by) <= _FEW
+        found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
     found.sort(key=lambda fit: -fit.score)
     return [fit for fit in found if _speaks_of(fit, clause, aim, selection)]
 
@@ -118,8 +144,7 @@ def _speaks_of(fit: Fit, clause: Clause, aim: Aim, selection: Selection) -> bool
     """Return whether the words name what the tool deals in, or its very verb."""
     if fit.nouns > 0:
         return True
-    own_verb = stem(aim.verb) in verbs_of(fit.tool) and aim.action is not Action.READ
-    return own_verb or (selection.fits and _has_equal(fit.tool, clause))
+    return selection.fits and (fit.is_own_verb or _has_equal(fit.tool, clause))
 
 
 def _has_equal(tool: Tool, clause: Clause) -> bool:
@@ -143,6 +168,13 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
     return ends is (aim.action is Action.CANCEL)
 
 
+def _does_all(tool: Tool, clause: Clause) -> bool:
+    """Return whether a tool changes all there is where the clause does not say so."""
+    own = {*tokens(tool.name), *tokens(tool.summary)}
+    said = {word.lower for word in clause.words}
+    return tool.is_side_effect and not own.isdisjoint(_ALL) and said.isdisjoint(_ALL)
+
+
 def _is_probe(tool: Tool, catalog: Catalog) -> bool:
     """Return whether a tool is only asked by a reference that no person knows."""
     required = {*tool.required_inputs}
@@ -156,7 +188,8 @@ def _named_whole(clause: Clause, catalog: Catalog) -> list[str]:
     return [
         tool.name
         for tool in catalog.tools.values()
-        if len(verbs_of(tool) | named_nouns(tool)) > 1 and (verbs_of(tool) | named_nouns(tool)) <= said
+        if len(verbs_of(tool) | named_nouns(tool)) > 1
+        and (verbs_of(tool) | named_nouns(tool)) <= said
     ][:8]
 
 
@@ -170,10 +203,15 @@ def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
     known = {w.stem for w in telling if w.stem in words or not words.isdisjoint(_same(w))}
     covered = len([s for s in own if s in {w.stem for w in clause.words}]) / max(1, len(own))
     score = 1.6 * len(named) + 0.8 * len(summed - named) + 0.5 * len(known) + 1.5 * covered
-    if verbs_meant(aim.verb, tool):
-        score += 1.5
     if stem(aim.verb) in verbs_of(tool):
-        score += 1.0
+        score += 2.5
+    elif verbs_meant(aim.verb, tool):
+        score += 1.5
+    elif aim.is_order:
+        score -= 1.5
+    if aim.is_order and stem(aim.verb) in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
+        named.add(stem(aim.verb))  # "remind me" is a reminder, "email" an e-mail
+        score += 2.0
     score += _shape(tool, clause, aim)
     heads = _head(clause)
     if heads and not heads.isdisjoint(thing_words(tool) | own):
@@ -217,7 +255,9 @@ def _same(word: Word) -> Iterable[str]:
 
 def _telling(clause: Clause) -> list[Word]:
     """The words that may name what is dealt in: no values, no stop words, not the verb."""
-    values = [c for c in clause.candidates if c.kind in ("quoted", "email", "url", "text", "trimmed")]
+    values = [
+        c for c in clause.candidates if c.kind in ("quoted", "email", "url", "text", "trimmed")
+    ]
     spans = [(c.start, c.end) for c in values]
     return [
         word

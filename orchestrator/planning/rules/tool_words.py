@@ -40,10 +40,11 @@ def verb_of(tool: Tool) -> tuple[str, Action]:
 
 @read_once
 def verbs_of(tool: Tool) -> frozenset[str]:
-    """Return the stems of the verbs that a tool's name and summary begin with."""
-    first = tokens(tool.summary)[:1]
-    named = [word for word in tokens(tool.name) if action_of(word) is not Action.UNKNOWN][:1]
-    return frozenset(stem(word) for word in (*first, *named, verb_of(tool)[0]) if word)
+    """Return the stems of the verbs that a tool's summary and name begin with."""
+    domain = {*content_stems(tool.domain)}
+    named = [word for word in tokens(tool.name) if stem(word) not in domain][:1]
+    named = [word for word in named if action_of(word) is not Action.UNKNOWN]
+    return frozenset(stem(word) for word in (*tokens(tool.summary)[:1], *named))
 
 
 @read_once
@@ -69,6 +70,22 @@ def own_words(tool: Tool) -> frozenset[str]:
         listed = part.get("enum")
         texts += [str(one) for one in listed] if isinstance(listed, list) else []
     return _with_equals(content_stems(" ".join(texts)))
+
+
+@read_once
+def plain_words(tool: Tool) -> frozenset[str]:
+    """Return the stems of a tool's name, summary and path as they are, no others for them."""
+    return frozenset(content_stems(f"{tool.name} {tool.summary} {tool.path} {tool.domain}")) | {
+        stem(singular(word)) for word in tokens(f"{tool.name} {tool.path}")
+    }
+
+
+@read_once
+def answer_words(tool: Tool) -> frozenset[str]:
+    """Return the stems of the names of the fields that a tool answers with."""
+    parts = walk(tool.output_schema or {}, _NESTED, most_levels=_MOST_LEVELS)
+    names = {name for part in parts for name in properties_of(part)}
+    return frozenset(content_stems(" ".join(names)))
 
 
 def vocabulary(tools: Iterable[Tool]) -> frozenset[str]:

@@ -15,10 +15,10 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk
-from orchestrator.language.clause_reading import orders_by_first_word
 from orchestrator.language.identifiers import marks_of
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
-from orchestrator.language.slots import is_identifier
+from orchestrator.language.request import orders_by_first_word
+from orchestrator.language.values import is_identifier
 from orchestrator.language.words import content_stems, name_stems, stem, tokens, verb_named
 from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
 

@@ -9,16 +9,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from orchestrator.language.anaphora import POINTING_STEMS, POINTS, REPEATS, reference_in
-from orchestrator.language.clause_reading import (
+from orchestrator.language.goal_clauses import split_goal
+from orchestrator.language.intent import Action, Slot
+from orchestrator.language.request import (
+    POINTING_STEMS,
+    POINTS,
+    REPEATS,
     CatalogVerbs,
     ClauseReading,
     matter_start,
     read_clause,
+    reference_in,
 )
-from orchestrator.language.clauses import split_clauses
-from orchestrator.language.intent import Action, Slot
-from orchestrator.language.words import QUESTION_WORDS, content_stems, name_stems, stem, tokens
+from orchestrator.language.words import content_stems, name_stems, stem, tokens
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.selection import RouteContext
 
@@ -63,7 +66,7 @@ class FollowUps:
         """
         found: list[ClauseReading] = []
         for clause, values in zip(clauses, slots, strict=True):
-            if _tells(clause, values):
+            if clause.action is Action.SEND and clause.objects:
                 clause = replace(clause, reference=reference_in(clause.text))
             elif _is_bare(clause, values):
                 nearest = (
@@ -84,12 +87,12 @@ class FollowUps:
         rest = context.goal[start + len(last.text) :] if start >= 0 else ""
         if not POINTS.search(rest):
             return None
-        after = split_clauses(rest, verbs=self._known_verbs)
-        return read_clause(after[0], verbs=self._known_verbs) if after else None
+        after = split_goal(rest, verbs=self._known_verbs)
+        return read_clause(after[0].text, verbs=self._known_verbs) if after else None
 
     def _foreseen(self, clause: ClauseReading, following: ClauseReading | None) -> ClauseReading:
         """The clause, told what is to be done with what it asks for: only files are shared."""
-        if following is None or following.objects or not _commands(following):
+        if following is None or following.objects or not following.commands:
             return clause
         if not reference_in(following.text):
             return clause
@@ -100,7 +103,7 @@ class FollowUps:
 
     def _order(self, clause: ClauseReading, context: RouteContext) -> ClauseReading | None:
         """The goal, if it orders something and the clause itself says nothing of what to do."""
-        if _commands(clause) or REPEATS.search(clause.text) or not context.goal:
+        if clause.commands or REPEATS.search(clause.text) or not context.goal:
             return None
         goal = read_clause(context.goal, verbs=self._known_verbs)
         return goal if goal.asks_side_effect and goal.text != clause.text else None
@@ -108,7 +111,7 @@ class FollowUps:
     def _from_tools(self, clause: ClauseReading, context: RouteContext) -> Antecedent | None:
         """What the last tool called was about, of those that can be acted on best."""
         called = [self._cards[name] for name in context.earlier if name in self._cards]
-        if _commands(clause):
+        if clause.commands:
             best = max((self._skill(card.domain, clause) for card in called), default=0)
             called = [c for c in called if best and self._skill(c.domain, clause) == best]
         if not called:
@@ -131,8 +134,8 @@ class FollowUps:
     def _from_goal(self, clause: ClauseReading, context: RouteContext) -> Antecedent | None:
         """What the goal is about: the clause before this one in it, else its first with a thing."""
         verbs, start = self._known_verbs, context.goal.find(clause.text)
-        before = split_clauses(context.goal[:start] if start > 0 else context.goal, verbs=verbs)
-        texts = [text for text in before if text != clause.text]
+        before = split_goal(context.goal[:start] if start > 0 else context.goal, verbs=verbs)
+        texts = [one.text for one in before if one.text != clause.text]
         ordered = reversed(texts) if start > 0 else texts
         return _from_clauses([read_clause(text, verbs=verbs) for text in ordered])
 
@@ -142,21 +145,11 @@ def _is_bare(clause: ClauseReading, values: Iterable[Slot]) -> bool:
 
     What somebody is told says so itself, whatever it is.
     """
-    if matter_start(clause.text) is not None:
+    if clause.action is Action.SEND and matter_start(clause.text, clause.verb) < len(clause.text):
         return False
     said = {word for slot in values for word in name_stems(slot.text)}
     own = {word for word in clause.stems if word not in POINTING_STEMS and word not in said}
-    return not own - {stem(clause.verb)} if _commands(clause) else not own
-
-
-def _tells(clause: ClauseReading, values: Iterable[Slot]) -> bool:
-    """Whether somebody is to be told something: that says enough, whatever they are told."""
-    told = (slot for slot in values if slot.kind == "name" and slot.hint == clause.verb)
-    return clause.action is Action.SEND and any(told)
-
-
-def _commands(clause: ClauseReading) -> bool:
-    return clause.action is not Action.UNKNOWN and clause.verb not in QUESTION_WORDS
+    return not own - {stem(clause.verb)} if clause.commands else not own
 
 
 def _completed(
@@ -171,7 +164,7 @@ def _completed(
     """
     if antecedent is None:
         return replace(clause, reference=reference_in(clause.text))
-    commands = _commands(clause) and not REPEATS.search(clause.text)
+    commands = clause.commands and not REPEATS.search(clause.text)
     same = commands and {clause.action, antecedent.action} <= _LOOKS
     stems = antecedent.stems if commands and not same else antecedent.whole
     action = clause.action if commands else antecedent.action

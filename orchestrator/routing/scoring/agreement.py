@@ -1,8 +1,8 @@
 """Whether what a request orders is what a tool is for."""
 
 from orchestrator.catalog.tool import Effect
-from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Action
+from orchestrator.language.request import ClauseReading
 from orchestrator.routing.cards.capability_card import CapabilityCard
 
 

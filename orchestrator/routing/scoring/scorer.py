@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.core.wall import Wall, admitted
-from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Slot
+from orchestrator.language.request import ClauseReading
 from orchestrator.language.words import stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary

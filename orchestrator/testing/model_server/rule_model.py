@@ -23,7 +23,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.testing.model_server.prompt_reading import (
@@ -51,7 +51,7 @@ class RuleModel:
         self._catalog = catalog
         self._plans = dict(plans or {})
         self._router = Router(catalog)
-        self._planner = ChainingPlanner(lambda _: self._router)
+        self._planner = RulePlanner(lambda _: self._router)
 
     async def __call__(self, request: ReceivedRequest) -> ModelAnswer:
         """The next step of a leg, or the legs of a goal."""

@@ -12,7 +12,7 @@ from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
 from orchestrator.core.errors import DocumentInvalid
-from orchestrator.planning.rules.answers import answer_fields
+from orchestrator.planning.rules.items import answer_fields
 from orchestrator.planning.rules.parameters import tool_parameters
 from orchestrator.routing.cards.capability_card import make_card
 

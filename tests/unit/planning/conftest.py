@@ -29,7 +29,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import check_decision, check_plan
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.planner import RulePlanner
 from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
 
@@ -157,7 +157,7 @@ class Mission:
 
     async def run(self, goal: str) -> Run:
         """Split the goal and work off its legs in order."""
-        planner = ChainingPlanner(lambda catalog: self.router)
+        planner = RulePlanner(lambda catalog: self.router)
         brief = GoalBrief(
             mission_id="m-1",
             goal=goal,
@@ -179,7 +179,7 @@ class Mission:
 
     async def _leg(
         self,
-        planner: ChainingPlanner,
+        planner: RulePlanner,
         goal: str,
         leg: LegPlan,
         facts: tuple[Fact, ...],

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.wall import Wall
-from orchestrator.language import clause_reading
+from orchestrator.language import request
 from orchestrator.routing import router as module
 from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
@@ -30,12 +30,12 @@ from orchestrator.routing.selection import RouteContext, Selection
 MOMENT = datetime(2026, 11, 23, tzinfo=UTC)
 GOAL = "find a hotel in Lisbon and book a table for four"
 STAGES = (
-    (conjuncts, "clause_spans"),
+    (conjuncts, "split_goal"),
     (request_parser, "read_clause"),
     (request_parser, "read_slots"),
     (FollowUps, "resolve"),
     (request_parser, "_frame_of"),
-    (clause_reading, "content_stems"),
+    (request, "content_stems"),
     (CatalogVocabulary, "best_domain"),
     (request_scoring, "joined"),
     (Scorer, "score_all"),
@@ -85,7 +85,7 @@ def nothing_read(router: Router) -> None:
     """No text is known from an earlier test: each is read in its own."""
     for lately in (router._requests._requests, router._requests._tables):
         lately._kept.clear()
-    clause_reading.read_clause.cache_clear()
+    request.read_clause.cache_clear()
 
 
 @pytest.mark.parametrize(("owner", "stage"), STAGES)

@@ -17,7 +17,7 @@ from orchestrator.planning.accounted import accounted
 from orchestrator.planning.llm.splitting import ModelSplitter
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.planner import RulePlanner
 from orchestrator.routing.router import Router
 
 NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
@@ -88,7 +88,7 @@ def planner_of(model: Scripted, router: Router, away: str = "") -> PerAgentPlann
         models,
     )
     return PerAgentPlanner(
-        ChainingPlanner(lambda catalog: router),
+        RulePlanner(lambda catalog: router),
         lambda: pytest.fail("no step is planned here"),
         default_model="a:model",
         splitter=lambda: splitter,

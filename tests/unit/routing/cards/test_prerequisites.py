@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.language.slots import find_slots
+from orchestrator.language.request import find_slots
 from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.cards.prerequisites import MAX_PRODUCERS, Producers
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.language.clause_reading import read_clause
-from orchestrator.language.slots import find_slots
+from orchestrator.language.request import find_slots, read_clause
 from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.profile import RoutingProfile
