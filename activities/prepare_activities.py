@@ -9,7 +9,6 @@ from temporalio.client import Client
 
 from activities.authority import Authority
 from activities.boundary import translated_errors
-from activities.call_doubts import doubts_about
 from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import readied
 from activities.cancel_review import CancelReview
@@ -39,6 +38,7 @@ from orchestrator.messages.spending_policy import SpendingPolicy
 from orchestrator.messages.spending_rules import limited
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation
+from orchestrator.planning.orders import READ_ONLY, is_covered, longest_list, why_unordered
 from orchestrator.saga.agreed_days import agreed_days
 from orchestrator.saga.draft import draft_cancel, draft_obligation
 
@@ -100,6 +100,12 @@ class PrepareActivities:
         asked = await self._cancels.asked(wanted, catalog, tool)
         if asked is not None:
             tool = asked.asking(tool)
+        unordered = ""
+        if tool.is_side_effect and (asked is not None or tool.effect is not Effect.CANCEL):
+            if wanted.read_only:
+                return PreparedCall(problems=(READ_ONLY.format(tool=tool.name),))
+            unordered = self._unordered(wanted, tool)
+            tool = UnpricedCall.asking(tool) if unordered else tool
         # In a thread, as whatever takes the longer the more a leg has seen.
         answers = await asyncio.to_thread(answers_of, wanted, catalog)
         quoted = _quoted(wanted, answers, asked)
@@ -130,13 +136,35 @@ class PrepareActivities:
             fee=fee,
             files=pinned.files,
         )
-        probed = asked.found if asked is not None else ()
-        doubts = doubts_about(
-            wanted, catalog, tool, probed=probed, price=price, people=pinned.people
-        )
-        meaning = _meaning(tool, arguments)
-        prepared = prepared.model_copy(update={"meaning": meaning, "doubts": doubts})
+        prepared = prepared.model_copy(update={"meaning": _meaning(tool, arguments)})
+        prepared = _under_orders(prepared, wanted, unordered)
         return limited(await self._authority.over(prepared, wanted), wanted, rules)
+
+    def _unordered(self, wanted: PrepareInput, tool: Tool) -> str:
+        """Why no order of its leg covers a consequence; empty: one does."""
+        return why_unordered(
+            tool, wanted.arguments, wanted.orders, wanted.effects, most_each=_most_each(wanted)
+        )
+
+
+def _under_orders(prepared: PreparedCall, wanted: PrepareInput, unordered: str) -> PreparedCall:
+    """The call with what its card says of orders; a standing approval covers orders only."""
+    if prepared.card is None or prepared.call is None:
+        return prepared
+    tool, most = prepared.call.tool, _most_each(wanted)
+    card = prepared.card.model_copy(update={"unordered": unordered})
+    covered = not unordered and is_covered(tool, wanted.covered, wanted.effects, most_each=most)
+    standing = prepared.standing_approver if covered else None
+    return prepared.model_copy(
+        update={"card": card, "unordered": unordered, "standing_approver": standing}
+    )
+
+
+def _most_each(wanted: PrepareInput) -> int:
+    """How many effects an `each` order may have: the things that were read, and what is allowed."""
+    read = [o.body for o in wanted.observations if o.outcome == "succeeded" and not o.side_effect]
+    read += [fact.body for fact in wanted.facts if not fact.side_effect]
+    return min(longest_list(read), wanted.most_each)
 
 
 def _fitted(prepared: PreparedCall) -> PreparedCall:

@@ -44,12 +44,10 @@ from orchestrator.core.errors import (
     TransportFailed,
     UsageError,
 )
-from orchestrator.core.pii import as_written
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.trimming import trim_body
 from orchestrator.saga.cancel_arguments import cancel_arguments
-from orchestrator.saga.judged import is_about, says
 from orchestrator.saga.outcome import ToolOutcome, is_not_worked_on
 
 _TAKEN_BACK: Final = "not sent: a rollback has begun to take this call back"
@@ -151,7 +149,7 @@ class ToolActivities:
             outcome = await self._sent(catalog, tool, call, left)
         if not call.past:
             return outcome
-        return await self._kept.shortened(with_looks(outcome, call), call)
+        return await self._kept.shortened(outcome, call)
 
     async def _sent(
         self, catalog: Catalog, tool: Tool, call: ToolCall, within_s: float
@@ -237,19 +235,6 @@ def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> T
         response_headers=outcome.headers,
     )
     return outcome.model_copy(update={"undo_arguments": known})
-
-
-def with_looks(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
-    """With what the answer tells of conditions: it is read here, where it is whole."""
-    if outcome.kind != "succeeded" or not call.looks_up:
-        return outcome
-    arguments = as_written(call.arguments)
-    told = {
-        one.clause: says(outcome.body, one.stems, one.days)
-        for one in call.looks_up
-        if is_about(arguments, outcome.body, one.days)
-    }
-    return outcome.model_copy(update={"looked_up": told})
 
 
 def check_grant(tool: Tool, call: ToolCall) -> None:

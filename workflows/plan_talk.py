@@ -41,7 +41,6 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.plan_preview import BegunPlan, PlanReview, PlanReviewInput
     from orchestrator.messages.question_field import answer_problems
-    from orchestrator.planning.models import Doubt, MissionPlan
     from workflows import calls, telling, ui
     from workflows.confirmation import ConfirmationGate
     from workflows.failures import first_words, refuse
@@ -109,11 +108,6 @@ class PlanTalk:
     def is_approved(self) -> bool:
         """Whether somebody has approved its plan on a card, that one and no other."""
         return any(decision.kind == "approved" for decision in self.decisions)
-
-    def settled_doubts(self, plan: MissionPlan) -> tuple[Doubt, ...]:
-        """The doubts about a plan that a person has gone past: no leg asks about them again."""
-        went_on = any(answer.came_to == "go on" for answer in self.answers)
-        return plan.doubts if went_on else ()
 
     async def settle(self, plan: BegunPlan, catalog: CatalogPin, plan_anew: Plan) -> BegunPlan:
         """The plan that may begin, as it is or as people have it made anew.

@@ -87,6 +87,10 @@ class ConfirmationCard(Record):
         default=None, description="what its type shows; None: the type has no parts of its own"
     )
     lines: tuple[CardLine, ...] = Field(default=(), description="all that has no other place")
+    unordered: str = Field(
+        default="",
+        description="why no order of the plan covers it: its first line; empty: one does",
+    )
     goal: str = Field(default="", description="what the mission is to reach")
     clause: str = Field(default="", description="the part of the goal that the call serves")
     agent: str = Field(default="", description="who wants to make the call")

@@ -163,8 +163,8 @@ def check_plan(plan: MissionPlan) -> None:
 
     Raises:
         PlanInvalid: it is no plan; there is no leg; two legs have one id, or a leg is called
-            `rollback`; a leg depends on one that is not there; it is to be run only if a leg has
-            found what that leg does not decide; or legs wait for each other in a circle.
+            `rollback`; a leg depends on one that is not there; or legs wait for each other in a
+            circle.
     """
     if not isinstance(plan, MissionPlan):
         raise PlanInvalid(f"the planner gives a {type(plan).__name__}, which is no MissionPlan")
@@ -178,29 +178,11 @@ def check_plan(plan: MissionPlan) -> None:
     for leg in plan.legs:
         if unknown := sorted(set(leg.depends_on) - set(ids)):
             raise PlanInvalid(f"leg {leg.leg_id} depends on {', '.join(unknown)}, which is no leg")
-    _check_conditions(plan)
     try:
         TopologicalSorter({leg.leg_id: leg.depends_on for leg in plan.legs}).prepare()
     except CycleError as error:
         circle = " -> ".join(error.args[1])
         raise PlanInvalid(f"the legs wait for each other in a circle: {circle}") from error
-
-
-def _check_conditions(plan: MissionPlan) -> None:
-    """Whoever runs only if something is so waits for a leg that decides it, and for no other."""
-    decided = {leg.leg_id: {one.clause for one in leg.decides} for leg in plan.legs}
-    for leg in plan.legs:
-        for wanted in leg.only_if:
-            if wanted.leg_id not in leg.depends_on:
-                raise PlanInvalid(
-                    f"leg {leg.leg_id} is to run only if {wanted.leg_id} finds {wanted.clause!r}: "
-                    f"add {wanted.leg_id} to what it depends on"
-                )
-            if wanted.clause not in decided[wanted.leg_id]:
-                raise PlanInvalid(
-                    f"leg {leg.leg_id} is to run only if {wanted.leg_id} finds {wanted.clause!r}, "
-                    f"which is not among what {wanted.leg_id} decides"
-                )
 
 
 def check_decision(

@@ -42,8 +42,6 @@ class ToolOutcome(Record):
     """How long the provider asked to wait before the next attempt."""
     body_ref: BodyRef | None = None
     """Where the whole body is kept; the one above is a shortened form of it then."""
-    looked_up: dict[str, bool] = Field(default_factory=dict)
-    """Conditions of the goal that the call was about, and whether its whole answer says so."""
 
     @property
     def is_unproved(self) -> bool:

@@ -12,7 +12,7 @@ from orchestrator.language.intent import IntentFrame
 from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.routing.selection import Band, Selection
 from orchestrator.saga.ledger import Ledger, Obligation
-from orchestrator.saga.served import Order
+from orchestrator.saga.orders import Order
 
 _WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
 
