@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments, personal_fields
 from orchestrator.catalog.catalog import Catalog
@@ -13,7 +13,8 @@ from orchestrator.catalog.things import id_names, thing_of
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import as_written, handle_for
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject
+from orchestrator.saga.outcome import FollowUp, FollowUpKind
 
 MOST: Final = 8
 """Follow-ups of one call; a list that answers more is long enough to ask about."""
@@ -55,25 +56,7 @@ _SAYS_LITTLE: Final = frozenset(
 )
 """Names that many things share: alone they connect no two tools."""
 
-FollowUpKind = Literal["cancel", "read", "consequence"]
 _ORDER: Final[tuple[FollowUpKind, ...]] = ("cancel", "read", "consequence")
-
-
-class FollowUp(Record):
-    """One call that can be made next, and the inputs that are known for it."""
-
-    id: str = Field(description="the id of the call that it follows, a colon, and a number")
-    kind: FollowUpKind
-    tool: str
-    title: str
-    inputs: JsonObject = Field(description="personal fields as handles")
-    asks_for: tuple[str, ...] = Field(
-        default=(), description="required inputs of a cancel that nothing fills yet"
-    )
-    until: datetime | None = Field(
-        default=None, description="until when the provider cancels; None: no end is declared"
-    )
-    fee: Money | None = Field(default=None, description="what cancelling may cost")
 
 
 def follow_ups(
