@@ -66,12 +66,15 @@ def start(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a mission.
+    """Start a mission: a goal in words, or a follow-up of an earlier one.
 
-    --planner and --model are for agents whose profile names neither; without them the worker's
-    own settings hold.
+    A model plans free text in any language: set ORCHESTRATOR_PLANNER_MODEL where the worker runs
+    (for a local server OLLAMA_BASE_URL too), or --model. Without one, rules carry out plain goals
+    in English, one thing a sentence, and ask about the rest.
 
     Example: orchestrator mission start "What is the weather in Oslo tomorrow?" --wait
+
+    Example: orchestrator mission start --follow-up trip-1a2b3c:1
     """
     if wait:
         with _going_on(request.mission_id or ""):
@@ -188,7 +191,12 @@ def _tell_once(told: set[str], news: Text) -> None:
 
 def _finish(result: MissionResult, *, as_json: bool) -> None:
     ok = result.status is MissionStatus.SUCCEEDED
-    present(result, render_missions.mission, as_json=as_json, ok=ok)
+    if as_json:
+        print_json(result.document())
+    else:
+        render_missions.mission(console, result)
+    if not ok:
+        raise typer.Exit(1)
 
 
 @app.command("list")
@@ -240,9 +248,9 @@ def show(mission_id: MissionId, as_json: AsJson = False) -> None:
         render_missions.mission(console, result)
         render_waiting.part(console, waiting)
     elif result.finished_at is not None:
-        print_json(result)
+        print_json(result.document())
     else:
-        print_json({**result.model_dump(mode="json"), "waiting": list(waiting.entries())})
+        print_json({**result.document(), "waiting": list(waiting.entries())})
 
 
 def _show_otherwise(kept: "_Otherwise", *, as_json: bool) -> None:
@@ -253,7 +261,7 @@ def _show_otherwise(kept: "_Otherwise", *, as_json: bool) -> None:
         present(kept, render_missions.known, as_json=as_json)
         return
     if as_json:
-        print_json({**kept.result.model_dump(mode="json"), "kept_as_of": kept.kept_as_of})
+        print_json({**kept.result.document(), "kept_as_of": kept.kept_as_of})
         return
     render_missions.mission(console, kept.result)
     console.print(

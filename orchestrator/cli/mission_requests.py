@@ -8,16 +8,22 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from orchestrator.cli.connected import ask
+from orchestrator.cli.drawing import line
 from orchestrator.cli.limit_options import LimitPairs, read_limits
 from orchestrator.cli.options import Model, read_money, read_pairs
+from orchestrator.cli.output import progress
 from orchestrator.cli.request_options import (
     Budget,
     Chosen,
+    FollowUpId,
     Goal,
     Inputs,
+    Orders,
     OwnId,
     PlanFirst,
     Policy,
+    ReadOnly,
     Requester,
     Tenant,
     Urgency,
@@ -28,10 +34,12 @@ from orchestrator.core.limits import Limits
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.new_requests import new_mission_id
 from orchestrator.planning.models import OwnPlanner
+from orchestrator.saga.orders import Order
 from orchestrator.settings import load_policy, load_settings
 
 Command = Callable[..., None]
-_ID: Final = "mission_id"
+_OF_ONE_START: Final = ("mission_id", "follow_up")
+"""Options that only a single start has."""
 
 
 def mission_request(
@@ -87,8 +95,8 @@ def takes_request(*, names_it: bool = False) -> Callable[[Command], Command]:
 
     def with_options(command: Command) -> Command:
         asked = dict(inspect.signature(_asked_for).parameters)
-        if not names_it:
-            del asked[_ID]
+        for name in () if names_it else _OF_ONE_START:
+            del asked[name]
         _, *own = inspect.signature(command).parameters.values()
 
         @functools.wraps(command)
@@ -107,10 +115,13 @@ def takes_request(*, names_it: bool = False) -> Callable[[Command], Command]:
 
 
 def _asked_for(
-    goal: Goal,
+    goal: Goal = "",
     inputs: Inputs = None,
     budget: Budget = None,
     mission_id: OwnId = None,
+    follow_up: FollowUpId = None,
+    read_only: ReadOnly = False,
+    orders: Orders = None,
     policy: Policy = None,
     requester: Requester = None,
     plan_first: PlanFirst = False,
@@ -121,8 +132,10 @@ def _asked_for(
     priority: Urgency = None,
 ) -> MissionRequest:
     """The request, its policy tightened where the options say so."""
+    if bool(goal.strip()) == bool(follow_up):
+        raise UsageError("say what to do: a goal in words, or --follow-up ID:N in its place")
     request = mission_request(
-        goal,
+        goal or f"follow-up {follow_up}",
         inputs,
         budget,
         policy,
@@ -133,9 +146,27 @@ def _asked_for(
         tenant=tenant,
         priority=priority,
     )
-    if not (plan_first or limits):
-        return request
-    return _tightened(request, plan_first=plan_first, limits=read_limits(limits or []))
+    listed = tuple(map(_order, orders or ()))
+    request = request.model_copy(update={"read_only": read_only, "orders": listed})
+    if plan_first or limits:
+        request = _tightened(request, plan_first=plan_first, limits=read_limits(limits or []))
+    return request if follow_up is None else _following(follow_up, request)
+
+
+def _following(named: str, request: MissionRequest) -> MissionRequest:
+    """The request of a follow-up; it is shown before it begins."""
+    following = ask(lambda client: client.follow_up(named, request))
+    progress.print(line(f"{named}: {following.goal}"), soft_wrap=True)
+    return following
+
+
+def _order(text: str) -> Order:
+    """`TOOL`, or `TOOL=N`."""
+    tool, _, count = text.partition("=")
+    try:
+        return Order(tools=(tool.strip(),), count=int(count or 1), clause=text)
+    except ValueError:
+        raise UsageError(f"--order {text!r} is not TOOL or TOOL=N, such as pay_invoice=2") from None
 
 
 def _tightened(request: MissionRequest, *, plan_first: bool, limits: Limits) -> MissionRequest:

@@ -169,9 +169,26 @@ def mission(console: Console, result: MissionResult) -> None:
         at = f"{gone.at:%Y-%m-%d %H:%M:%S}" if gone.at else None
         parts = ["cancelled:", gone.title, gone.reference, f"with {gone.tool}", by, decided, at]
         console.print(_told(parts))
+    _follow_ups(console, result)
     render_usage.models(console, result)
     console.print()
     console.print(f"spend: {result.spend}")
+
+
+def _follow_ups(console: Console, result: MissionResult) -> None:
+    """What can be done next, each with the command that begins it."""
+    if not result.follow_ups:
+        return
+    console.print()
+    console.print(line(("what can be done next", "bold")))
+    for one in result.follow_ups:
+        given = ", ".join(f"{name} {value}" for name, value in one.inputs.items())
+        terms = [f"until {one.until:%Y-%m-%d %H:%M %Z}" if one.until else ""]
+        terms += [f"fee {one.fee}" if one.fee else ""]
+        terms += [f"asks for {', '.join(one.asks_for)}" if one.asks_for else ""]
+        noted = "; ".join(filter(None, (one.kind, given, *terms)))
+        console.print(line(f"  {one.title} ", (f"({noted})", "dim")), soft_wrap=True)
+        console.print(line(f"    {command_lines.start_follow_up(one.id)}"), soft_wrap=True)
 
 
 def _changed(leg_id: str, change: ModelChange) -> Text:

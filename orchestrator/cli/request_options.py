@@ -7,7 +7,24 @@ import typer
 
 from orchestrator.planning.models import OwnPlanner
 
-Goal = Annotated[str, typer.Argument(help="What to do, in plain words.")]
+Goal = Annotated[str, typer.Argument(help="What to do, in plain words.", show_default=False)]
+FollowUpId = Annotated[
+    str | None,
+    typer.Option(
+        "--follow-up", metavar="ID:N", help="In place of a goal: what `mission show` lists."
+    ),
+]
+ReadOnly = Annotated[
+    bool, typer.Option("--read-only", help="Refuse every call that would change something.")
+]
+Orders = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--order",
+        metavar="TOOL[=N]",
+        help="A consequence that you order yourself, repeatable: standing approvals cover it.",
+    ),
+]
 Inputs = Annotated[
     list[str] | None,
     typer.Option("--input", metavar="K=V", help="A value the mission may use; repeatable."),

@@ -250,6 +250,19 @@ class MissionResult(Record):
         after = [*self.receipts, *self.legs]
         return tuple(follow_up for one in after for follow_up in one.follow_ups)
 
+    def follow_up(self, named: str) -> FollowUp | None:
+        """The follow-up of that id, or the Nth of them for `MISSION:N`; None without one."""
+        holder, _, number = named.rpartition(":")
+        listed = self.follow_ups
+        if holder == self.mission_id and number.isdecimal() and 0 < int(number) <= len(listed):
+            return listed[int(number) - 1]
+        return next((one for one in listed if one.id == named), None)
+
+    def document(self) -> JsonObject:
+        """The result as scripts read it, its follow-ups gathered in one list."""
+        listed = [one.model_dump(mode="json") for one in self.follow_ups]
+        return {**self.model_dump(mode="json"), "follow_ups": listed}
+
     @property
     def files(self) -> dict[str, str]:
         """The handles of files that its legs received or sent on, and what each one is called."""

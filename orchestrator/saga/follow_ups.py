@@ -82,11 +82,11 @@ def follow_ups(
         price: what the call cost; a fee may be a share of it.
         at: when it was answered; the cancel window begins then.
     """
-    known = as_written(arguments)
-    found = [*_cancel(catalog, tool, cancel_inputs or {}, price, at)]
+    known, filled = as_written(arguments), as_written(cancel_inputs or {})
+    found = [*_cancel(catalog, tool, filled, price, at)]
     for item in _items(body):
         for other in _peers(catalog, tool):
-            inputs = _inputs(catalog, tool, other, item, {**known, **(cancel_inputs or {})})
+            inputs = _inputs(catalog, tool, other, item, {**known, **filled})
             if inputs is not None:
                 found.append(_to(other, inputs))
     unique = {(one.tool, repr(sorted(one.inputs.items()))): one for one in found}
@@ -95,14 +95,6 @@ def follow_ups(
         one.model_copy(update={"id": f"{call_id}:{number}"})
         for number, one in enumerate(listed, start=1)
     )
-
-
-def find_follow_up(named: str, mission_id: str, listed: tuple[FollowUp, ...]) -> FollowUp | None:
-    """Return the follow-up of an id, or the one at that place of its mission's list; else None."""
-    holder, _, number = named.rpartition(":")
-    if holder == mission_id and number.isdigit() and 0 < int(number) <= len(listed):
-        return listed[int(number) - 1]
-    return next((one for one in listed if one.id == named), None)
 
 
 def _cancel(

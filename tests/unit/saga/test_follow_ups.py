@@ -11,7 +11,8 @@ from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.pii import is_handle
 from orchestrator.saga.cancel_arguments import cancel_arguments
-from orchestrator.saga.follow_ups import MOST, FollowUp, find_follow_up, follow_ups
+from orchestrator.saga.follow_ups import MOST, follow_ups
+from orchestrator.saga.outcome import FollowUp
 
 AT = datetime(2026, 11, 29, 8, tzinfo=UTC)
 BOOKED = {"booking_id": "B1", "status": "confirmed", "client_reference": "own", "passengers": 1}
@@ -128,13 +129,3 @@ def test_what_is_listed_can_be_called(shipped: Catalog, body: Any) -> None:
     assert len({one.id for one in found}) == len(found)
     for one in found:
         assert not check_arguments(shipped, shipped.tool(one.tool), one.inputs)
-
-
-def test_one_is_found_by_its_id_and_by_its_place(shipped: Catalog) -> None:
-    """`trip:2` is the second of the mission's list; what is not listed is not found."""
-    listed = _after(shipped, "flight_book_offer", BOOKED, {"client_reference": "own"})
-
-    assert find_follow_up("trip.1-x.2:2", "trip", listed) == listed[1]
-    assert find_follow_up("trip:2", "trip", listed) == listed[1]
-    assert find_follow_up("trip:3", "trip", listed) is None
-    assert find_follow_up("other:1", "trip", listed) is None
