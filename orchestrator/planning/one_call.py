@@ -59,7 +59,7 @@ def plan_of_call(
         call=call,
         planned_by=RULES,
     )
-    return MissionPlan(legs=(leg,), made_by=PlanOrigin(planner="one call"))
+    return MissionPlan(legs=(leg,), made_by=PlanOrigin(planner=RULES))
 
 
 def selection_of_call(call: OneCall, catalog: Catalog) -> Selection:
