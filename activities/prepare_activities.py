@@ -154,7 +154,7 @@ def _under_orders(prepared: PreparedCall, wanted: PrepareInput, unordered: str) 
     tool, most = prepared.call.tool, _most_each(wanted)
     card = prepared.card.model_copy(update={"unordered": unordered})
     covered = not unordered and is_covered(tool, wanted.covered, wanted.effects, most_each=most)
-    standing = prepared.standing_approver if covered else None
+    standing = prepared.standing_approver if covered and not card.is_unfounded else None
     return prepared.model_copy(
         update={"card": card, "unordered": unordered, "standing_approver": standing}
     )

@@ -68,7 +68,7 @@ class MissionView:
             summary=" ".join(leg.told for leg in legs if leg.told) if reached else "",
             legs=within_size(legs),
             unserved=missing,
-            set_aside=set_aside(self.plan, self.answers),
+            set_aside=set_aside(self.plan, self.answers) if reached else (),
             uncovered=self.plan.uncovered,
             **told_of(ledger),
             usage=Usage.total([self.planning, *(r.usage for r in self.results.values())]),

@@ -29,11 +29,11 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.plan_answers import (
         ANSWER,
-        ANSWER_FIELDS,
         MOST_ROUNDS,
         UNANSWERED,
         Came,
         PlanAnswer,
+        answer_fields,
         asks_first,
         plan_question,
         what_it_means,
@@ -180,7 +180,7 @@ class PlanTalk:
                 mission_id=self._mission_id,
                 leg_id="",
                 question=plan_question(plan, problem),
-                fields=ANSWER_FIELDS,
+                fields=answer_fields(plan),
                 expires_at=expires_at,
                 why=why_asked(plan),
                 otherwise=UNANSWERED,

@@ -54,6 +54,7 @@ def mission_request(
     model: str | None = None,
     tenant: str = "",
     priority: int | None = None,
+    read_only: bool = False,
 ) -> MissionRequest:
     """What the options of a command ask for.
 
@@ -72,6 +73,7 @@ def mission_request(
             model=model,
             tenant=tenant,
             priority=priority,
+            read_only=read_only,
         )
     except ValidationError as error:
         first = error.errors()[0]
@@ -130,6 +132,7 @@ def _asked_for(
     model: Model = None,
     tenant: Tenant = "",
     priority: Urgency = None,
+    read_only: ReadOnly = False,
 ) -> MissionRequest:
     """The request, its policy tightened where the options say so."""
     if bool(goal.strip()) == bool(follow_up):
@@ -145,6 +148,7 @@ def _asked_for(
         model=model,
         tenant=tenant,
         priority=priority,
+        read_only=read_only,
     )
     listed = tuple(map(_order, orders or ()))
     request = request.model_copy(update={"read_only": read_only, "orders": listed})

@@ -56,7 +56,9 @@ def _ours(label: str) -> Text:
 
 
 def _first(shown: ConfirmationCard) -> Iterator[tuple[str, Text]]:
-    """What is read before all else: why again, what to mind, and what it is for."""
+    """What is read before all else: that nothing orders it, why again, what to mind."""
+    if shown.unordered:
+        yield "Not ordered", line((shown.unordered, "bold red"))
     if shown.asked_because:
         yield "Asked again", block(shown.asked_because)
     for change in shown.changes:

@@ -127,7 +127,13 @@ def mission(console: Console, result: MissionResult) -> None:
         if leg.table is not None:
             _found(console, leg.table)
     for missing in result.unserved:
-        console.print(line((f"unserved: {missing}", "red")))
+        console.print(line((f"missing: {missing}", "red")))
+    for read in (one for leg in result.legs for one in leg.conditions):
+        console.print(line((f"condition: {read}", "dim")))
+    for aside in result.set_aside:
+        console.print(line((f"set aside: {aside}", "yellow")))
+    for text in result.uncovered:
+        console.print(line((f"no leg served: {text!r}", "yellow")))
     legs = table_of("leg", "agent", "planned by", "status", "goal", "steps")
     for leg in result.legs:
         legs.add_row(

@@ -47,6 +47,9 @@ Requester = Annotated[
 PlanFirst = Annotated[
     bool, typer.Option("--plan-first", help="Do nothing before somebody has approved its plan.")
 ]
+ReadOnly = Annotated[
+    bool, typer.Option("--read-only", help="Refuse every call that would change something.")
+]
 Chosen = Annotated[
     OwnPlanner | None,
     typer.Option("--planner", help="Who plans it: chaining, by rules, or llm, a model."),

@@ -17,13 +17,13 @@ from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.card_warnings import (
     not_explained,
     not_shown_whole,
-    on_conditions,
     over_what_is_left,
     too_many_to_show,
     unknown_price,
     unlike_found,
 )
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
+from orchestrator.confirmation.named_ids import stands_in
 from orchestrator.confirmation.named_things import (
     EarlierAnswer,
     FoundThing,
@@ -171,7 +171,6 @@ def _in_context(
     warnings = (
         *not_shown_whole((*told, *others)),
         *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
-        *on_conditions(context.clause),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
         *too_dear,
         *unlike_found(
@@ -190,6 +189,7 @@ def _in_context(
             "reason": context.reason,
             "warnings": warnings if context.answers or context.goal else (),
             "exceeds_budget": bool(too_dear),
+            "is_unfounded": _is_unfounded(plain, tool, context, things),
             "named": tuple(
                 named_thing(thing, is_shown=n == 0, labels=labels) for n, thing in enumerate(things)
             ),
@@ -198,6 +198,21 @@ def _in_context(
         }
     )
     return _asked_again(shown, context)
+
+
+def _is_unfounded(
+    plain: JsonObject, tool: Tool, context: CardContext, things: Sequence[FoundThing]
+) -> bool:
+    """True if an id is nobody's, or a thing differs from what is said of it."""
+    sent = {name: value for name, value in plain.items() if name not in tool.reference_inputs}
+    said = " ".join((context.goal, *context.given))
+    made_up = (
+        one
+        for one in unexplained(sent, things, tool.input_schema)
+        if str(one.value) not in said
+        and not any(stands_in(one, answer.body) for answer in context.answers)
+    )
+    return any(unlike_found(sent, things)) or any(made_up)
 
 
 def _asked_again(card: ConfirmationCard, context: CardContext) -> ConfirmationCard:

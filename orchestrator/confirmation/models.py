@@ -99,6 +99,11 @@ class ConfirmationCard(Record):
     exceeds_budget: bool = Field(
         default=False, description="whether it costs more than is left, so that nothing sends it"
     )
+    is_unfounded: bool = Field(
+        default=False,
+        description="an id comes from no answer or person, or the thing that it stands for differs "
+        "from the arguments: no standing approval covers it",
+    )
     asked_because: str = Field(default="", description="why people are asked again, in sentences")
     changes: tuple[Change, ...] = Field(
         default=(), description="what is otherwise than when people were asked before"

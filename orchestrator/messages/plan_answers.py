@@ -18,20 +18,6 @@ ANSWER: Final = "answer"
 MOST_ROUNDS: Final = 5
 """How often the goal of one mission may be said otherwise."""
 LONGEST_GOAL: Final = 4000
-ANSWER_FIELDS: Final[dict[str, JsonObject]] = {
-    ANSWER: {
-        **open_choice(
-            {
-                GO_ON: "as it is planned; the result lists what was set aside",
-                STOP: "nothing is done",
-            },
-            other="the whole goal said otherwise",
-        ),
-        "title": "your answer",
-        "pattern": r"\S",
-        "maxLength": LONGEST_GOAL,
-    }
-}
 UNANSWERED: Final = "if nobody answers until then, the mission ends; nothing was done"
 
 Came = Literal["go on", "stop", "said otherwise", "expired"]
@@ -57,20 +43,31 @@ def what_it_means(text: str) -> Came:
 
 
 def asks_first(plan: MissionPlan) -> bool:
-    """True if a person is asked about a plan before it begins: a doubt may change an effect.
+    """True if a person is asked about a plan before it begins.
 
-    A goal in a language that is not read is asked about whatever it intends.
+    Words left over in a plan that only reads are listed in its result instead.
     """
-    if any(doubt.kind == "language" for doubt in plan.doubts):
-        return True
-    return bool(plan.doubts) and plan.has_orders
+    return any(plan.has_orders or doubt.kind != "left_over" for doubt in plan.doubts)
 
 
 def why_asked(plan: MissionPlan) -> str:
     """What an answer about a plan is needed for."""
     if any(doubt.kind == "language" for doubt in plan.doubts):
         return "its goal could not be read with certainty"
-    return "a part of its goal is not carried out as it stands, and the rest would change something"
+    return "a part of its goal is not carried out as it stands"
+
+
+def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
+    """The one field of a question about a plan, with the choices that it has."""
+    choices = {
+        GO_ON: "as it is planned; the result lists what was set aside",
+        STOP: "nothing is done",
+    }
+    if suggestion := _suggestion(plan):
+        choices[suggestion] = "this is planned instead"
+    schema = open_choice(choices, other="the whole goal said otherwise")
+    told: JsonObject = {"title": "your answer", "pattern": r"\S", "maxLength": LONGEST_GOAL}
+    return {ANSWER: {**schema, **told}}
 
 
 def plan_question(plan: MissionPlan, problem: str = "") -> str:
@@ -80,11 +77,12 @@ def plan_question(plan: MissionPlan, problem: str = "") -> str:
         plan: what would be done.
         problem: why the goal as it was said otherwise could not be planned; empty: it was not.
     """
+    suggestion = _suggestion(plan)
     parts = [
         f"That cannot be planned: {problem.rstrip('.')}." if problem else "",
         f"I would do this: {'; '.join(_planned(plan.legs))}.",
         f"Not carried out: {'; '.join(map(doubt_text, plan.doubts))}." if plan.doubts else "",
-        _suggested(plan),
+        f"In plain steps it would be: {suggestion!r}." if suggestion else "",
         f"Nothing was done yet. Answer '{GO_ON}' (as above; the result lists what was set aside), "
         f"'{STOP}' (nothing is done), or say the whole goal otherwise.",
     ]
@@ -104,10 +102,9 @@ def set_aside(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[str, ..
     return tuple(f"{doubt_text(doubt)}{by}" for doubt in plan.doubts)
 
 
-def _suggested(plan: MissionPlan) -> str:
+def _suggestion(plan: MissionPlan) -> str:
     """The goal in plain steps, where the rules can say it so."""
-    suggestion = next((doubt.suggestion for doubt in plan.doubts if doubt.suggestion), "")
-    return f"In plain steps it would be: {suggestion!r}." if suggestion else ""
+    return next((doubt.suggestion for doubt in plan.doubts if doubt.suggestion), "")
 
 
 def _planned(legs: Iterable[LegPlan]) -> Iterable[str]:
