@@ -122,7 +122,6 @@ def _asked_for(
     budget: Budget = None,
     mission_id: OwnId = None,
     follow_up: FollowUpId = None,
-    read_only: ReadOnly = False,
     orders: Orders = None,
     policy: Policy = None,
     requester: Requester = None,
@@ -151,7 +150,7 @@ def _asked_for(
         read_only=read_only,
     )
     listed = tuple(map(_order, orders or ()))
-    request = request.model_copy(update={"read_only": read_only, "orders": listed})
+    request = request.model_copy(update={"orders": listed})
     if plan_first or limits:
         request = _tightened(request, plan_first=plan_first, limits=read_limits(limits or []))
     return request if follow_up is None else _following(follow_up, request)

@@ -14,9 +14,6 @@ FollowUpId = Annotated[
         "--follow-up", metavar="ID:N", help="In place of a goal: what `mission show` lists."
     ),
 ]
-ReadOnly = Annotated[
-    bool, typer.Option("--read-only", help="Refuse every call that would change something.")
-]
 Orders = Annotated[
     list[str] | None,
     typer.Option(

@@ -131,10 +131,15 @@ def answer_problems(fields: Mapping[str, JsonObject], values: JsonObject) -> tup
     stands in histories in the open, its handles do not say what they stand for.
     """
     faults = field_problems({**fields}, values)
-    return (*faults, *(_in_the_open(name, why) for name, why in _personal(values)))
+    return (*faults, *personal_problems(values))
 
 
-def _personal(values: JsonObject) -> Iterator[tuple[str, str]]:
+def personal_problems(values: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """Return a sentence for each value that only the vault may hold."""
+    return tuple(_in_the_open(name, why) for name, why in _personal(values))
+
+
+def _personal(values: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
     """Yield the fields that hold a personal value where a handle belongs, and how that shows."""
     for name, value in values.items():
         if is_handle(value):
