@@ -11,22 +11,18 @@ from rich.text import Text
 from orchestrator.cli import (
     answering,
     batch_commands,
-    file_commands,
     record_commands,
     render_missions,
     render_plans,
     render_waiting,
-    resuming,
     schedule_commands,
     watching,
 )
-from orchestrator.cli.asking import confirmed, require_terminal
-from orchestrator.cli.connected import ask
+from orchestrator.cli.asking import ask, confirmed, require_terminal
 from orchestrator.cli.drawing import line, lines
 from orchestrator.cli.mission_requests import mission_request, takes_request
-from orchestrator.cli.options import Model
+from orchestrator.cli.options import Chosen, Goal, Inputs, Model
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
-from orchestrator.cli.request_options import Chosen, Goal, Inputs
 from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import (
     MissionNotFound,
@@ -300,9 +296,9 @@ def watch(
 app.command()(watching.feed)
 app.command("event-types")(watching.event_types)
 app.command()(answering.answer)
-app.command()(resuming.resume)
+app.command()(answering.resume)
 app.command()(batch_commands.batch)
-app.command()(file_commands.file)
+app.command()(record_commands.file)
 app.command()(record_commands.export)
 app.command()(record_commands.verify)
 app.add_typer(schedule_commands.app, name="schedule")

@@ -8,17 +8,16 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from orchestrator.cli.connected import ask
+from orchestrator.cli.asking import ask
 from orchestrator.cli.drawing import line
-from orchestrator.cli.limit_options import LimitPairs, read_limits
-from orchestrator.cli.options import Model, read_money, read_pairs
-from orchestrator.cli.output import progress
-from orchestrator.cli.request_options import (
+from orchestrator.cli.options import (
     Budget,
     Chosen,
     FollowUpId,
     Goal,
     Inputs,
+    LimitPairs,
+    Model,
     Orders,
     OwnId,
     PlanFirst,
@@ -27,7 +26,11 @@ from orchestrator.cli.request_options import (
     Requester,
     Tenant,
     Urgency,
+    read_limits,
+    read_money,
+    read_pairs,
 )
+from orchestrator.cli.output import progress
 from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import UsageError
 from orchestrator.core.limits import Limits
