@@ -67,9 +67,11 @@ class MissionOrigins:
         if call.agent is not None and call.agent != terms.leg.agent.wall:
             raise LegUnowned(leg, "the call's agent is not the one that its mission gave it to")
         if isinstance(call, PrepareInput):
-            stated = (call.policy, call.read_only, call.covered, call.orders)
-            if stated != (terms.policy, terms.read_only, terms.covered, terms.leg.orders):
-                raise LegUnowned(leg, "the call's policy or orders are not its mission's")
+            if call.policy != terms.policy:
+                raise LegUnowned(leg, "the call's policy is not its mission's")
+            orders = (call.read_only, call.covered, call.orders)
+            if orders != (terms.read_only, terms.covered, terms.leg.orders):
+                raise LegUnowned(leg, "the call's orders are not its mission's")
         elif terms.read_only and tool.is_side_effect:
             raise LegUnowned(leg, "its mission may change nothing")
 

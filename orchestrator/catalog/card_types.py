@@ -178,6 +178,7 @@ CARD_TYPES: Final[Mapping[str, CardType]] = {
         {
             "warnings": CardPart("Mind", is_ours=True),
             "legs": CardPart("What would be done, in this order", is_ours=True),
+            "unserved": CardPart("What nothing of it serves", is_ours=True),
         },
         spends=False,
     ),

@@ -51,13 +51,13 @@ def _card(wanted: PlanReviewInput, preview: PlanPreview) -> ConfirmationCard:
     content = CONTENT_TYPES[PLAN].model_validate(
         {
             "warnings": [
-                *(CardLine(label="Not carried out", value=doubt_text(d)) for d in preview.doubts),
-                *(CardLine(label="No leg serves", value=text) for text in preview.uncovered),
+                CardLine(label="Not carried out", value=doubt_text(d)) for d in preview.doubts
             ],
             "legs": [
                 *_origin_line(preview),
                 *(line for leg in preview.legs for line in leg_lines(leg)),
             ],
+            "unserved": [CardLine(label="No leg serves", value=text) for text in preview.uncovered],
         }
     )
     return ConfirmationCard(

@@ -45,6 +45,7 @@ from orchestrator.core.errors import (
     NotReserved,
     OrchestratorError,
 )
+from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
@@ -251,6 +252,11 @@ class FakeWorld:
     def plan_anew(self, *plans: MissionPlan | OrchestratorError) -> None:
         """What each goal is planned as from the next one on; the last one again and again."""
         self._plans = list(plans)
+
+    def plan_by_model(self) -> None:
+        """Let the plan be one that a model made: its orders are nobody's yet."""
+        origin = PlanOrigin(planner="model", model="test:model")
+        self._plan = self._plan.model_copy(update={"made_by": origin})
 
     def uncover(self, *texts: str) -> None:
         """What of the goal of every mission no leg says it serves."""
