@@ -3,6 +3,8 @@
 What each list holds is told beside it, in `data/en/parameters.yaml`.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from orchestrator.language.word_lists import WordLists
@@ -77,3 +79,21 @@ AFTER_A_POINTER: Final = _set("after_a_pointer")
 DEFINITE: Final = _set("definite")
 POINTS_BACK: Final = _set("points_back")
 CONNECTING: Final = _set("connecting")
+
+
+def is_start(words: Sequence[str]) -> bool:
+    """Return true if the words of a name make it the start of a stretch of time."""
+    return _has_pair(words, START_PAIRS) or (not _has_pair(words, END_PAIRS) and _any(words, START))
+
+
+def is_end(words: Sequence[str]) -> bool:
+    """Return true if the words of a name make it the end of a stretch of time."""
+    return _has_pair(words, END_PAIRS) or (not _has_pair(words, START_PAIRS) and _any(words, END))
+
+
+def _any(words: Sequence[str], known: frozenset[str]) -> bool:
+    return not known.isdisjoint(words)
+
+
+def _has_pair(words: Sequence[str], pairs: Sequence[tuple[str, str]]) -> bool:
+    return any(pair in pairs for pair in pairwise(words))

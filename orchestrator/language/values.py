@@ -415,12 +415,22 @@ def _parsed(words: str, today: date, language: str, preferred: str) -> str | Non
 
 # --- times ----------------------------------------------------------------------------------
 
+_HOURS: Final = {word: hour for hour, word in enumerate(_LISTS.words("hours"), start=1)}
+_HOUR_WORD: Final = "|".join(_HOURS)
+_HALF: Final = r"(?:\s?(?P<{0}>[ap])\.?m\b\.?)"
+_BEHIND: Final = (
+    r"(?=\s*(?:$|[,;.!?](?!\d)"
+    r"|(?:on|in|tomorrow|today|tonight|and|for|with|to|until|please|sharp)\b))"
+)
 _TIME: Final = re.compile(
-    r"(?<![\w.,:/$€£-])(?P<h>[01]?\d|2[0-3])(?:[:.](?P<m>[0-5]\d))?\s?(?P<ap>[ap])\.?m\b\.?"
-    r"|(?:(?<![\w.,:/-])|(?<=\dt))(?P<h24>[01]?\d|2[0-3]):(?P<m24>[0-5]\d)(?::[0-5]\d)?(?![\d:]|\.\d)"
-    r"|\b(?P<named>noon|midday|midnight)\b"
-    r"|(?<![\w.,:/-])(?P<clock>1[0-2]|[1-9])\s?o['\u2019]?clock\b"
-    r"|\b(?:at|by|until|before|after)\s+(?P<bare>[01]?\d|2[0-3])(?=\s*(?:$|[,;.!?](?!\d)|(?:on|in|tomorrow|today|tonight|and|for|with|to|until|please)\b))"
+    r"(?<![\w.,:/$€£-])(?P<h>[01]?\d|2[0-3])(?:[:.](?P<m>[0-5]\d))?"
+    + _HALF.format("ap")
+    + r"|(?:(?<![\w.,:/-])|(?<=\dt))(?P<h24>[01]?\d|2[0-3]):(?P<m24>[0-5]\d)(?::[0-5]\d)?"
+    r"(?![\d:]|\.\d)|\b(?P<named>noon|midday|midnight)\b"
+    r"|(?<![\w.,:/-])(?P<clock>1[0-2]|[1-9])\s?o['\u2019]?clock\b" + _HALF.format("ap2") + "?"
+    r"|\b(?P<part>half|(?:a\s+)?quarter)\s+(?P<side>past|to)\s+"
+    rf"(?P<of>{_HOUR_WORD}|1[0-2]|[1-9])\b(?!:)" + _HALF.format("ap3") + "?"
+    rf"|\b(?:at|by|until|before|after)\s+(?P<bare>(?:[01]?\d|2[0-3]|{_HOUR_WORD})(?!\w)){_BEHIND}"
 )
 _FOREIGN_HOUR: Final = re.compile(
     r"(?<![\d.,:/-])(?P<h>[01]?\d|2[0-3])\s?(?:uhr|h|時)(?:\s?(?P<m>[0-5]\d)\b|(?![^\W_]))"
@@ -445,23 +455,27 @@ def _clock(match: re.Match[str], low: str) -> tuple[str | None, tuple[str, ...]]
     if match["named"]:
         named = _NAMED_TIMES.get(match["named"])
         return named, () if named else ("00:00", "23:59")
-    if match["ap"]:
-        hour = int(match["h"])
-        if hour > 12:
-            return f"{hour:02}:{match['m'] or '00'}", ()
-        return f"{hour % 12 + (12 if match['ap'] == 'p' else 0):02}:{match['m'] or '00'}", ()
-    hour, minutes = int(match["h24"] or match["clock"] or match["bare"]), match["m24"] or "00"
-    shown = match["h24"] or match["bare"] or ""
-    if hour > 12 or hour == 0 or shown.startswith("0"):
-        return f"{hour:02}:{minutes}", ()
-    halves = {_HALVES[part.group()] for part in _PART.finditer(low)}
-    if hour == 12:
-        return f"12:{minutes}", ()
-    if len(halves) == 1:
-        return f"{hour + halves.pop():02}:{minutes}", ()
-    if match["h24"]:
-        return f"{hour:02}:{minutes}", ()
-    return None, (f"{hour:02}:{minutes}", f"{hour + 12:02}:{minutes}")
+    shown = match["h"] or match["h24"] or match["clock"] or match["of"] or match["bare"]
+    hour = _HOURS.get(shown) or int(shown)
+    minutes = 60 * hour + int(match["m"] or match["m24"] or 0)
+    if match["part"]:
+        shift = 30 if match["part"] == "half" else 15
+        minutes += shift if match["side"] == "past" else -shift
+    half = match["ap"] or match["ap2"] or match["ap3"]
+    if hour > 12 or hour == 0 or (shown.startswith("0") and not half):
+        return _shown(minutes), ()
+    both = [minutes % 720, minutes % 720 + 720]
+    parts = {_HALVES[part.group()] for part in _PART.finditer(low)}
+    if half or len(parts) == 1:
+        later = half == "p" if half else parts == {12}
+        return _shown(both[1 if later or (hour == 12 and not half) else 0]), ()
+    if match["h24"] or hour == 12:
+        return _shown(minutes), ()
+    return None, (_shown(both[0]), _shown(both[1]))
+
+
+def _shown(minutes: int) -> str:
+    return f"{minutes // 60 % 24:02}:{minutes % 60:02}"
 
 
 # --- amounts, durations, numbers ------------------------------------------------------------
