@@ -90,7 +90,7 @@ def step_of_call(call: OneCall, context: StepContext, catalog: Catalog) -> StepD
             why=f"{tool.name} cannot be called without it",
             fields={name: _field(tool, name) for name in unknown},
         )
-    return CallTool(tool=call.tool, arguments={**call.arguments, **asked}, reason=context.leg_goal)
+    return CallTool(tool=call.tool, arguments={**call.arguments, **asked})
 
 
 def _missing(tool: Tool, call: OneCall) -> list[str]:

@@ -151,7 +151,8 @@ def _inputs(
 ) -> JsonObject | None:
     """Return the required inputs of another tool, where this answer tells them; else None."""
     answered, sent = _by_name(tool, item), {_plain(name): held for name, held in known.items()}
-    own = {_plain(name) for name in tool.reference_inputs}
+    forward = catalog.tools.get(tool.cancel_for or "", tool)
+    own = {_plain(name) for name in (*tool.reference_inputs, *forward.reference_inputs)}
     personal = personal_fields(catalog, other)
     inputs: JsonObject = {}
     is_about_it = False
@@ -161,7 +162,7 @@ def _inputs(
             inputs[name] = handle_for(name)
         elif plain in answered and (plain != "id" or _is_of_thing(other, tool)):
             inputs[name] = answered[plain]
-            is_about_it |= plain not in own and _identifies(name, answered[plain])
+            is_about_it |= plain not in own and _identifies(name, answered[plain], tool)
         elif plain in sent and plain != "id":
             inputs[name] = sent[plain]
         elif "default" not in other.properties.get(name, {}):
@@ -198,10 +199,13 @@ def _is_plain(value: JsonValue) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _identifies(name: str, value: JsonValue) -> bool:
-    """Return whether an input that an answer fills connects both calls to one thing."""
-    if _ID.fullmatch(name):
-        return True
+def _identifies(name: str, value: JsonValue, tool: Tool) -> bool:
+    """Return whether an input that an answer fills connects both calls to one thing.
+
+    After a consequence only an identifier does: what it names otherwise was said before it.
+    """
+    if _ID.fullmatch(name) or tool.is_side_effect:
+        return _ID.fullmatch(name) is not None
     words = {part for part in re.split(r"[^a-z]+", name.lower()) if part}
     return isinstance(value, str) and not words & _SAYS_LITTLE
 
