@@ -27,11 +27,7 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
 
 
 def given_texts(pairs: Sequence[str]) -> JsonObject:
-    """`["day=tomorrow", "guests=two"]` by name, as it was typed: fields tell what it means.
-
-    Raises:
-        UsageError: a pair has no `=`, or a name comes twice.
-    """
+    """`["day=tomorrow", "guests=two"]` by name, as it was typed: fields tell what it means."""
     texts: JsonObject = {}
     for name, text in map(split_pair, pairs):
         if name in texts:
@@ -46,11 +42,7 @@ def unnamed_text(values: Sequence[str]) -> str:
 
 
 async def find_question(client: "MissionClient", named: str) -> "Question | None":
-    """The open question of an id, or the only one of a mission; None when none of that id is open.
-
-    Raises:
-        UsageError: the mission asks nothing, or more than one thing.
-    """
+    """The open question of an id, or the only one of a mission; None: none of that id is open."""
     if "." in named:
         return await client.question(named)
     open_now = await client.get(named).questions()
@@ -63,12 +55,7 @@ async def find_question(client: "MissionClient", named: str) -> "Question | None
 
 
 def ask_fields(question: "Question", *, as_json: bool = False) -> JsonObject:
-    """The answer of the person at the terminal, field by field; all of it is on standard error.
-
-    Raises:
-        UsageError: there is no terminal to ask at, or a script asked for JSON.
-        typer.Abort: they pressed Ctrl-C or ended the input.
-    """
+    """The answer of the person at the terminal, field by field; all of it is on standard error."""
     if as_json or not is_terminal():
         told = "; ".join(field.told(question.today) for field in question.asks)
         raise UsageError(

@@ -61,9 +61,6 @@ def require_terminal(instead: str) -> None:
 
     Args:
         instead: what a script gives, with what it means: "--yes, which asks nothing".
-
-    Raises:
-        UsageError: standard input or standard error is no terminal.
     """
     if not is_terminal():
         raise UsageError(f"this asks first, and there is no terminal to ask at; give {instead}")
@@ -73,10 +70,6 @@ def confirmed(question: str, *, instead: str) -> bool:
     """Whether the person at the terminal says yes; no is the default.
 
     Example: `if not confirmed("Cancel all of it?", instead="--yes, which asks nothing"): ...`
-
-    Raises:
-        UsageError: there is no terminal.
-        typer.Abort: they pressed Ctrl-C or ended the input.
     """
     require_terminal(instead)
     return typer.confirm(visible(question), default=False, err=True)

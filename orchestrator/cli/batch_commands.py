@@ -118,12 +118,7 @@ Raw = tuple[str, Any]
 
 
 def read_batch(path: Path) -> "list[BatchEntry]":
-    """The requests of a file, in their order.
-
-    Raises:
-        DocumentUnreadable: it is none of these.
-        BatchFaulty: with each request that is not as it should be.
-    """
+    """The requests of a file, in their order."""
     from orchestrator.client.batch import BatchEntry, BatchFaulty
 
     reader = _READERS.get(path.suffix.lower())
@@ -148,11 +143,7 @@ def read_batch(path: Path) -> "list[BatchEntry]":
 
 
 def _request(raw: Any, folder: Path) -> MissionRequest:
-    """One request as it is written in a file.
-
-    Raises:
-        UsageError: it is not as it should be.
-    """
+    """One request as it is written in a file."""
     if isinstance(raw, UsageError):
         raise raw
     if not isinstance(raw, Mapping):

@@ -179,11 +179,7 @@ _LOUD = ("temporalio", "uvicorn", "httpx")
 async def try_pairs(
     specs: Sequence[Path], overlays: Sequence[Path], *, seed: int, keep: Path | None
 ) -> PairsReport:
-    """Try every pair of these documents.
-
-    Raises:
-        UsageError: a document cannot be served, or none has a tool that leaves something behind.
-    """
+    """Try every pair of these documents."""
     documents = load_documents(*specs, overlays=overlays)
     if tell_unmarked(documents, specs):
         raise UsageError("there is nothing to roll back before something is marked")
@@ -199,11 +195,7 @@ async def try_pairs(
 async def try_documents(
     documents: Mapping[str, JsonObject], *, seed: int, keep: Path | None = None
 ) -> PairsReport:
-    """Try every pair of these documents, by name, overlays applied.
-
-    Raises:
-        UsageError: a document cannot be served.
-    """
+    """Try every pair of these documents, by name, overlays applied."""
     progress.print(f"seed {seed}")
     with (
         tempfile.TemporaryDirectory(prefix="orchestrator-pairs-") as scratch,

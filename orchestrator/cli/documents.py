@@ -58,11 +58,7 @@ def open_catalog(
 
 
 def tell_skipped(documents: Mapping[str, JsonObject]) -> None:
-    """A line for each operation of parsed documents that cannot be a tool.
-
-    Raises:
-        DocumentInvalid: one is no document of a version that we read.
-    """
+    """A line for each operation of parsed documents that cannot be a tool."""
     from orchestrator.catalog.catalog import Catalog
 
     for operation in Catalog.from_documents(documents).skipped:
@@ -99,10 +95,6 @@ def choose(
 
     Overlays of the settings stay with other documents too, where they fit. One that is made for a
     document which is not among them is left out, with an OverlayWarning: it was set for others.
-
-    Raises:
-        DocumentUnreadable: a file of the settings' overlays or of the documents cannot be read.
-        DocumentInvalid: an overlay of the settings is none.
     """
     if overlays:
         return Chosen(tuple(specs or settings.specs), tuple(overlays))

@@ -123,11 +123,7 @@ def exit_code(error: errors.OrchestratorError) -> int:
 
 
 def _check_encoding(words: list[str]) -> None:
-    """Refuse bytes that are no text: no message, and no file of ours, can hold them.
-
-    Raises:
-        UsageError: a word of the command line holds such bytes.
-    """
+    """Refuse bytes that are no text: no message, and no file of ours, can hold them."""
     try:
         "".join(words).encode()
     except UnicodeEncodeError:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,8 +19,7 @@ from orchestrator.cli import (
 )
 from orchestrator.cli.asking import ask, confirmed, require_terminal
 from orchestrator.cli.drawing import line, lines
-from orchestrator.cli.mission_requests import mission_request, takes_request
-from orchestrator.cli.options import Chosen, Goal, Inputs, Model
+from orchestrator.cli.mission_requests import takes_request
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import (
@@ -97,35 +95,20 @@ def _tell_started(mission: "MissionHandle", *, as_json: bool) -> None:
 
 
 @app.command()
-def plan(
-    goal: Goal,
-    inputs: Inputs = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(help="A YAML or JSON file: the mission's own policy."),
-    ] = None,
-    requester: Annotated[
-        str | None, typer.Option(help="Who would ask; default: your account.")
-    ] = None,
-    planner: Chosen = None,
-    model: Model = None,
-    as_json: AsJson = False,
-) -> None:
+@takes_request()
+def plan(request: MissionRequest, as_json: AsJson = False) -> None:
     """What would be done for a goal, by whom, and what of it nothing serves; nothing is done.
 
     Exit 1 when no plan can be made of it.
 
     Example: orchestrator mission plan "Reserve a table in Lisbon tomorrow at 20:00 for 4"
     """
-    request = mission_request(
-        goal, inputs, None, policy, requester=requester, planner=planner, model=model
-    )
     try:
         preview = ask(lambda client: client.plan(request), tells_silence=True)
     except PlanRefused as refused:
         if not as_json:
             raise
-        print_json({"goal": goal, "refusal": refused.reason})
+        print_json({"goal": request.goal, "refusal": refused.reason})
         raise typer.Exit(1) from None
     if not as_json:
         render_missions.unread(progress, preview.undeclared_inputs)

@@ -49,11 +49,7 @@ Model = Annotated[
 
 
 def planning_variables(planner: str | None, model: str | None) -> dict[str, str]:
-    """The variables that stand for `--planner` and `--model`, whatever the environment has.
-
-    Raises:
-        UsageError: a model is named for a planner that asks none.
-    """
+    """The variables that stand for `--planner` and `--model`, whatever the environment has."""
     if planner == CHAINING and model is not None:
         raise UsageError("the planner chaining asks no model: leave --planner or --model out")
     if model is not None and planner is None and os.environ.get(PLANNER_VARIABLE) == CHAINING:
@@ -63,20 +59,12 @@ def planning_variables(planner: str | None, model: str | None) -> dict[str, str]
 
 
 def read_pairs(pairs: Sequence[str]) -> JsonObject:
-    """`["guests=2", "city=Rome"]` as {"guests": 2, "city": "Rome"}: JSON where it reads as such.
-
-    Raises:
-        UsageError: a pair has no `=` or no name.
-    """
+    """`["guests=2", "city=Rome"]` as {"guests": 2, "city": "Rome"}: JSON where it reads as such."""
     return {name: read_json(text) for name, text in map(split_pair, pairs)}
 
 
 def split_pair(pair: str) -> tuple[str, str]:
-    """Name and text of `name=text`.
-
-    Raises:
-        UsageError: it has no `=` or no name.
-    """
+    """Name and text of `name=text`."""
     name, equals, text = pair.partition("=")
     if not equals or not name.strip():
         raise UsageError(f"{pair!r} is not NAME=VALUE, e.g. guests=2")
@@ -84,11 +72,7 @@ def split_pair(pair: str) -> tuple[str, str]:
 
 
 def read_json(text: str) -> JsonValue:
-    """The text as JSON where it reads as such, else the text itself.
-
-    Raises:
-        UsageError: it is JSON that is nested too deep, or holds half a character.
-    """
+    """The text as JSON where it reads as such, else the text itself."""
     try:
         value: JsonValue = json.loads(
             text, parse_constant=_no_number, parse_float=_finite, parse_int=_of_json
@@ -120,11 +104,7 @@ def _of_json(text: str) -> int:
 
 
 def read_money(amount: str, currency: str) -> Money:
-    """An amount and a currency code.
-
-    Raises:
-        UsageError: not a number, negative, or not the code of a currency.
-    """
+    """An amount and a currency code."""
     try:
         money = Money(amount=Decimal(amount), currency=currency.upper())
     except InvalidOperation:
@@ -140,11 +120,7 @@ def read_money(amount: str, currency: str) -> Money:
 
 
 def listen_address(text: str) -> tuple[str, int]:
-    """The host and the port of HOST:PORT.
-
-    Raises:
-        UsageError: it is not written so.
-    """
+    """The host and the port of HOST:PORT."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit():
         raise UsageError(f"{text!r} is no address; give one as 127.0.0.1:8800")
@@ -163,11 +139,7 @@ LimitPairs = Annotated[
 
 
 def read_limits(pairs: Sequence[str]) -> Limits:
-    """`["requests=40", "wall_clock=PT2H"]` as limits.
-
-    Raises:
-        UsageError: one of them is no limit, or says no amount above zero.
-    """
+    """`["requests=40", "wall_clock=PT2H"]` as limits."""
     named = dict(map(split_pair, pairs))
     if unknown := [name for name in named if name not in Limits.model_fields]:
         known = ", ".join(Limits.model_fields)
@@ -238,11 +210,7 @@ _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def read_duration(text: str, option: str) -> timedelta:
-    """`15m`, `6h`, `1d`, `2w`, or ISO 8601 such as `PT90M`.
-
-    Raises:
-        UsageError: it is none, or no longer than nothing.
-    """
+    """`15m`, `6h`, `1d`, `2w`, or ISO 8601 such as `PT90M`."""
     short = _SHORT.fullmatch(text)
     try:
         if short is not None:

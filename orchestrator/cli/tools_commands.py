@@ -192,11 +192,7 @@ def call(
 
 
 def refuse_consequences(tool: Tool) -> None:
-    """Refuse a tool that a mission has to answer for.
-
-    Raises:
-        UsageError: it changes something, or its contract asks for a confirmation.
-    """
+    """Refuse a tool that a mission has to answer for."""
     if tool.effect is Effect.READ and not tool.needs_confirmation:
         return
     why = "changes something" if tool.is_side_effect else "asks for a confirmation"
@@ -345,9 +341,6 @@ def read_inputs(tool: Tool, pairs: Sequence[str]) -> JsonObject:
 
     An input that is a string takes the text as it is written (`phone=0123` keeps its zero); all
     others take JSON. `K=@file.json` takes the content of a file, `K=@@ada` the text `@ada`.
-
-    Raises:
-        UsageError: a pair has no `=`, a name comes twice, or a file cannot be read.
     """
     inputs: JsonObject = {}
     for pair in pairs:
