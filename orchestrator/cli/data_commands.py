@@ -6,23 +6,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from orchestrator.adapters.storage.files import create_file
-from orchestrator.adapters.storage.pii_vault import PiiVault
-from orchestrator.adapters.storage.vault_key import new_key
 from orchestrator.cli.asking import ask
 from orchestrator.cli.drawing import line, table_of
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
-from orchestrator.client.stores import open_vault
 from orchestrator.core.errors import UsageError
 from orchestrator.settings import load_settings
 
-if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+if TYPE_CHECKING:  # they import a database library
+    from orchestrator.adapters.storage.pii_vault import PiiVault
     from orchestrator.client.store_copying import CopiedStore
 
 pii_app = typer.Typer(add_completion=False, no_args_is_help=True)
+store_app = typer.Typer(add_completion=False, no_args_is_help=True)
+payload_keys_app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+_PLACE = "A folder with a store.db, a URL, or a file that holds a URL"
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's name, for all to read.")]
+KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="ORCHESTRATOR_PAYLOAD_KEYS_FILE.")]
 
 
-def _vault() -> PiiVault:
+def _vault() -> "PiiVault":
+    from orchestrator.client.stores import open_vault
+
     return open_vault(load_settings())
 
 
@@ -87,13 +92,9 @@ def purge(
     removed = ask(lambda client: client.purge_personal(mission_id, force=force))
     if as_json:
         print_json({"mission_id": mission_id, "removed": list(removed)})
-    elif removed:
-        fields = ", ".join(removed)
-        console.print(line(f"removed {fields} of {mission_id}, and what it has seen"))
-    else:
-        console.print(
-            line(f"{mission_id} has brought nothing that is kept; removed what it has seen")
-        )
+        return
+    fields = ", ".join(removed) or "no personal value, for none is kept,"
+    console.print(line(f"removed {fields} of {mission_id}, and what it has seen"))
 
 
 @pii_app.command("new-key")
@@ -104,6 +105,9 @@ def make_key(
 
     Example: orchestrator pii new-key vault.key
     """
+    from orchestrator.adapters.storage.files import create_file
+    from orchestrator.adapters.storage.vault_key import new_key
+
     try:
         is_new = create_file(path, f"{new_key()}\n".encode())
     except OSError as error:
@@ -112,10 +116,6 @@ def make_key(
         raise UsageError(f"{path} exists; a key in it may open a vault: choose another name")
     use = f"export ORCHESTRATOR_PII_KEY_FILE={path.absolute()}"
     console.print(line(f"wrote {path}; use it with: {use}"))
-
-
-store_app = typer.Typer(add_completion=False, no_args_is_help=True)
-_PLACE = "A folder with a store.db, a URL, or a file that holds a URL"
 
 
 @store_app.callback()
@@ -131,9 +131,7 @@ def copy(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(
-            "--to", metavar="PLACE", help="The same; default: the store that the settings name."
-        ),
+        typer.Option("--to", metavar="PLACE", help="The same; default: as the settings name it."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -148,30 +146,24 @@ def copy(
     from orchestrator.client.store_copying import copy_between
 
     copied = copy_between(source, target, load_settings())
-    present(copied, draw_copied, as_json=as_json)
+    present(copied, _draw_copied, as_json=as_json)
     if copied.lacks_vault_key:
-        progress.print(
-            line(
-                "personal values are sealed as before: give every worker and client the key of "
-                f"{copied.source} (of a SQLite store: pii/pii.key beside it) in "
-                "ORCHESTRATOR_PII_KEY_FILE"
-            )
+        key = (
+            "personal values are sealed as before: give every worker and client the key of "
+            f"{copied.source} (of a SQLite store: its file pii/pii.key) in "
+            "ORCHESTRATOR_PII_KEY_FILE"
         )
+        progress.print(line(key))
 
 
-def draw_copied(console: Console, copied: "CopiedStore") -> None:
+def _draw_copied(on: Console, copied: "CopiedStore") -> None:
     """How many of each kind were copied, and how many were there."""
     table = table_of("what", "copied", "there before")
     for one in copied.parts:
         if one.copied or one.present:
             table.add_row(one.part, f"{one.copied:,}", f"{one.present:,}")
-    console.print(table)
-    console.print(line(f"{copied.target} holds all that {copied.source} holds"))
-
-
-payload_keys_app = typer.Typer(add_completion=False, no_args_is_help=True)
-KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's name, for all to read.")]
-KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="ORCHESTRATOR_PAYLOAD_KEYS_FILE.")]
+    on.print(table)
+    on.print(line(f"{copied.target} holds all that {copied.source} holds"))
 
 
 @payload_keys_app.command("new")
@@ -179,25 +171,29 @@ def new_payload_key(key_id: KeyId, file: KeyFile) -> None:
     """Add a key to a file, behind those in use: it decrypts, and does not encrypt yet.
 
     Give the file to all workers and clients; then: orchestrator payload-keys use ID FILE
+
+    Example: orchestrator payload-keys new 2026-12 payload.keys
     """
-    from orchestrator.adapters.temporal.payload_keys import is_key_id
-    from orchestrator.adapters.temporal.payload_keys import new_payload_key as made_key
+    from orchestrator.adapters.temporal import payload_keys
 
     keys = _read_keys(file) if file.exists() else []
-    if not is_key_id(key_id):
+    if not payload_keys.is_key_id(key_id):
         raise UsageError(
             f"{key_id!r} is no id of a key: letters, digits, '-', '_' and '.', 64 at most"
         )
     if key_id in dict(keys):
         raise UsageError(f"{file} holds a key {key_id!r} already; choose another id")
-    _write_keys(file, [*keys, (key_id, made_key())])
+    _write_keys(file, [*keys, (key_id, payload_keys.new_payload_key())])
     does = "encrypts and decrypts" if not keys else "decrypts; payload-keys use makes it encrypt"
     progress.print(f"{file}: the key {key_id!r} {does}")
 
 
 @payload_keys_app.command("use")
 def use_payload_key(key_id: KeyId, file: KeyFile) -> None:
-    """Encrypt with a key from now on; all others go on decrypting."""
+    """Encrypt with a key from now on; all others go on decrypting.
+
+    Example: orchestrator payload-keys use 2026-12 payload.keys
+    """
     keys = _read_keys(file)
     if key_id not in dict(keys):
         raise UsageError(f"{file} holds no key {key_id!r}; it holds {', '.join(dict(keys))}")
@@ -205,11 +201,13 @@ def use_payload_key(key_id: KeyId, file: KeyFile) -> None:
     progress.print(f"{file}: the key {key_id!r} encrypts, once workers and clients are restarted")
 
 
-@payload_keys_app.command(name="list")
+@payload_keys_app.command("list")
 def list_keys(as_json: AsJson = False) -> None:
-    """The ids of the keys that this process has, the one that encrypts first."""
+    """The ids of the keys that this process has, the one that encrypts first.
+
+    Example: orchestrator payload-keys list
+    """
     from orchestrator.client.payloads import payload_keys_of
-    from orchestrator.settings import load_settings
 
     ids = payload_keys_of(load_settings()).ids
     if as_json:
@@ -226,36 +224,34 @@ def used_keys(as_json: AsJson = False) -> None:
     """What needs each key: a key that no workflow and no schedule needs can be taken away.
 
     Reads every history that the server keeps; on a large namespace that takes a while.
+
+    Example: orchestrator payload-keys used
     """
+    from orchestrator.messages.names import schedule_id_of
+
     found = ask(lambda client: client.payload_key_use())
     if as_json:
         print_json([one.model_dump() for one in found])
         return
     for one in found:
         name = repr(one.key_id) if one.key_id else "no key (not encrypted)"
-        console.print(f"{name}: {one.open} open, {one.closed} closed{_schedules(one.schedules)}")
+        named = ", ".join(schedule_id_of(schedule) or schedule for schedule in one.schedules)
+        schedules = f", schedules: {named}" if named else ""
+        console.print(f"{name}: {one.open} open, {one.closed} closed{schedules}")
     if not found:
         progress.print("the server keeps no missions")
 
 
-def _schedules(ids: tuple[str, ...]) -> str:
-    """Which schedules need it: missions by the names that their commands take."""
-    from orchestrator.messages.names import schedule_id_of
-
-    named = [schedule_id_of(one) or one for one in ids]
-    return f", schedules: {', '.join(named)}" if named else ""
-
-
 def _read_keys(file: Path) -> list[tuple[str, str]]:
     """The keys of a file as they are written; remarks are not kept."""
+    from base64 import urlsafe_b64encode
+
     from orchestrator.adapters.temporal.payload_keys import read_payload_keys
 
     try:
         text = file.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
         raise UsageError(f"{file} cannot be read") from None
-    from base64 import urlsafe_b64encode
-
     keys = read_payload_keys(text, str(file))
     return [(key_id, urlsafe_b64encode(key).decode()) for key_id, key in keys.items()]
 
