@@ -88,6 +88,7 @@ class PlanActivities:
             requester=request.requester,
             planner=request.planner,
             model=request.model,
+            call=request.call,
         )
         plan = await self._plans.split_goal(begin)
         shown = await self._preview(plan, begin, self._catalog)
@@ -165,6 +166,7 @@ class PlanActivities:
             stage=_stages(plan.legs)[leg.leg_id],
             tools=tuple(_tool(tool) for tool in tools if is_inside(tool, (leg.agent.wall,))),
             orders=leg.orders,
+            call=leg.call,
             serves=leg.serves,
             needs=leg.needs,
         )

@@ -53,6 +53,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.one_call import plan_of_call, selection_of_call, step_of_call
 from orchestrator.planning.planner import (
     MeteredPlanner,
     ModelChooser,
@@ -70,6 +71,8 @@ from orchestrator.routing.discovery import DiscoveryIndexes, Match
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import Selection
+from orchestrator.saga.follow_ups import follow_ups
+from orchestrator.saga.outcome import FollowUp
 
 _T = TypeVar("_T")
 _ATTEMPTS_TO_SPLIT: Final = 3
@@ -128,6 +131,8 @@ class PlanningActivities:
         No mission is lost because a model was away at its start: nothing was done yet, and what the
         rules cannot split either is one leg, which waits for its model where everybody sees it.
         """
+        if brief.call is not None:
+            return plan_of_call(brief.call, brief, catalog, self._agents)
         try:
             return await _awaited(self._planner.split_goal(brief, catalog, self._agents))
         except (ModelUnavailable, ModelRefused) as error:
@@ -208,7 +213,7 @@ class PlanningActivities:
                     return _refused(planned, too_large)
                 decision = planned.decision
                 await self._note_called(decision, step.context)
-                standing = _standing(decision, step.context, planned.usage)
+                standing = _standing(decision, step.context, catalog, planned.usage)
                 said = {"dropped": planned.dropped, "conversation": planned.conversation}
                 return standing.model_copy(update=said)
 
@@ -239,6 +244,8 @@ class PlanningActivities:
     async def _decide(
         self, step: PlanStepInput, catalog: Catalog
     ) -> PlannedStep | tuple[StepDecision, Usage | None] | StepDecision:
+        if step.context.call is not None:
+            return step_of_call(step.context.call, step.context, catalog)
         if isinstance(self._planner, MeteredPlanner):
             return await _awaited(self._planner.plan_metered(step.context, step.selection, catalog))
         return await _awaited(self._planner.plan_step(step.context, step.selection, catalog))
@@ -255,6 +262,8 @@ class PlanningActivities:
         )
 
     def _route(self, context: StepContext, catalog: Catalog, walls: Sequence[Wall]) -> Selection:
+        if context.call is not None:
+            return selection_of_call(context.call, catalog)
         try:
             router = self._routers(catalog)
         except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
@@ -289,7 +298,9 @@ def _taken(meter: Meter, told: Usage) -> Usage:
     return meter.usage
 
 
-def _standing(decision: StepDecision, context: StepContext, usage: Usage | None) -> PlanStepOutput:
+def _standing(
+    decision: StepDecision, context: StepContext, catalog: Catalog, usage: Usage | None
+) -> PlanStepOutput:
     """A decision that was checked; an ending is refused once where nothing proves it."""
     if not isinstance(decision, Finish):
         return PlanStepOutput(decision=decision, usage=usage)
@@ -301,6 +312,24 @@ def _standing(decision: StepDecision, context: StepContext, usage: Usage | None)
         usage=usage,
         unproved=nothing_read(context),
         unheld=unheld_ids(decision.summary, context),
+        follow_ups=_after_reading(context, catalog),
+    )
+
+
+def _after_reading(context: StepContext, catalog: Catalog) -> tuple[FollowUp, ...]:
+    """What the last answer of a leg makes possible; after a consequence its receipt says it."""
+    seen = [one for one in context.observations if one.outcome == "succeeded"]
+    tool = catalog.tools.get(seen[-1].tool) if seen else None
+    if tool is None or tool.is_side_effect:
+        return ()
+    last = seen[-1]
+    return follow_ups(
+        catalog,
+        tool,
+        call_id=names.call_id(context.mission_id, context.leg_id, last.step, last.part),
+        arguments=last.arguments,
+        body=last.body,
+        at=last.at,
     )
 
 

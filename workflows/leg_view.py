@@ -34,6 +34,7 @@ def step_context(leg: LegInput) -> StepContext:
         discovered=state.discovered,
         orders=leg.leg.orders,
         read_only=leg.read_only,
+        call=leg.leg.call,
         budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),
         allowance=allowance_of(leg),
         # The mission's start, not this step's: "tomorrow" means the same in every leg.
@@ -69,6 +70,7 @@ def leg_result(leg: LegInput) -> LegResult:
         summary=state.summary,
         unproved_why=state.unproved,
         unheld=state.unheld,
+        follow_ups=state.follow_ups,
         conditions=state.conditions,
         planned_by=leg.leg.planned_by,
         table=state.table,

@@ -189,6 +189,7 @@ class LegWorkflow:
                     table=table,
                     unproved=planned.unproved,
                     unheld=planned.unheld,
+                    follow_ups=planned.follow_ups,
                     conditions=conditions,
                 )
             case GiveUp(reason=reason):

@@ -204,6 +204,7 @@ class MissionWorkflow:
             planner=self._request.planner,
             model=self._request.model,
             read_only=self._request.read_only,
+            call=self._request.call,
             used=self._limits.total,
             failed_before=tuple(one.told for one in self._replanned),
         )

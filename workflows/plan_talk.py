@@ -23,7 +23,6 @@ with workflow.unsafe.imports_passed_through():
         Respond,
     )
     from orchestrator.core.errors import AnswerInvalid, QuestionUnknown
-    from orchestrator.json_schema.validation import field_problems
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput, LegWaiting, Question
     from orchestrator.messages.mission import MissionRequest, MissionStatus
@@ -41,6 +40,7 @@ with workflow.unsafe.imports_passed_through():
         why_asked,
     )
     from orchestrator.messages.plan_preview import BegunPlan, PlanReview, PlanReviewInput
+    from orchestrator.messages.question_field import answer_problems
     from workflows import calls, telling, ui
     from workflows.confirmation import ConfirmationGate
     from workflows.failures import first_words, refuse
@@ -214,7 +214,7 @@ class PlanTalk:
             raise refuse(QuestionUnknown(wanted, "no such question is open in this mission"))
         if asked.is_over():
             raise refuse(QuestionUnknown(wanted, f"it has just been {asked.end}"))
-        problems = field_problems(asked.question.fields, answer.values)
+        problems = answer_problems(asked.question.fields, answer.values)
         if problems:
             raise refuse(AnswerInvalid(wanted, "; ".join(problems)))
 

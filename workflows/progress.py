@@ -29,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import WhenRead
+    from orchestrator.saga.outcome import FollowUp
     from workflows import telling, ui
     from workflows.held_up import PATCH as HELD_UP
     from workflows.keeping import Keeping
@@ -350,10 +351,17 @@ class Progress:
         table: AnswerTable | None = None,
         unproved: str = "",
         unheld: tuple[str, ...] = (),
+        follow_ups: tuple[FollowUp, ...] = (),
         conditions: tuple[WhenRead, ...] = (),
     ) -> None:
         """Keep how it ended."""
-        told = {"unproved": unproved, "unheld": unheld, "conditions": conditions, "held_up": ""}
+        told = {
+            "unproved": unproved,
+            "unheld": unheld,
+            "follow_ups": follow_ups,
+            "conditions": conditions,
+            "held_up": "",
+        }
         self._update(summary=summary, error=error, table=table, **told)
         telling.leg_ended(self._leg, status)
         self.show(status)

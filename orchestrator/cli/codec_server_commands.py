@@ -41,7 +41,7 @@ def codec_server(
         None
     ),
 ) -> None:
-    """Show the Temporal UI and the temporal command what is encrypted.
+    """Decrypt histories for the Temporal UI and the temporal command.
 
     Callers present ORCHESTRATOR_CODEC_TOKEN (or ..._FILE=path), or an access token.
 

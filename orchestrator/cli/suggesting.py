@@ -118,7 +118,7 @@ async def _try(
 ) -> tuple["Proposal", tuple["TriedPair", ...]]:
     from orchestrator.catalog.suggest.settle import applied
     from orchestrator.chaos.verdicts.proposed_pairs import judge_pairs
-    from orchestrator.cli.chaos_pairs import try_documents
+    from orchestrator.cli.chaos_runs import try_documents
 
     documents = {proposal.document: applied(proposal, content)}
     return judge_pairs(proposal, await try_documents(documents, seed=seed))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from orchestrator.cli.connected import ask
+from orchestrator.cli.asking import ask
 from orchestrator.cli.drawing import line, table_of
 from orchestrator.cli.output import console, print_json, progress
 from orchestrator.core.record import Record

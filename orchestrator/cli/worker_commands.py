@@ -29,7 +29,7 @@ def worker(
     planner: Planner = None,
     model: Model = None,
 ) -> None:
-    """One worker: runs missions, legs, rollbacks and their tool calls until SIGTERM.
+    """One worker: runs missions and their tool calls until SIGTERM.
 
     With --overlay, in place of ORCHESTRATOR_OVERLAYS over the documents of ORCHESTRATOR_SPECS.
 

@@ -12,6 +12,7 @@ from orchestrator.core import errors
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, Question
 from orchestrator.messages.open_waits import commands_for
+from orchestrator.messages.question_field import personal_problems
 
 
 async def open_question(connection: Connection, question_id: str) -> Question | None:
@@ -31,6 +32,9 @@ def read_for(
     from orchestrator.client.typed_answers import read_answer  # loads the languages of dates
 
     zone = question.asked_at.tzinfo if question.asked_at is not None else UTC
+    refused = personal_problems(typed)
+    if refused:
+        return Understood(values=dict(typed), problems=refused)
     return read_answer(question.fields, typed, now=now or datetime.now(zone))
 
 
@@ -49,11 +53,11 @@ async def send_answer(
     """
     question = await open_question(connection, question_id) if typed else None
     by_name = _of_the_only_field(question, typed) if isinstance(typed, str) else typed
-    understood = Understood(values=dict(by_name))
+    understood = Understood(values=dict(by_name), problems=personal_problems(by_name))
     if question is not None:
         understood = read_for(question, by_name)
-        if understood.problems:
-            raise errors.AnswerInvalid(question_id, "; ".join(understood.problems))
+    if understood.problems:
+        raise errors.AnswerInvalid(question_id, "; ".join(understood.problems))
     await connection.update(
         leg_of(question_id),
         names.ANSWER_UPDATE,

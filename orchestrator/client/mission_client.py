@@ -46,7 +46,7 @@ from orchestrator.confirmation.models import (
     Respond,
     Then,
 )
-from orchestrator.core import errors
+from orchestrator.core import command_lines, errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.events import AnyEvent
@@ -61,6 +61,7 @@ from orchestrator.messages.rollback import (
     SweepInput,
     SweepReport,
 )
+from orchestrator.planning.models import OneCall
 from orchestrator.saga.ledger import Resolution
 from orchestrator.settings import Settings, load_settings
 
@@ -141,6 +142,33 @@ class MissionClient:
 
         async for event in mission_feed(self.connection, after=after, follow=follow, tell=tell):
             yield event
+
+    async def follow_up(self, named: str, request: MissionRequest) -> MissionRequest:
+        """A request that makes the one call of a follow-up action, and nothing else.
+
+        Args:
+            named: its id, as the mission's result has it, or MISSION:N for the Nth of its list.
+            request: what holds for the new mission otherwise: its id, budget, policy.
+
+        Raises:
+            UsageError: the mission lists no such follow-up.
+            MissionNotFound: neither the server nor the store knows the mission.
+        """
+        mission_id = named.partition(":")[0].partition(".")[0]
+        try:
+            result = await self.get(mission_id).snapshot()
+        except errors.MissionNotFound:
+            result = (await self.kept(mission_id)).result
+        found = result.follow_up(named)
+        if found is None:
+            raise errors.UsageError(
+                f"{mission_id} lists no follow-up {named!r}; see: "
+                f"{command_lines.show_mission(mission_id)}"
+            )
+        goal = f"{found.title} ({', '.join(f'{n} {v}' for n, v in found.inputs.items())})"
+        call = OneCall(tool=found.tool, arguments=found.inputs)
+        changes = {"goal": goal, "call": call, "read_only": found.kind == "read"}
+        return request.model_copy(update=changes)
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
         """Start a mission and learn in the same round trip what it will do, or why it will not.

@@ -22,6 +22,7 @@ from orchestrator.messages.step import StepRecord
 from orchestrator.planning.models import AnswerTable, Fact, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.orders import Order, WhenRead
+from orchestrator.saga.outcome import FollowUp
 
 
 class LegStatus(StrEnum):
@@ -79,6 +80,9 @@ class LegState(Record):
     summary: str = ""
     unproved: str = Field(
         default="", description="why its summary is its planner's word alone; empty: it is not"
+    )
+    follow_ups: tuple[FollowUp, ...] = Field(
+        default=(), description="what its last answer makes possible, where it only read"
     )
     unheld: tuple[str, ...] = Field(
         default=(), description="ids of its summary that stand in no answer"
@@ -189,6 +193,9 @@ class LegResult(Record):
     )
     unproved_why: str = Field(
         default="", description="why its summary is its planner's word alone; empty: it is not"
+    )
+    follow_ups: tuple[FollowUp, ...] = Field(
+        default=(), description="what its last answer makes possible, where it only read"
     )
     unheld: tuple[str, ...] = Field(
         default=(), description="ids of its summary that stand in no answer"

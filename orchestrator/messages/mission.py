@@ -28,9 +28,10 @@ from orchestrator.messages.receipts import (
 )
 from orchestrator.messages.replanned import Replanned
 from orchestrator.messages.unserved import Unserved
-from orchestrator.planning.models import CHAINING, MissionPlan, OwnPlanner
+from orchestrator.planning.models import CHAINING, MissionPlan, OneCall, OwnPlanner
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.saga.orders import Order
+from orchestrator.saga.outcome import FollowUp
 
 MISSION_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$"
 
@@ -58,6 +59,9 @@ class MissionRequest(Record):
         max_length=MOST_ORDERS,
         description="consequences that the request itself lists, by tool and count: standing "
         "approvals cover these of a model's plan without anybody approving the plan",
+    )
+    call: OneCall | None = Field(
+        default=None, description="all that is to be done, such as a follow-up; None: the goal says"
     )
     requester: str = Field(
         default="", max_length=200, description="who asks, as whoever starts it says"
@@ -118,7 +122,7 @@ def request_digest(request: MissionRequest) -> str:
     What requests did not name from the beginning is covered where it is named: a request without
     it keeps the digest that it had before.
     """
-    optional = ("requester", "planner", "model", "read_only", "orders")
+    optional = ("requester", "planner", "model", "read_only", "orders", "call")
     named = {name for name in optional if getattr(request, name)}
     covered = {"goal", "inputs", "budget", *named}
     asked = request.model_dump(mode="json", include=covered)
@@ -239,6 +243,25 @@ class MissionResult(Record):
         default="",
         description="why it waits itself for what workers keep of it; empty: it does not",
     )
+
+    @property
+    def follow_ups(self) -> tuple[FollowUp, ...]:
+        """What can be done next: after what stands, and with what its legs have read."""
+        after = [*self.receipts, *self.legs]
+        return tuple(follow_up for one in after for follow_up in one.follow_ups)
+
+    def follow_up(self, named: str) -> FollowUp | None:
+        """The follow-up of that id, or the Nth of them for `MISSION:N`; None without one."""
+        holder, _, number = named.rpartition(":")
+        listed = self.follow_ups
+        if holder == self.mission_id and number.isdecimal() and 0 < int(number) <= len(listed):
+            return listed[int(number) - 1]
+        return next((one for one in listed if one.id == named), None)
+
+    def document(self) -> JsonObject:
+        """The result as scripts read it, its follow-ups gathered in one list."""
+        listed = [one.model_dump(mode="json") for one in self.follow_ups]
+        return {**self.model_dump(mode="json"), "follow_ups": listed}
 
     @property
     def files(self) -> dict[str, str]:

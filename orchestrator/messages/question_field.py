@@ -6,6 +6,9 @@ from typing import Final
 
 from pydantic import Field, JsonValue
 
+from orchestrator.core import command_lines
+from orchestrator.core.payment_numbers import payment_number
+from orchestrator.core.pii import handle_for, is_field_name, is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validation import field_problems
@@ -22,6 +25,8 @@ from orchestrator.messages.field_kinds import (
 
 _TOLD: Final = WordLists("asked").table("kinds")
 _LONGEST: Final = 200
+_PERSONAL: Final = frozenset({"passport", "iban", "ssn", "cvv", "cvc"})
+"""Names of fields that ask for what only the vault may hold."""
 
 
 class QuestionField(Record):
@@ -85,6 +90,40 @@ def open_choice(options: Mapping[str, str], *, other: str = "") -> JsonObject:
         return {"type": "string", "oneOf": named}
     free: JsonObject = {"type": "string", "minLength": 1, "description": other}
     return {"type": "string", "description": other, "anyOf": [*named, free]}
+
+
+def answer_problems(fields: Mapping[str, JsonObject], values: JsonObject) -> tuple[str, ...]:
+    """Return what is wrong with an answer, a sentence for each fault; none quotes a value.
+
+    Payment numbers, and values of fields that are personal by their name, are refused: an answer
+    stands in histories in the open, its handles do not say what they stand for.
+    """
+    faults = field_problems({**fields}, values)
+    return (*faults, *personal_problems(values))
+
+
+def personal_problems(values: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """Return a sentence for each value that only the vault may hold."""
+    return tuple(_in_the_open(name, why) for name, why in _personal(values))
+
+
+def _personal(values: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
+    """Yield the fields that hold a personal value where a handle belongs, and how that shows."""
+    for name, value in values.items():
+        if is_handle(value):
+            continue
+        if (number := payment_number(value)) is not None:
+            yield name, f"the answer holds {number}"
+        elif _PERSONAL & set(tokens(name)) and any(c.isdigit() for c in str(value)):
+            yield name, "the value is personal"
+
+
+def _in_the_open(name: str, why: str) -> str:
+    field = name if is_field_name(name) else "<name>"
+    return (
+        f"{name}: {why}, which would stand in histories in the open; store it in the vault "
+        f"({command_lines.store_personal(field)}) and answer with its handle, {handle_for(field)}"
+    )
 
 
 def question_fields(fields: Mapping[str, JsonObject]) -> tuple[QuestionField, ...]:

@@ -10,6 +10,7 @@ from orchestrator.core.record import Record
 from orchestrator.core.wall import Wall
 from orchestrator.planning.models import Dropped, StepContext, StepDecision
 from orchestrator.routing.selection import Selection
+from orchestrator.saga.outcome import FollowUp
 
 
 class PlanStepInput(Record):
@@ -36,6 +37,9 @@ class PlanStepOutput(Record):
     )
     unproved: str = Field(
         default="", description="why the ending is its planner's word alone; empty: it is not"
+    )
+    follow_ups: tuple[FollowUp, ...] = Field(
+        default=(), description="what the last answer makes possible, where the leg ends with it"
     )
     unheld: tuple[str, ...] = Field(
         default=(), description="ids of the summary that stand in no answer"

@@ -132,6 +132,13 @@ class AgentProfile(Record):
         return Wall(agent=self.name, domains=self.domains, tools=self.tools)
 
 
+class OneCall(Record):
+    """The one call that a mission consists of, where no goal is to be read."""
+
+    tool: str
+    arguments: JsonObject = Field(default_factory=dict, description="personal ones as handles")
+
+
 class LegPlan(Record):
     """One part of a mission, for one agent: a workflow of its own."""
 
@@ -153,6 +160,7 @@ class LegPlan(Record):
     needs: tuple[LegNeed, ...] = Field(
         default=(), description="what it is to be told by the legs that it depends on"
     )
+    call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
     planned_by: str = Field(
         default="",
         description="who decides its steps: a model, the rules or a planner of one's own; empty: "
@@ -212,6 +220,7 @@ class GoalBrief(Record):
         default=(), description="what of an earlier plan failed and why; nothing of it was done"
     )
     read_only: bool = Field(default=False, description="the mission may change nothing")
+    call: OneCall | None = Field(default=None, description="None: the goal is to be planned")
     allowance: Allowance | None = Field(
         default=None, description="what planning it may take of models; None: there is no limit"
     )
@@ -326,6 +335,7 @@ class StepContext(Record):
         default=(), description="what the leg is to have done: it does not end without an effect"
     )
     read_only: bool = Field(default=False, description="its mission may change nothing")
+    call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
     colleagues: tuple[Colleague, ...] = Field(
         default=(), description="agents to which a part of the leg may be handed over"
     )

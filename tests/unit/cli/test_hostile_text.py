@@ -15,7 +15,7 @@ import yaml
 from orchestrator.adapters.storage.personal_values import VaultContents
 from orchestrator.adapters.storage.sql_vault import SqlVault
 from orchestrator.chaos.verdicts.report import ChaosReport, PairsReport
-from orchestrator.cli import chaos_missions, chaos_pairs, demo_commands, output, tools_commands
+from orchestrator.cli import chaos_runs, demo_commands, output, tools_commands
 from orchestrator.cli.main import COMMANDS, load_command
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
@@ -182,8 +182,8 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
     monkeypatch.setenv("ORCHESTRATOR_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(MissionClient, "connect", _connect(hostile))
     monkeypatch.setattr(demo_commands, "_demo", gives(DemoReport))
-    monkeypatch.setattr(chaos_missions, "on_a_stack", gives(ChaosReport))
-    monkeypatch.setattr(chaos_pairs, "try_pairs", gives(PairsReport))
+    monkeypatch.setattr(chaos_runs, "on_a_stack", gives(ChaosReport))
+    monkeypatch.setattr(chaos_runs, "try_pairs", gives(PairsReport))
     monkeypatch.setattr(tools_commands, "_call", gives(ToolOutcome))
     monkeypatch.setattr(SqlVault, "contents", lambda _: hostile(VaultContents))
     monkeypatch.setattr(evaluation, "evaluate", lambda *_, **__: hostile(evaluation.Evaluation))
