@@ -116,7 +116,7 @@ def draw_started(console: Console, running: RunningSandbox) -> None:
     every = f"{running.base_url}/_sandbox/documents"
     console.print(f"all of it as JSON: {every}", soft_wrap=True)
     console.print("point a client at a document by its address above, in place of its own server;")
-    console.print("any credential is taken (docs/sandbox.md)")
+    console.print("any credential is taken (docs/testing.md)")
 
 
 def draw_documents(console: Console, base_url: str, memories: tuple[DocumentMemory, ...]) -> None:

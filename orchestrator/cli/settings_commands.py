@@ -59,7 +59,7 @@ telemetry_app = typer.Typer(add_completion=False)
 @telemetry_app.command()
 def telemetry(
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="The table of docs/telemetry.md.")
+        bool, typer.Option("--markdown", help="The table of docs/observing.md.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
