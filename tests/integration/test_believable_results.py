@@ -84,7 +84,7 @@ async def test_a_model_that_only_says_so_has_booked_nothing(
 async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
     """What was done stands, needs a decision to be taken back, and is then rolled back."""
     async with served_by(stack, HalfOfIt(Router), "forgetting") as client:
-        goal = f"{TABLE}. Show me the weather in Oslo."
+        goal = f"{TABLE}; show me the weather in Oslo"
         mission = await client.start(MissionRequest(goal=goal))
         result = await run_to_end(mission, approve)
         with pytest.raises(UsageError, match="rolling it back is a decision"):
