@@ -22,6 +22,7 @@ from orchestrator.planning.rules.planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.demo import DINING, LEAVING, RETURNING, day_in
 from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.saga.orders import Order
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end
 from tests.forked import ForkedStack
@@ -41,7 +42,7 @@ async def _claims(messages: list[ModelMessage], info: AgentInfo) -> ModelRespons
 
 
 class HalfOfIt(RulePlanner):
-    """A planner that serves only the first part of a goal, and says so."""
+    """A planner that forgets all of a goal but its first part."""
 
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
@@ -49,7 +50,9 @@ class HalfOfIt(RulePlanner):
         """The first leg of what would be done."""
         plan = await super().split_goal(brief, catalog, agents)
         first: LegPlan = plan.legs[0]
-        return MissionPlan(legs=(first,), uncovered=tuple(leg.goal for leg in plan.legs[1:]))
+        orders = (*first.orders, Order(tools=("message_send",), clause="send the message"))
+        legs = (first.model_copy(update={"orders": orders}),)
+        return MissionPlan(legs=legs, uncovered=tuple(leg.goal for leg in plan.legs[1:]))
 
 
 async def test_a_model_that_only_says_so_has_booked_nothing(
@@ -78,10 +81,10 @@ async def test_a_model_that_only_says_so_has_booked_nothing(
     assert watched.lines[-1]["status"] == "incomplete"
 
 
-async def test_what_a_planner_left_uncovered_stands_in_the_result(stack: Stack) -> None:
+async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
     """What was done stands, needs a decision to be taken back, and is then rolled back."""
     async with served_by(stack, HalfOfIt(Router), "forgetting") as client:
-        goal = f"{TABLE}. Show me the weather in Oslo."
+        goal = f"{TABLE}; show me the weather in Oslo"
         mission = await client.start(MissionRequest(goal=goal))
         result = await run_to_end(mission, approve)
         with pytest.raises(UsageError, match="rolling it back is a decision"):
@@ -90,11 +93,12 @@ async def test_what_a_planner_left_uncovered_stands_in_the_result(stack: Stack) 
         await client.rollback(mission.mission_id, reason="wrong", approver="ann")
         after = await mission.result()
 
-    assert result.status is MissionStatus.SUCCEEDED
+    assert result.status is MissionStatus.INCOMPLETE
+    assert [u.clause for u in result.unserved] == ["send the message"]
     assert ["weather in Oslo" in text for text in result.uncovered] == [True]
     assert [r.tool for r in result.receipts] == ["dining_reserve_table"]
     assert preview.is_a_decision
-    assert after.status is MissionStatus.ROLLED_BACK_AFTER_SUCCESS
+    assert after.status is MissionStatus.ROLLED_BACK
     (cancelled,) = after.cancelled
     assert (cancelled.tool, cancelled.confirmed_by) == ("dining_cancel_reservation", "ann")
     assert cancelled.by_rollback
