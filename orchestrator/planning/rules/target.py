@@ -40,10 +40,12 @@ _ASKING: Final = frozenset(
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
 _LISTING: Final = frozenset(["list", "show", "all", "find", "search", "get", "view", "which"])
 _FEW: Final = 2
+_MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
 _WANTED: Final = re.compile(
-    r"(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? (?:need|want|like|love) "
-    r"(?:a|an|the|one|two|three|another|\d+) ",
+    r"(?:please )?(?:(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? (?:need|want|like|love) "
+    r"|(?:get|fly|drive|take|bring|grab) (?:me |us ))"
+    r"(?:(?:a|an|one|two|three|another|\d+|to|from) )",
     re.IGNORECASE,
 )
 """What somebody wants to have: "I need a rental car"."""
@@ -59,6 +61,8 @@ class Aim:
     is_order: bool
     is_open: bool = False
     """Whether the words leave open if something is to be read or done."""
+    is_wanted: bool = False
+    """Whether it says what somebody wants to have: shown, where nothing lets them have it."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +91,13 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     action = action_of(verb, following)
     if is_asked and first not in _COURTESY:
         return Aim(Action.READ, verb, is_order=False)
+    if _WANTED.match(clause.text):
+        return Aim(Action.CREATE, verb, is_order=True, is_wanted=True)
     if action in (Action.READ, Action.SEARCH):
         opens = verb in WARY_VERBS and _commanded(verb, catalog)
         return Aim(action, verb, is_order=opens, is_open=opens)
     if action in SIDE_EFFECT_ACTIONS:
         return Aim(action, verb, is_order=True)
-    if _WANTED.match(clause.text):
-        return Aim(Action.CREATE, verb, is_order=True)
     if _commanded(verb, catalog):
         return Aim(Action.EXECUTE, verb, is_order=True)
     return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
@@ -115,12 +119,24 @@ def find_target(
 ) -> list[Fit]:
     """Return the tools that may do what a clause asks, best first; empty where none does."""
     aim = aim_of(clause, catalog)
+    found = _fitting(clause, aim, selection, catalog, walls)
+    if not found and aim.is_wanted:
+        aim = Aim(Action.READ, aim.verb, is_order=False)
+        found = _fitting(clause, aim, selection, catalog, walls)
+    return found
+
+
+def _fitting(
+    clause: Clause, aim: Aim, selection: Selection, catalog: Catalog, walls: Sequence[Wall]
+) -> list[Fit]:
     scores = selection.scores
     top = max(scores.values(), default=0.0) or 1.0
     unasked = {*selection.prerequisites, *selection.padding} - {*scores}
     names = [name for name in selection.tools if name not in unasked]
     names += [name for name in scores if name not in names]
     names += [name for name in _named_whole(clause, catalog) if name not in names]
+    if aim.action is Action.SEND:
+        names += [name for name in _sending(catalog) if name not in names]
     verb = stem(aim.verb)
     named_by = [t for t in catalog.tools.values() if t.is_side_effect and verb in verbs_of(t)]
     frame_orders = selection.frame.side_effect_allowed
@@ -168,6 +184,12 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
     return ends is (aim.action is Action.CANCEL)
 
 
+def _sending(catalog: Catalog) -> list[str]:
+    """The tools that make or send a message."""
+    found = [t for t in catalog.tools.values() if t.is_side_effect and nouns_of(t) & _MESSAGES]
+    return [tool.name for tool in found if tool.effect is not Effect.CANCEL][:8]
+
+
 def _does_all(tool: Tool, clause: Clause) -> bool:
     """Return whether a tool changes all there is where the clause does not say so."""
     own = {*tokens(tool.name), *tokens(tool.summary)}
@@ -212,6 +234,9 @@ def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
     if aim.is_order and stem(aim.verb) in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
         named.add(stem(aim.verb))  # "remind me" is a reminder, "email" an e-mail
         score += 2.0
+    if aim.action is Action.SEND and wide & _MESSAGES:
+        summed |= wide & _MESSAGES
+        score += 1.5
     score += _shape(tool, clause, aim)
     heads = _head(clause)
     if heads and not heads.isdisjoint(thing_words(tool) | own):
