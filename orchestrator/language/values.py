@@ -831,19 +831,21 @@ def _names(text: str, now: datetime, language: str) -> Iterator[_Found]:
     if not any(char.isupper() for char in text[1:]):
         for match in _LOWER_PLACE.finditer(text):
             word = match["place"]
-            is_plain = word in _NO_PLACES or word in STOP_WORDS or is_verb(word)
-            if not is_plain and not _goes_on(text, match.end()):
-                yield _Found("name", *match.span("place"), word)
+            if word not in _NO_PLACES and word not in STOP_WORDS and not is_verb(word):
+                yield from _lower_name(text, *match.span("place"))
 
 
-def _goes_on(text: str, at: int) -> bool:
-    """True if a noun is no place by itself: "in folder 0", "from index movies", "to water the"."""
-    word = _NEXT_WORD.match(text, at)
+def _lower_name(text: str, start: int, end: int) -> Iterator[_Found]:
+    """A name in lower case: a place, or what stands behind its noun, as in "from index movies"."""
+    word = _NEXT_WORD.match(text, end)
     if word is None:
-        return False
-    if word[1] in _DETERMINERS or any(char.isdigit() for char in word[1]):
-        return True
-    return word[1] not in _NO_UNITS and _english_marks().match(word[1]) is None
+        yield _Found("name", start, end, text[start:end])
+    elif word[1] in _DETERMINERS:
+        return  # "to water the plants": a verb
+    elif word[1] in _NO_UNITS or _english_marks().match(word[1]):
+        yield _Found("name", start, end, text[start:end])
+    elif word[1].isalpha():
+        yield _Found("name", *word.span(1), word[1])
 
 
 def _proper_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
