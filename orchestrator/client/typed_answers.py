@@ -21,7 +21,8 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validation import field_problems
 from orchestrator.language import lexicon
-from orchestrator.language.values import Value, ValueKind, find_values
+from orchestrator.language.days import ValueKind
+from orchestrator.language.values import Value, find_values
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
 from orchestrator.messages.field_kinds import (
