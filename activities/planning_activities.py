@@ -299,7 +299,7 @@ def _standing(decision: StepDecision, context: StepContext, usage: Usage | None)
     return PlanStepOutput(
         decision=decision,
         usage=usage,
-        unproved=nothing_read(context),
+        unproved=nothing_read(context, decision),
         unheld=unheld_ids(decision.summary, context),
     )
 
