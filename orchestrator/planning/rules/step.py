@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -12,7 +12,7 @@ from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.words import tokens
+from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import (
     FINISH,
     AskUser,
@@ -25,7 +25,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.rules.account import Limit, Run
-from orchestrator.planning.rules.answer import done_phrase, not_applied, told_done, told_read
+from orchestrator.planning.rules.answer import done_phrase, noun_of, not_applied, told_done, told_read
 from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of
 from orchestrator.planning.rules.choose import (
     MOST_CHOICES,
@@ -42,6 +42,7 @@ from orchestrator.planning.rules.items import Item, flat_fields, is_empty, is_li
 from orchestrator.planning.rules.match import mismatches
 from orchestrator.planning.rules.parameters import DAYS, Kind
 from orchestrator.planning.rules.split import Reading
+from orchestrator.planning.rules.tool_words import id_nouns
 from orchestrator.saga.orders import WhenRead
 
 _MAX_PAGES: Final = 10
@@ -78,6 +79,8 @@ class Leg:
     catalog: Catalog
     shown: frozenset[str]
     reading: Reading
+    unmatched: list[str] = field(default_factory=list)
+    """Values of a read that nothing of its list has."""
 
     @property
     def target(self) -> Tool:
@@ -300,6 +303,8 @@ class Leg:
         if self._shares_filters:
             fitting = [run for run in account.filters if any(matches(i, run) for i in items)]
             account = replace(account, filters=tuple(fitting))
+        if not self._is_counted(leaf, draft.tool):
+            account = replace(account, is_all="", count=None)
         most = self.context.agent.max_items
         said_words = frozenset(word.stem for word in self.reading.clause.words)
         choice = choose(
@@ -318,6 +323,16 @@ class Leg:
         if choice.asks and leaf.name not in self.context.inputs:
             return _choice_question(choice, leaf, consumer)
         return GiveUp(reason=choice.why or f"{producer.name} found nothing that fits the request")
+
+    def _is_counted(self, leaf: Leaf, consumer: Tool) -> bool:
+        """Return whether "all" or a number is said of the things that an input takes."""
+        feeders = [path for path in self.reading.chain.feeders if consumer is self.target]
+        if len(feeders) < 2:
+            return True
+        said = {stem(word) for word in tokens(self.reading.account.is_all)}
+        by_path = {one.path: one.parameter for one in self.reading.chain.draft.leaves}
+        named = [p for p in feeders if said & id_nouns(consumer, by_path[p].name, by_path[p].words)]
+        return leaf.path == (named or feeders)[0]
 
     def _of_said(
         self, items: Sequence[Item], leaf: Leaf, draft: Draft, said: Candidate
@@ -494,7 +509,7 @@ class Leg:
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def _finish(self) -> Finish:
+    def _finish(self) -> Finish | GiveUp:
         done = [
             seen
             for seen in self.context.observations
@@ -513,6 +528,10 @@ class Leg:
             for item in read_items(seen.body, tool=self.target, asked=seen.arguments)
         ]
         kept, missed = self._told(items)
+        if kept and self.unmatched:
+            named = ", ".join(map(repr, self.unmatched))
+            count = len(kept)
+            return GiveUp(reason=f"{count} were found ({noun_of(self.target)}), none of them {named}")
         body = done[-1].body if done else None
         text, table = told_read(self.target, kept, body, not_applied([*unused, *missed]))
         return Finish(summary=text, table=table)
@@ -523,12 +542,15 @@ class Leg:
             return items, [run.text for run in self.reading.account.filters]
         listed = [item for item in items if item.label or (item.own and not _is_wrapper(item, items))]
         kept, missed = listed, []
+        said = [c.span for draft in self.reading.chain.drafts for c in draft.said.values()]
         for run in self.reading.account.filters:
+            if any(start <= run.span[0] and run.span[1] <= end for start, end in said):
+                continue  # it is the id of what the list is of
             fitting = [item for item in kept if matches(item, run)]
             if fitting:
                 kept = fitting
             elif run.is_value:
-                return [], missed
+                self.unmatched.append(run.text)
             else:
                 missed.append(run.text)
         account = self.reading.account
