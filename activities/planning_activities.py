@@ -310,7 +310,7 @@ def _standing(
     return PlanStepOutput(
         decision=decision,
         usage=usage,
-        unproved=nothing_read(context),
+        unproved=nothing_read(context, decision),
         unheld=unheld_ids(decision.summary, context),
         follow_ups=_after_reading(context, catalog),
     )

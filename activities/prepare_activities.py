@@ -50,6 +50,7 @@ from orchestrator.planning.models import Fact, Observation
 from orchestrator.planning.orders import READ_ONLY, is_covered, longest_list, why_unordered
 from orchestrator.saga.agreed_days import agreed_days
 from orchestrator.saga.draft import draft_cancel, draft_obligation
+from orchestrator.saga.orders import Order
 
 _LARGEST: Final = 500_000
 """Characters of a prepared call: most of it is in its leg's ledger too, and in other messages."""
@@ -338,10 +339,15 @@ def _card(
             proposals=wanted.proposals,
             changed_by_people=wanted.changed_by_people,
             said_at=wanted.said_at,
-            order="; ".join(dict.fromkeys(order.clause for order in own if order.clause)),
+            order="; ".join(dict.fromkeys(_unconditional(order) for order in own)),
             count=sum(order.count for order in own),
         ),
     )
+
+
+def _unconditional(order: Order) -> str:
+    """The words that an order is stated by, without those that it depends on."""
+    return " ".join(order.clause.replace(order.when, " ").split()) if order.when else order.clause
 
 
 def _standing_approver(

@@ -31,6 +31,10 @@ _NAME: Final = re.compile(r'"[^\W\d_a-z][^\W\d_]*[a-z][^"\d]{0,60}"')
 _MOST_WORDS: Final = 2_000
 _ALIKE: Final = 75
 """Of 100: Lisbon and Lisboa are one name."""
+_SHORTEST_CODE: Final = 3
+_DIGIT: Final = re.compile(r"\d")
+_OTHERS: Final = ("de", "es", "fr", "it", "pt", "nl")
+_ANY: Final = datetime(2026, 1, 1)
 _COMPARED: Final = ("date", "time", "amount", "number", "email", "id")
 _LONGEST: Final = 4_000
 _MOST_ANSWERS: Final = 400_000
@@ -60,9 +64,20 @@ class Stated:
 
 
 def language_of(goal: str) -> str:
-    """Return the ISO 639-1 code of a goal's language; `en` where none is sure."""
+    """Return the ISO 639-1 code of a goal's language.
+
+    Where none is sure it is English, or else the one language in which the goal states a day.
+    """
     foreign = foreign_in(goal)
-    return foreign.language if foreign is not None and foreign.language else "en"
+    if foreign is not None and foreign.language:
+        return foreign.language
+    if not _DIGIT.search(goal) or _states_a_day(goal, "en"):
+        return "en"
+    return next((code for code in _OTHERS if _states_a_day(goal, code)), "en")
+
+
+def _states_a_day(goal: str, language: str) -> bool:
+    return any(value.kind == "date" for value in find_values(goal, now=_ANY, language=language))
 
 
 def said_otherwise(
@@ -96,9 +111,8 @@ def said_otherwise(
 
 def _other_names(sent: JsonObject, things: Sequence[FoundThing], stated: Stated) -> Iterator[str]:
     """Yield that none of the names of the goal stands in the call or in what it is about."""
-    texts = (stated.clause, stated.goal)
-    read = (dict.fromkeys(v.text for v in _values(t, stated) if v.kind == "name") for t in texts)
-    names = next((found for found in read if found), {})
+    said = _values(stated.clause or stated.goal, stated)
+    names = dict.fromkeys(value.text for value in said if value.kind == "name")
     about: list[JsonValue] = [sent]
     for thing in things:
         for held, answer in thing.sources:
@@ -232,14 +246,16 @@ def _of_value(value: Value) -> Typed | None:
 
 
 def _wanted(kind: str, stated: Stated) -> list[tuple[str, str]]:
-    """Return the words and values of a kind that are said of the call: of its clause, if any is."""
-    for text in (stated.clause, stated.goal):
-        read = [(value, _of_value(value)) for value in _values(text, stated)] if text else []
-        found = [(value.text, typed[1]) for value, typed in read if typed and typed[0] == kind]
-        found = [one for one in found if kind != "number" or one[1] != str(stated.count)]
-        if found:
-            return found
-    return []
+    """Return the words and values of a kind that are said of the call.
+
+    They are those of its clause; where that says no value at all, those of the whole goal.
+    """
+    clause = _values(stated.clause, stated) if stated.clause else ()
+    read = [(value, _of_value(value)) for value in clause or _values(stated.goal, stated)]
+    found = [(value.text, typed[1]) for value, typed in read if typed and typed[0] == kind]
+    if kind == "number":
+        return [one for one in found if one[1] != str(stated.count)]
+    return [one for one in found if kind != "id" or len(one[1]) >= _SHORTEST_CODE]
 
 
 def _agree(kind: str, wanted: Sequence[str], here: Sequence[str]) -> bool:

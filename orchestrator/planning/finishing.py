@@ -25,7 +25,7 @@ def doubt_about_finish(finish: Finish, context: StepContext) -> str | None:
     """
     if (doubt := doubt_about_orders(finish, context)) is not None or _was_refused(context):
         return doubt
-    if not (why := nothing_read(context)):
+    if not (why := nothing_read(context, finish)):
         return None
     return (
         f"{why}, so that nothing proves what you would say. Look it up, ask the user, or give up; "
@@ -33,10 +33,16 @@ def doubt_about_finish(finish: Finish, context: StepContext) -> str | None:
     )
 
 
-def nothing_read(context: StepContext) -> str:
-    """Why the ending of a leg without orders is its planner's word alone; empty: it is not."""
+def nothing_read(context: StepContext, finish: Finish | None = None) -> str:
+    """Why the ending of a leg is its planner's word alone; empty: it is not.
+
+    Orders that have their effects prove it; orders that their planner says not to hold do not.
+    """
     answered = any(seen.outcome == "succeeded" for seen in context.observations)
-    if answered or context.facts or context.orders:
+    if answered or context.facts:
+        return ""
+    is_excused = finish is not None and any(not one.holds for one in finish.conditions)
+    if context.orders and not (is_excused and not context.inputs):
         return ""
     tried = dict.fromkeys(o.tool for o in context.observations if o.outcome in _NOT_ANSWERED)
     names = ", ".join(name for name in tried if name not in (FINISH, ANSWER))

@@ -34,8 +34,11 @@ from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, ToolCall
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.llm.splitting import ModelSplitter
+from orchestrator.planning.models import StepContext
 from orchestrator.planning.per_agent import PerAgentPlanner
+from orchestrator.planning.rules.planner import RulePlanner
 from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Selection
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import FakeWorld
@@ -105,7 +108,8 @@ class Case:
     @property
     def expected(self) -> list[tuple[str, JsonObject]]:
         """The calls of the script that are tools of the catalog."""
-        return [call for part in self.parts for call in part.calls if "_" in call[0]]
+        calls = [call for part in self.parts for call in part.calls]
+        return [call for call in calls if call[0] != "tools_discover"]
 
 
 class Script:
@@ -113,6 +117,8 @@ class Script:
 
     def __init__(self, cases: Iterable[Case]) -> None:
         self._cases = {case.goal: case for case in cases}
+        self.shown: list[set[str]] = []
+        """The tools of each step, by their names."""
 
     async def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         text = "\n".join(
@@ -124,6 +130,7 @@ class Script:
         )
         if info.function_tools[0].name == "plan_mission":
             return _calling("plan_mission", self._plan(text))
+        self.shown.append({tool.name for tool in info.function_tools})
         found = _PART.search(text)
         assert found is not None
         case = self._cases[found["mission"]]
@@ -162,23 +169,26 @@ class ModelWorld(FakeWorld):
     cards; calls are answered as the documents say.
     """
 
-    def __init__(self, client: Client, cases: Iterable[Case]) -> None:
+    def __init__(self, client: Client, cases: Iterable[Case], *, by_rules: bool = False) -> None:
         catalog = Catalog.load(bundled_specs())
         super().__init__(client, catalog, pii=MemoryPii(VAULT), policy=NOBODY)
+        self.checks_orders = True
         router = Router(catalog)
         router.rank("warm up")  # what is built once is built before activities are timed
-        script = FunctionModel(Script(cases))
-        rules: Any = _NoRules()
+        self.script = Script(cases)
+        model = FunctionModel(self.script)
+        rules: Any = RulePlanner(lambda _: router) if by_rules else _NoRules()
         planner = PerAgentPlanner(
             rules,
-            lambda: LlmPlanner(default_model=MODEL, models=lambda _: script),
-            default_model=MODEL,
-            splitter=lambda: ModelSplitter(lambda _: script),
+            lambda: LlmPlanner(default_model=MODEL, models=lambda _: model),
+            default_model=None if by_rules else MODEL,
+            splitter=lambda: ModelSplitter(lambda _: model),
         )
+        self.received = Received(planner)
         self._planning = PlanningActivities(
             self.catalogs,
             lambda _: router,
-            planner,
+            self.received,
             (),
             MemoryTraces(),
             authority=self._authority,
@@ -244,7 +254,12 @@ class ModelWorld(FakeWorld):
 
 
 async def run_all(
-    env: WorkflowEnvironment, world: ModelWorld, cases: Sequence[Case], name: str
+    env: WorkflowEnvironment,
+    world: ModelWorld,
+    cases: Sequence[Case],
+    name: str,
+    *,
+    longest_s: float = 60.0,
 ) -> list[tuple[Case, MissionResult]]:
     """The results of the missions of all cases; one that waits for a person is cancelled.
 
@@ -257,9 +272,10 @@ async def run_all(
             mission = await stage.start(
                 goal=case.goal, inputs=case.inputs, policy=NOBODY, read_only=case.read_only
             )
-            asked = False
+            asked, clock = False, asyncio.get_running_loop().time
+            until = clock() + longest_s
             while await mission.status() is WorkflowExecutionStatus.RUNNING:
-                if not asked and world.waits(mission.mission_id):
+                if not asked and (world.waits(mission.mission_id) or clock() > until):
                     asked = True
                     await mission.handle.cancel()
                 await asyncio.sleep(_LOOKS_EACH_S)
@@ -272,6 +288,24 @@ async def run_all(
 def _name_of(activity: Callable[..., Any]) -> str:
     definition = getattr(activity, "__temporal_activity_definition", None)
     return str(getattr(definition, "name", ""))
+
+
+class Received:
+    """A planner that notes the selection of each step which the one behind it is asked for."""
+
+    def __init__(self, planner: PerAgentPlanner) -> None:
+        self._planner = planner
+        self.split_goal = planner.split_goal
+        self.selections: dict[tuple[str, str, int], tuple[str, ...]] = {}
+
+    async def plan_metered(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> Any:
+        self.selections[context.mission_id, context.leg_id, context.step] = selection.tools
+        return await self._planner.plan_metered(context, selection, catalog)
+
+    async def plan_step(self, *_: object) -> Any:
+        raise AssertionError("a metered planner is asked by plan_metered")
 
 
 class _NoRules:

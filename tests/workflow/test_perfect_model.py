@@ -60,6 +60,10 @@ def forecast(city: str, date: str = DAY) -> Call:
     return ("weather_get_forecast", {"city": city, "date": date})
 
 
+def find(query: str) -> Call:
+    return ("tools_discover", {"query": query})
+
+
 def tell(text: str, channel: str = "chn_7") -> list[Call]:
     """Find a channel and post to it."""
     return [("message_find_channels", {}), (SEND, {"channel_id": channel, "text": text})]
@@ -246,7 +250,7 @@ CASES: Final = [
         "unless it rains there",
         DRY,
         True,
-        [forecast("Porto"), *table("Porto")],
+        [find("weather forecast"), forecast("Porto"), *table("Porto")],
         RESERVE,
     ),
     held(
@@ -254,7 +258,7 @@ CASES: Final = [
         "salvo que llueva",
         RAIN,
         False,
-        [forecast("Lisbon")],
+        [find("weather forecast"), forecast("Lisbon")],
         RESERVE,
     ),
     held(
@@ -262,7 +266,7 @@ CASES: Final = [
         "Falls es am 6. Dezember 2026 in Porto regnet",
         DRY,
         False,
-        [forecast("Porto")],
+        [find("weather forecast"), forecast("Porto")],
         SEND,
     ),
     held(
@@ -270,14 +274,14 @@ CASES: Final = [
         "リスボンで12月6日に雨が降るなら",
         RAIN,
         True,
-        [forecast("Lisbon"), *tell("傘を忘れないでください。")],
+        [find("weather forecast"), forecast("Lisbon"), *tell("傘を忘れないでください。")],
         SEND,
     ),
     # Reading alone.
     one("What's the weather going to be like in Lisbon on 6 December 2026?", [forecast("Lisbon")]),
-    one("¿Qué facturas tengo vencidas?", [invoices("overdue")]),
-    one("Welche Rechnungen sind offen?", [invoices("open")]),
-    one("12月6日のリスボンの天気を教えて", [forecast("Lisbon")]),
+    one("¿Qué facturas tengo vencidas?", [find("list invoices"), invoices("overdue")]),
+    one("Welche Rechnungen sind offen?", [find("list invoices"), invoices("open")]),
+    one("12月6日のリスボンの天気を教えて", [find("weather forecast"), forecast("Lisbon")]),
     # Two parts.
     Case(
         "Reserve a table for 4 in Lisbon on 6 December 2026, "
@@ -329,5 +333,5 @@ async def test_a_perfect_model_is_asked_blocked_and_doubted_nowhere(
         ]
         if any(found):
             wrong[case.goal] = [text for text in found if text]
-    assert len(CASES) == 40
+    assert len({case.goal for case in CASES}) == 40
     assert wrong == {}

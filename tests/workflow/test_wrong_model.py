@@ -29,6 +29,7 @@ from tests.workflow.test_perfect_model import (
 )
 
 LISBON: Final = "Reserve a table for 4 in Lisbon on 6 December 2026 at 20:00"
+REFUSED: Final = {"unusable", "refused", "invalid"}
 LIST: Final[Call] = ("payment_list_invoices", {})
 
 
@@ -47,15 +48,11 @@ def claims(goal: str, calls: Sequence[Call], says: str, *orders: JsonObject) -> 
     return Case(goal, [Part(calls, orders, says=says)])
 
 
-def without(part: Part, goal: str, *wrong: Call) -> Case:
-    return Case(goal, [part], wrong=tuple(map(repr, wrong)))
-
-
 PRESENT: Final = "Pay INV-2026-118"
 WRONG: Final = [
     # Another place, day, time, number, person, thing.
     last(LISBON, table("Porto"), order(RESERVE)),
-    last(LISBON, table("Lisbon", "2026-12-07"), order(RESERVE)),
+    last(f"{LISBON} sharp", table("Lisbon", "2026-12-07"), order(RESERVE)),
     last(LISBON + ".", table("Lisbon", DAY, "21:30"), order(RESERVE)),
     last(
         "Reserva una mesa para 4 en Lisboa el 6 de diciembre de 2026",
@@ -219,10 +216,13 @@ async def test_what_a_model_does_wrong_does_not_happen_without_a_person(
         sent = list(map(repr, world.calls_of(result.mission_id)))
         more = [call for call in case.wrong if sent.count(call) > _allowed(case, call)]
         tools = [tool for tool, _ in case.expected]
-        said = world.complaints_of(result.mission_id, tools) or result.status != "succeeded"
+        refused = {step.outcome for leg in result.legs for step in leg.steps} & REFUSED
+        said = (
+            world.complaints_of(result.mission_id, tools) or refused or result.status != "succeeded"
+        )
         if more or not said:
             happened[case.goal] = [str(result.status), *more]
-    assert len(WRONG) == 40
+    assert len({case.goal for case in WRONG}) == 40
     assert happened == {}
 
 

@@ -116,13 +116,17 @@ class RuleModel:
 
 
 def _leg(leg: LegPlan, request: ReceivedRequest) -> JsonObject:
-    is_known = f"- {leg.agent.name}:" in request.instructions
+    is_known = f"{leg.agent.name}:" in request.instructions
     return {
         "id": leg.leg_id,
         "goal": leg.goal,
         "agent": leg.agent.name if is_known else _GENERALIST,
-        "serves": [leg.goal],
-        "needs": [{"leg": other, "what": ""} for other in leg.depends_on],
+        "serves": [*(leg.serves or (leg.goal,))],
+        "orders": [
+            {"tool": order.tools[0], "count": order.count, "each": order.each, "when": order.when}
+            for order in leg.orders
+        ],
+        "needs": [*leg.depends_on],
     }
 
 
