@@ -426,7 +426,7 @@ _TIME: Final = re.compile(
     r"(?<![\w.,:/$€£-])(?P<h>[01]?\d|2[0-3])(?:[:.](?P<m>[0-5]\d))?"
     + _HALF.format("ap")
     + r"|(?:(?<![\w.,:/-])|(?<=\dt))(?P<h24>[01]?\d|2[0-3]):(?P<m24>[0-5]\d)(?::[0-5]\d)?"
-    r"(?![\d:]|\.\d)|\b(?P<named>noon|midday|midnight)\b"
+    r"(?!\d|:\d|\.\d)|\b(?P<named>noon|midday|midnight)\b"
     r"|(?<![\w.,:/-])(?P<clock>1[0-2]|[1-9])\s?o['\u2019]?clock\b" + _HALF.format("ap2") + "?"
     r"|\b(?P<part>half|(?:a\s+)?quarter)\s+(?P<side>past|to)\s+"
     rf"(?P<of>{_HOUR_WORD}|1[0-2]|[1-9])\b(?!:)" + _HALF.format("ap3") + "?"

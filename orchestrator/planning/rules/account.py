@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language import lexicon
 from orchestrator.language.triggers import Trigger, find_triggers
 from orchestrator.language.words import stem
@@ -38,6 +38,9 @@ _LEAST: Final = re.compile(r"(?:over|above|at least|more than|min(?:imum)?(?: of
 _AFTER: Final = frozenset({"after", "from", "since"})
 _BEFORE: Final = frozenset({"before", "until", "by"})
 _NAMING: Final = frozenset(["of", "for", "from", "to", "with", "about", "called", "named", "titled", "at", "by"])
+_NAMING_OFFERS: Final = frozenset("at by of in called named with".split())
+_NAMING_THINGS: Final = frozenset("of from to about called named titled with at by".split())
+_MOST_WORDS: Final = 4
 _POLITE_STEMS: Final = frozenset(
     stem(word)
     for word in ["please", "kindly", "thanks", "thank", "you", "hi", "hello", "hey", "dear", "want", "need", "like", "let", "go", "ahead", "get", "give", "show", "tell", "me", "us", "there", "today", "now", "just", "also", "then", "some", "any", "one", "so", "well", "ok", "okay", "something", "anything", "thing", "right"]
@@ -107,6 +110,7 @@ def account_of(
     *,
     chooses: bool,
     offers: bool,
+    identified: bool = False,
     resolved: Iterable[str] = (),
 ) -> Account:
     """Return what of a clause neither an input nor a tool's own words use.
@@ -118,9 +122,11 @@ def account_of(
         used: the spans that inputs took.
         chooses: whether a thing is chosen from a list on the way.
         offers: whether that list holds what can be had, and not what is there already.
+        identified: whether an id that was said tells which thing is meant.
         resolved: kinds of triggers that the caller has resolved.
     """
     reading = _Reading(clause, target, tools, [*used], chooses=chooses, offers=offers)
+    reading.identified = identified
     return reading.account(frozenset(resolved))
 
 
@@ -140,6 +146,7 @@ class _Reading:
         self.used = used
         self.chooses = chooses
         self.offers = offers
+        self.identified = False
         self.found_limits: tuple[Limit, ...] = ()
         self.bounds = [c.around for c in clause.of_kind("amount") if c.around in used]
         self.words = vocabulary(tools).union(*(answer_words(tool) for tool in tools))
@@ -227,18 +234,23 @@ class _Reading:
         found: list[Run] = []
         values = {v.start: v for v in self.clause.candidates if v.kind in _TYPED}
         group: list[Word] = []
-        cue = ""
+        cue, end = "", 0
         for number, word in enumerate(self.clause.words):
-            if self._is_used(number, word) or word.lower in CALLED:
-                found += self._grouped(group, cue, values)
-                group = []
-                cue = word.lower if word.lower in LEADS | _NAMING else ""
-            elif is_stop(word) and word.lower not in _KEPT:
-                if word.lower in LEADS | _NAMING:
-                    found += self._grouped(group, cue, values)
-                    group, cue = [], word.lower
-            else:
+            value = values.get(word.start) or values.get(word.start - 1)
+            is_used = self._is_used(number, word) or word.lower in CALLED
+            is_lead = word.lower in LEADS | _NAMING
+            if word.start < end and not is_used:
                 group.append(word)
+                continue
+            if is_used or value is not None or end or is_lead or is_stop(word):
+                found += self._grouped(group, cue, values)
+                kept = is_stop(word) and not is_lead and not is_used and not group and not end
+                cue = word.lower if is_lead else cue if kept or (value and not group) else ""
+                group, end = [], 0
+            if is_used or (is_stop(word) and word.lower not in _KEPT):
+                continue
+            group.append(word)
+            end = value.end if value is not None else 0
         return [*found, *self._grouped(group, cue, values)]
 
     def _grouped(
@@ -247,16 +259,14 @@ class _Reading:
         if group:
             start, end = group[0].start, group[-1].end
             stems = tuple(word.stem for word in group)
-            value = next((values[w.start] for w in group if w.start in values), None)
+            value = values.get(start) or values.get(start - 1)
             yield Run(self.clause.text[start:end], (start, end), stems, cue, value)
 
     def _is_used(self, number: int, word: Word) -> bool:
         if self._is_covered(word):
             return True
-        is_value = any(
-            one.start <= word.start and word.end <= one.end for one in self.clause.of_kind(*_TYPED)
-        )
-        if is_value:
+        typed = self.clause.of_kind(*_TYPED)
+        if any(c.start <= word.start and word.end <= c.end and not _is_plain(c) for c in typed):
             return False
         is_first = number <= self.clause.verb_index + 1
         if is_first and verbs_meant(word.lower, self.target):
@@ -266,16 +276,38 @@ class _Reading:
     def _may_filter(self, run: Run) -> bool:
         """Return whether the thing that is taken can be told by these words.
 
-        Of what is there already, any words may tell it; of what is offered, a name, or what stands
-        with the noun itself.
+        Of what is there already, a value may tell it, and words that stand with its noun; of what
+        is offered, a name. Where an id tells it, no plain word is needed.
         """
         if not self.chooses:
             return False
-        if not self.offers:
-            return True
-        if run.value is not None and run.value.kind in ("name", "quoted"):
-            return run.cue in ("at", "by", "of", "called", "named", "with", "in", "")
-        return run.cue == "" and run.value is None and self._stands_with_object(run)
+        if run.value is not None and run.value.kind not in ("name", "quoted"):
+            return not self.offers
+        cues = _NAMING_OFFERS if self.offers else _NAMING_THINGS
+        if not self.offers and self.target.effect is Effect.CANCEL:
+            cues |= {"for"}
+        is_named = run.cue in cues or self._stands_with_object(run) or self._stands_at_noun(run)
+        if run.value is None:
+            short = len(run.stems) <= _MOST_WORDS
+            return is_named and short and not self.identified and (
+                not self.offers or self._stands_with_object(run)
+            )
+        return is_named
+
+    def _stands_at_noun(self, run: Run) -> bool:
+        """Return whether words stand right before or behind a noun of the tools."""
+        if self.offers:
+            return False
+        text = self.clause.text
+        before = [w for w in self.clause.words if w.end <= run.span[0]][-1:]
+        after = [w for w in self.clause.words if w.start >= run.span[1]][:1]
+        is_behind = any(
+            w.stem in self.words and not text[w.end : run.span[0]].strip(" \"'\u201c") for w in before
+        )
+        is_before = any(
+            w.stem in self.words and not text[run.span[1] : w.start].strip() for w in after
+        )
+        return is_before or (is_behind and run.value is not None)
 
     def _stands_with_object(self, run: Run) -> bool:
         objects = [one for one in self.clause.of_kind("object")]
@@ -296,6 +328,11 @@ _TYPED: Final = (
     "name",
 )
 _KEPT: Final = frozenset({"not", "no", "without", "never", "except"})
+
+
+def _is_plain(candidate: Candidate) -> bool:
+    """Return whether what was read as a name is written as any other word."""
+    return candidate.kind == "name" and candidate.text.islower()
 
 
 def words_of(runs: Iterable[Run]) -> tuple[str, ...]:

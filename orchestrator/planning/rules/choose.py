@@ -70,7 +70,7 @@ def choose(
         named = [run for run in account.filters if not any(matches(i, run) for i in usable)]
         is_sure = any(run.is_value for run in named)
         return Choice(why=why) if is_sure else Choice(asks=tuple(usable), why=why)
-    within = [one for one in kept if all(_keeps(one, limit) for limit in account.limits)]
+    within = [one for one in kept if all(keeps(one, limit) for limit in account.limits)]
     if not within:
         return Choice(asks=() if _priced(kept) else tuple(kept), why=_limits_missed(account, kept))
     if account.is_all:
@@ -198,7 +198,7 @@ def _costs(item: Item, said: Mapping[str, JsonValue]) -> bool:
     return is_same and said.get("currency") in (None, price.currency)
 
 
-def _keeps(item: Item, limit: Limit) -> bool:
+def keeps(item: Item, limit: Limit) -> bool:
     if limit.kind == "price":
         price, said = item.price, limit.value if isinstance(limit.value, dict) else {}
         if price is None or said.get("currency") not in (None, "", price.currency):

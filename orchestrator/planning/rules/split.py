@@ -64,6 +64,11 @@ class Reading:
         """Return whether it changes something."""
         return self.target.is_side_effect
 
+    @property
+    def is_identified(self) -> bool:
+        """Return whether an id that was said tells which thing is meant."""
+        return any(leaf.path in self.chain.draft.said and leaf.parameter.is_id for leaf in self.chain.draft.leaves)
+
 
 @dataclass
 class Part:
@@ -96,6 +101,7 @@ def read_request(
         spans_of(chain.drafts),
         chooses=chain.chooses or listing,
         offers=chain.offers,
+        identified=any(path in chain.draft.said for path in chain.feeders),
         resolved=resolved,
     )
     return Reading(clause, aim_of(clause, catalog), target, chain, account)
@@ -249,8 +255,10 @@ class _Goal:
         legs = [self._leg(part) for part in self.parts]
         changes = any(part.reading.is_consequence for part in self.parts)
         doubts: list[Doubt] = []
+        several = sum(part.reading.is_consequence for part in self.parts) > 1
         for part in self.parts if changes else ():
             doubts += doubts_of(part.reading, self.brief.now)
+            doubts += _of_limits(part.reading) if several or part.reading.is_identified else []
         doubts += [
             Doubt(
                 kind="not_carried_out",
@@ -357,6 +365,15 @@ def doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         for run in left
     ]
     return doubts + [*_impossible(reading, now)]
+
+
+def _of_limits(reading: Reading) -> list[Doubt]:
+    """What is only known once something was looked up, which may be after another effect."""
+    if not reading.is_consequence:
+        return []
+    said = [reading.clause.text[slice(*limit.span)] for limit in reading.account.limits]
+    why = "no tool takes it as an input, so that it would only be seen after the first effect"
+    return [Doubt(kind="left_over", about=text, why=why) for text in said]
 
 
 def _of_trigger(trigger: Trigger, clause: Clause) -> Doubt:

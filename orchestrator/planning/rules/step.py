@@ -24,7 +24,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.rules.account import Run
+from orchestrator.planning.rules.account import Limit, Run
 from orchestrator.planning.rules.answer import done_phrase, not_applied, told_done, told_read
 from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of
 from orchestrator.planning.rules.choose import (
@@ -32,6 +32,7 @@ from orchestrator.planning.rules.choose import (
     Choice,
     choose,
     filtered,
+    keeps,
     label,
     matches,
 )
@@ -325,15 +326,33 @@ class Leg:
         run = Run(said.text, (said.start, said.end), (), "", said)
         named = [item for item in items if matches(item, run)]
         if len(named) == 1:
+            if (why := self._differs(named[0], said)) and leaf.name not in self.context.inputs:
+                return _choice_question(Choice(asks=tuple(named), why=why), leaf, draft.tool)
             return [Supplied(_values(named[0], leaf, draft), (named[0],))]
         if len(named) > 1:
             return _choice_question(
                 Choice(asks=tuple(named), why="several are called so"), leaf, draft.tool
             )
         in_path = f"{{{leaf.name}}}" in draft.tool.path
+        rest = [run for run in self.reading.account.filters if not said.overlaps([run.span])]
+        if rest and draft.tool.is_side_effect:
+            return GiveUp(reason=f"nothing tells whether {said.text!r} is {rest[0].text!r}")
         if in_path or not items:
             return [Supplied({leaf.path: draft.found[leaf.path]})]
         return GiveUp(reason=f"nothing that was found is called {said.text!r}")
+
+    def _differs(self, item: Item, said: Candidate) -> str:
+        """Why the thing of an id that was said is not what the clause says besides; '' if it is."""
+        if not self.target.is_side_effect or self._shares_filters:
+            return ""
+        account = self.reading.account
+        rest = [run for run in account.filters if not said.overlaps([run.span])]
+        wrong = [repr(run.text) for run in rest if not matches(item, run)]
+        wrong += [repr(self._said_limit(one)) for one in account.limits if not keeps(item, one)]
+        return f"{said.text!r} is not {', '.join(wrong)}" if wrong else ""
+
+    def _said_limit(self, limit: Limit) -> str:
+        return self.reading.clause.text[slice(*limit.span)]
 
     # -- facts ------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ _ASKING: Final = frozenset(
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
 _LISTING: Final = frozenset(["list", "show", "all", "find", "search", "get", "view", "which"])
 _FEW: Final = 2
+_MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
 _WANTED: Final = re.compile(
     r"(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? (?:need|want|like|love) "
@@ -121,6 +122,8 @@ def find_target(
     names = [name for name in selection.tools if name not in unasked]
     names += [name for name in scores if name not in names]
     names += [name for name in _named_whole(clause, catalog) if name not in names]
+    if aim.action is Action.SEND:
+        names += [name for name in _sending(catalog) if name not in names]
     verb = stem(aim.verb)
     named_by = [t for t in catalog.tools.values() if t.is_side_effect and verb in verbs_of(t)]
     frame_orders = selection.frame.side_effect_allowed
@@ -168,6 +171,12 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
     return ends is (aim.action is Action.CANCEL)
 
 
+def _sending(catalog: Catalog) -> list[str]:
+    """The tools that make or send a message."""
+    found = [t for t in catalog.tools.values() if t.is_side_effect and nouns_of(t) & _MESSAGES]
+    return [tool.name for tool in found if tool.effect is not Effect.CANCEL][:8]
+
+
 def _does_all(tool: Tool, clause: Clause) -> bool:
     """Return whether a tool changes all there is where the clause does not say so."""
     own = {*tokens(tool.name), *tokens(tool.summary)}
@@ -212,6 +221,9 @@ def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
     if aim.is_order and stem(aim.verb) in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
         named.add(stem(aim.verb))  # "remind me" is a reminder, "email" an e-mail
         score += 2.0
+    if aim.action is Action.SEND and wide & _MESSAGES:
+        summed |= wide & _MESSAGES
+        score += 1.5
     score += _shape(tool, clause, aim)
     heads = _head(clause)
     if heads and not heads.isdisjoint(thing_words(tool) | own):

@@ -40,11 +40,16 @@ def verb_of(tool: Tool) -> tuple[str, Action]:
 
 @read_once
 def verbs_of(tool: Tool) -> frozenset[str]:
-    """Return the stems of the verbs that a tool's summary and name begin with."""
+    """Return the stems of the verbs by which a tool's summary, name and path order what it does."""
     domain = {*content_stems(tool.domain)}
-    named = [word for word in tokens(tool.name) if stem(word) not in domain][:1]
-    named = [word for word in named if action_of(word) is not Action.UNKNOWN]
-    return frozenset(stem(word) for word in (*tokens(tool.summary)[:1], *named))
+    named = [word for word in tokens(tool.name) if stem(word) not in domain]
+    if len(named) > 1 and named[0] == tool.method.lower():
+        named = named[1:]
+    ends = [part for part in tool.path.split("/") if part]
+    done = tokens(ends[-1]) if len(ends) > 1 and "{" in ends[-2] and "{" not in ends[-1] else []
+    words = [*named[:1], *done]
+    known = [word for word in words if action_of(word) is not Action.UNKNOWN]
+    return frozenset(stem(word) for word in (*tokens(tool.summary)[:1], *known))
 
 
 @read_once
