@@ -17,6 +17,7 @@ from tests.benchmarks.goals.models import Goal, Reply
 
 _SHORTEST_S, _LONGEST_S = 0.1, 0.6
 _MOST_QUESTIONS = 8
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?|\.")
 _WHOLE = "answer"
 """The field that takes "go on", "stop", an option, or the goal said otherwise."""
 
@@ -119,6 +120,7 @@ class Person:
                 is_meant = chooses or (
                     reply.choose != "." and (not whole or about.startswith(name))
                 )
+                is_meant &= _suits(reply, schema)
                 if is_meant and re.search(reply.about, about, re.IGNORECASE):
                     self._answers.remove(reply)
                     return reply
@@ -132,6 +134,12 @@ def _said(reply: Reply, schema: Mapping[str, Any]) -> Any:
         if re.search(reply.choose, text, re.IGNORECASE):
             return option
     return _typed(reply.say or reply.choose.partition("|")[0], schema.get("type"))
+
+
+def _suits(reply: Reply, schema: Mapping[str, Any]) -> bool:
+    """True unless a number is asked for and the answer is another text."""
+    is_number = schema.get("type") in ("number", "integer")
+    return not is_number or bool(_NUMBER.fullmatch(str(reply.say or reply.choose)))
 
 
 def _options(schema: Mapping[str, Any]) -> Iterable[tuple[Any, str]]:
