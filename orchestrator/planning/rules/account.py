@@ -168,6 +168,8 @@ class _Reading:
         passed = [
             c for c in self.clause.of_kind("quoted", "text", "trimmed") if c.span in self.used
         ]
+        if trigger.kind == "correction":
+            passed = [c for c in passed if c.kind == "quoted"]
         texts = [(c.start, c.end) for c in passed]
         limits = [one.span for one in self.found_limits]
         spans = [*texts, *limits, *self.bounds]
@@ -220,8 +222,12 @@ class _Reading:
     def _count(self) -> int | None:
         if not self.chooses or self.offers:
             return None
+        objects = self.clause.of_kind("object")
         for one in self.clause.of_kind("number"):
-            if self._free(one) and isinstance(one.value, int) and one.after in self.words:
+            starts = any(0 < c.start - one.end <= 2 for c in objects)
+            if not self._free(one) or not isinstance(one.value, int):
+                continue
+            if one.after in self.words or starts:
                 self.used.append((one.start, one.end))
                 return one.value
         return None

@@ -139,8 +139,10 @@ def _own(item: Item) -> JsonObject:
 
 def _rank(name: str) -> int:
     words = set(tokens(name))
-    if words & _NAMES:
+    if words & (_NAMES | lexicon.TEXT):
         return 0
+    if words & lexicon.BOOKKEEPING - {"status", "at"}:
+        return 7
     if words & (lexicon.DATE | lexicon.TIME | lexicon.START | lexicon.END):
         return 1
     if words & lexicon.PLACE:

@@ -483,7 +483,8 @@ class _Reader:
             return 7.0 + required if leaf.required else 0.0
         if candidate.kind in ("wide", "phrase") and leaf.required and self._is_new(candidate):
             return 2.5 + len(candidate.text) / 1000 if candidate.cue in ("for", "about") else 0.0
-        if candidate.kind == "object" and leaf.required and self._is_new(candidate):
+        tells = self.clause.verb in _TELLING
+        if candidate.kind == "object" and leaf.required and not tells and self._is_new(candidate):
             return 1.0 + len(candidate.text) / 1000
         return 0.0
 
@@ -724,6 +725,10 @@ class _Reader:
         return found
 
 
+_TELLING: Final = frozenset(
+    "tell inform notify email mail message text ask remind warn alert contact ping dm send".split()
+)
+"""Verbs whose object is whom something is told, and not what."""
 _NAMED: Final = "\0named"
 _SEVERAL: Final = frozenset({Kind.PLACE, Kind.EMAIL, Kind.DATE, Kind.IDENTIFIER, Kind.OTHER})
 _NAME_CUES: Final = frozenset({"", "for", "with", "from", "by", "of", "customer", *CALLED})

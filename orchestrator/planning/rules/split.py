@@ -42,7 +42,9 @@ _QUALIFIES: Final = re.compile(
     r"(?:only |but )*(?:if|unless|when|in case|as long as|provided|except|otherwise|else|instead)\b",
     re.IGNORECASE,
 )
-_NEGATED: Final = re.compile(r"(?:please\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE)
+_NEGATED: Final = re.compile(
+    r"(?:please\s+)?(?:(?:i|we)\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE
+)
 _MODEL: Final = "Say it in plain steps, or set a model (ORCHESTRATOR_PLANNER_MODEL)."
 _LONGEST_ABOUT: Final = 120
 _NEAR: Final = 4.0

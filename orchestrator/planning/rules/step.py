@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -25,7 +25,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.rules.account import Limit, Run
-from orchestrator.planning.rules.answer import done_phrase, not_applied, told_done, told_read
+from orchestrator.planning.rules.answer import done_phrase, noun_of, not_applied, told_done, told_read
 from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of
 from orchestrator.planning.rules.choose import (
     MOST_CHOICES,
@@ -78,6 +78,8 @@ class Leg:
     catalog: Catalog
     shown: frozenset[str]
     reading: Reading
+    unmatched: list[str] = field(default_factory=list)
+    """Values of a read that nothing of its list has."""
 
     @property
     def target(self) -> Tool:
@@ -494,7 +496,7 @@ class Leg:
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def _finish(self) -> Finish:
+    def _finish(self) -> Finish | GiveUp:
         done = [
             seen
             for seen in self.context.observations
@@ -513,6 +515,10 @@ class Leg:
             for item in read_items(seen.body, tool=self.target, asked=seen.arguments)
         ]
         kept, missed = self._told(items)
+        if kept and self.unmatched:
+            named = ", ".join(map(repr, self.unmatched))
+            count = len(kept)
+            return GiveUp(reason=f"{count} were found ({noun_of(self.target)}), none of them {named}")
         body = done[-1].body if done else None
         text, table = told_read(self.target, kept, body, not_applied([*unused, *missed]))
         return Finish(summary=text, table=table)
@@ -528,7 +534,7 @@ class Leg:
             if fitting:
                 kept = fitting
             elif run.is_value:
-                return [], missed
+                self.unmatched.append(run.text)
             else:
                 missed.append(run.text)
         account = self.reading.account

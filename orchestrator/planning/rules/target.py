@@ -43,8 +43,9 @@ _FEW: Final = 2
 _MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
 _WANTED: Final = re.compile(
-    r"(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? (?:need|want|like|love) "
-    r"(?:a|an|the|one|two|three|another|\d+) ",
+    r"(?:please )?(?:(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? (?:need|want|like|love) "
+    r"|(?:get|fly|drive|take|bring|grab) (?:me |us ))"
+    r"(?:(?:a|an|one|two|three|another|\d+|to|from) )",
     re.IGNORECASE,
 )
 """What somebody wants to have: "I need a rental car"."""
@@ -60,6 +61,8 @@ class Aim:
     is_order: bool
     is_open: bool = False
     """Whether the words leave open if something is to be read or done."""
+    is_wanted: bool = False
+    """Whether it says what somebody wants to have: shown, where nothing lets them have it."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +91,13 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     action = action_of(verb, following)
     if is_asked and first not in _COURTESY:
         return Aim(Action.READ, verb, is_order=False)
+    if _WANTED.match(clause.text):
+        return Aim(Action.CREATE, verb, is_order=True, is_wanted=True)
     if action in (Action.READ, Action.SEARCH):
         opens = verb in WARY_VERBS and _commanded(verb, catalog)
         return Aim(action, verb, is_order=opens, is_open=opens)
     if action in SIDE_EFFECT_ACTIONS:
         return Aim(action, verb, is_order=True)
-    if _WANTED.match(clause.text):
-        return Aim(Action.CREATE, verb, is_order=True)
     if _commanded(verb, catalog):
         return Aim(Action.EXECUTE, verb, is_order=True)
     return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
@@ -116,6 +119,16 @@ def find_target(
 ) -> list[Fit]:
     """Return the tools that may do what a clause asks, best first; empty where none does."""
     aim = aim_of(clause, catalog)
+    found = _fitting(clause, aim, selection, catalog, walls)
+    if not found and aim.is_wanted:
+        aim = Aim(Action.READ, aim.verb, is_order=False)
+        found = _fitting(clause, aim, selection, catalog, walls)
+    return found
+
+
+def _fitting(
+    clause: Clause, aim: Aim, selection: Selection, catalog: Catalog, walls: Sequence[Wall]
+) -> list[Fit]:
     scores = selection.scores
     top = max(scores.values(), default=0.0) or 1.0
     unasked = {*selection.prerequisites, *selection.padding} - {*scores}
