@@ -116,7 +116,7 @@ class Person:
         whole = name == _WHOLE
         for about in (f"{name} {schema.get('title', '')}", f"{schema.get('description')} {text}"):
             for reply in self._answers:
-                chooses = bool(reply.choose) and any(_options(schema))
+                chooses = bool(reply.choose) and _chosen(reply, schema) is not None
                 is_meant = chooses or (
                     reply.choose != "." and (not whole or about.startswith(name))
                 )
@@ -130,10 +130,15 @@ class Person:
 def _said(reply: Reply, schema: Mapping[str, Any]) -> Any:
     if not reply.choose:
         return _typed(reply.say, schema.get("type"))
-    for option, text in _options(schema):
-        if re.search(reply.choose, text, re.IGNORECASE):
-            return option
+    if (chosen := _chosen(reply, schema)) is not None:
+        return chosen
     return _typed(reply.say or reply.choose.partition("|")[0], schema.get("type"))
+
+
+def _chosen(reply: Reply, schema: Mapping[str, Any]) -> Any:
+    """Return the first option that a reply chooses; None where there is none."""
+    found = (o for o, text in _options(schema) if re.search(reply.choose, text, re.IGNORECASE))
+    return next(found, None)
 
 
 def _suits(reply: Reply, schema: Mapping[str, Any]) -> bool:
