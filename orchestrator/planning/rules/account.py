@@ -14,7 +14,7 @@ from orchestrator.language.triggers import Trigger, find_triggers
 from orchestrator.language.words import stem
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, Word, is_stop
 from orchestrator.planning.rules.fill import Span
-from orchestrator.planning.rules.tool_words import answer_words, verbs_meant, vocabulary
+from orchestrator.planning.rules.tool_words import verbs_meant, vocabulary
 
 Order = Literal["least", "most"]
 _ALL: Final = frozenset({"all", "every", "each", "both"})
@@ -37,6 +37,7 @@ _MOST: Final = re.compile(
 _LEAST: Final = re.compile(r"(?:over|above|at least|more than|min(?:imum)?(?: of)?)\s*$", re.I)
 _AFTER: Final = frozenset({"after", "from", "since"})
 _BEFORE: Final = frozenset({"before", "until", "by"})
+_SIDES: Final = frozenset("arriving departing leaving returning starting ending landing".split())
 _NAMING: Final = frozenset(["of", "for", "from", "to", "with", "about", "called", "named", "titled", "at", "by"])
 _NAMING_OFFERS: Final = frozenset("at by of in called named with".split())
 _NAMING_THINGS: Final = frozenset("of from to about called named titled with at by".split())
@@ -64,6 +65,8 @@ class Limit:
     order: Literal["max", "min"]
     value: JsonValue
     span: Span
+    field: str = ""
+    """The stem of the word that says of what the time is: "arriving before 10 am"."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ class _Reading:
         self.identified = False
         self.found_limits: tuple[Limit, ...] = ()
         self.bounds = [c.around for c in clause.of_kind("amount") if c.around in used]
-        self.words = vocabulary(tools).union(*(answer_words(tool) for tool in tools))
+        self.words = vocabulary(tools)
 
     def account(self, resolved: frozenset[str]) -> Account:
         limits = self.found_limits = tuple(self._limits())
@@ -195,9 +198,11 @@ class _Reading:
                 yield self._limit(one, one.kind, kind, one.cue_start)
 
     def _limit(self, one: Candidate, kind: str, order: str, start: int) -> Limit:
-        span = (start, one.end)
+        before = [word for word in self.clause.words if word.end <= start]
+        named = before[-1].stem if before and before[-1].lower in _SIDES else ""
+        span = (before[-1].start if named else start, one.end)
         self.used.append(span)
-        return Limit(kind, "max" if order == "max" else "min", one.value, span)
+        return Limit(kind, "max" if order == "max" else "min", one.value, span, named)
 
     def _superlative(self) -> Superlative | None:
         if not self.chooses:

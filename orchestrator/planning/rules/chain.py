@@ -17,7 +17,7 @@ from orchestrator.planning.rules.clause import Clause
 from orchestrator.planning.rules.fill import Draft, Leaf, Span, fill
 from orchestrator.planning.rules.items import answer_fields, answers_price, is_listing
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.tool_words import id_nouns, nouns_of
+from orchestrator.planning.rules.tool_words import id_nouns, named_nouns, nouns_of
 from orchestrator.planning.walls import is_inside
 
 _MAX_DEPTH: Final = 3
@@ -98,10 +98,13 @@ def link(
             *taken,
             *(s for path in draft.said if path != leaf.path for s in _span(draft, path)),
         ]
+        known = {**inputs, **_same_names(draft, leaf)}
         found = [
-            link(one, clause, inputs, catalog, walls, trail=(*trail, tool.name), taken=blocked)
+            link(one, clause, known, catalog, walls, trail=(*trail, tool.name), taken=blocked)
             for one in producers(leaf, tool, catalog, walls, trail)
         ]
+        said = draft.said.get(leaf.path)
+        found = [one for one in found if said is None or not _takes_as_id(one.draft, said.span)]
         looks_up = leaf.path in draft.found
         if looks_up:
             found = [
@@ -113,6 +116,23 @@ def link(
             if looks_up:
                 _as_filter(draft, leaf)
     return chain
+
+
+def _same_names(draft: Draft, leaf: Leaf) -> dict[str, JsonValue]:
+    """What the consumer was told of inputs that a feeder may have under the same name."""
+    return {
+        str(path[0]): draft.found[path]
+        for path in draft.said
+        if len(path) == 1 and path != leaf.path
+    }
+
+
+def _takes_as_id(draft: Draft, span: Span) -> bool:
+    """Return whether a feeder takes for an id of its own what was said of another thing."""
+    return any(
+        leaf.parameter.is_id and leaf.path in draft.said and draft.said[leaf.path].span == span
+        for leaf in draft.leaves
+    )
 
 
 def _as_filter(draft: Draft, leaf: Leaf) -> None:

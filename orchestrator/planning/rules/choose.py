@@ -136,13 +136,22 @@ def matches(item: Item, run: Run) -> bool:
         return any(value.value in _CLOCK.findall(text) for text in texts)
     if value is not None and value.kind in ("id", "email", "url", "number"):
         own = value.text.casefold().lstrip("#")
+        texts = [*_texts(item, naming=value.kind in ("id", "number"))]
         return any(text.casefold().lstrip("#") == own for text in texts) or (
             value.kind == "id" and any(own in _parts(text) for text in texts)
         )
     if value is not None and value.kind == "amount" and isinstance(value.value, dict):
         return _costs(item, value.value)
+    if value is None and run.stems and _has_field(item, run.stems):
+        return True
     wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
     return any(wanted <= {*content_stems(text)} for text in texts) or wanted <= _stems(texts)
+
+
+def _has_field(item: Item, stems: Sequence[str]) -> bool:
+    """Return whether a thing has a value under a name of these words."""
+    names = [name for name, value in flat_fields(item.own_fields) if value not in (None, "", False)]
+    return all(any(one in {stem(w) for w in tokens(name)} for name in names) for one in stems)
 
 
 def _parts(text: str) -> list[str]:
@@ -153,8 +162,12 @@ def _stems(texts: Iterable[str]) -> set[str]:
     return {one for text in texts for one in (*content_stems(text), *map(stem, tokens(text)))}
 
 
-def _texts(item: Item) -> Iterable[str]:
+def _texts(item: Item, *, naming: bool = False) -> Iterable[str]:
+    """What a thing says of itself; `naming`: no numbers but those that tell it from others."""
+    names = lexicon.IDENTIFIER | {"name", "title", "uid", "gid"}
     for name, value in flat_fields(item.own_fields):
+        if naming and isinstance(value, int | float) and names.isdisjoint(tokens(name)):
+            continue
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             yield str(value)[:300]
         elif value is True:
@@ -205,7 +218,7 @@ def keeps(item: Item, limit: Limit) -> bool:
             return False
         amount = Decimal(str(said.get("amount")))
         return price.amount <= amount if limit.order == "max" else price.amount >= amount
-    found = [one for one in map(str, _moments(item)) if one]
+    found = [one for one in map(str, _moments(item, limit.field)) if one]
     pattern = _CLOCK if limit.kind == "time" else _DAY
     marks = [mark for text in found for mark in pattern.findall(text)]
     said_text = str(limit.value)
@@ -214,8 +227,11 @@ def keeps(item: Item, limit: Limit) -> bool:
     return marks[0] <= said_text if limit.order == "max" else marks[0] >= said_text
 
 
-def _moments(item: Item) -> Iterable[str]:
-    for _, value in flat_fields(item.own_fields):
+def _moments(item: Item, field: str) -> Iterable[str]:
+    """The moments that a thing tells, or those of the fields that are named so."""
+    for name, value in flat_fields(item.own_fields):
+        if field and field[:5] not in {word[:5] for word in tokens(name)}:
+            continue
         if isinstance(value, str) and (_DAY.match(value) or _CLOCK.match(value)):
             yield value
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -31,6 +31,10 @@ _BOUND: Final = re.compile(
     re.IGNORECASE,
 )
 _AFTER_ARTICLE: Final = re.compile(r"\w+\s+(?:the|a|an|my|our)\s+(?=\w)", re.IGNORECASE)
+_YEAR: Final = re.compile(r"\d{4}|year")
+_DAY_BEFORE: Final = re.compile(r"^\d{4}")
+_FAR: Final = 300
+"""Days from which a day without a year may as well be the one that has just passed."""
 _POLITE: Final = frozenset(
     ["please", "kindly", "can", "could", "would", "will", "you", "i", "we", "me", "us", "want", "need", "like", "d", "to", "just", "now", "also", "then", "hi", "hello", "hey", "let", "s", "lets", "go", "ahead", "and"]
 )
@@ -159,6 +163,7 @@ class Clause:
         is_behind = after is not None and not _BREAK.search(self.text[value.end : after.start])
         cue = last.lower if last is not None and near else ""
         is_cue = cue in LEADS | CALLED | SAYING
+        value = self._doubtful(value)
         return Candidate(
             value.kind,
             value.value,
@@ -172,6 +177,16 @@ class Clause:
             value.readings,
             self._around(value, after),
         )
+
+    def _doubtful(self, value: Value) -> Value:
+        """A day without a year that has just passed: of this year, or of the next."""
+        if value.kind != "date" or not isinstance(value.value, str) or _YEAR.search(value.text):
+            return value
+        day = date.fromisoformat(value.value[:10])
+        if (day - self.now.date()).days <= _FAR:
+            return value
+        before = _DAY_BEFORE.sub(str(day.year - 1), value.value, count=1)
+        return value.model_copy(update={"value": None, "readings": (before, value.value)})
 
     def _around(self, value: Value, after: Word | None) -> tuple[int, int]:
         if value.kind == "number" and after is not None:
@@ -232,7 +247,7 @@ class Clause:
 
     def _texts(self, typed: list[Candidate]) -> Iterator[Candidate]:
         """What is to be passed on: behind "that", "saying", a colon, or "to" and a verb."""
-        asks = self.verb in _ASKED_TO
+        asks = self.verb in _ASKED_TO or any(word.stem == "remind" for word in self.words)
         for number, word in enumerate(self.words):
             following = self.words[number + 1] if number + 1 < len(self.words) else None
             if following is None:

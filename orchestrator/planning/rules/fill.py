@@ -1,5 +1,6 @@
 """What a clause says is given to the inputs of a tool, by what each of them means."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
@@ -30,6 +31,7 @@ _END_CUES: Final = frozenset(
     ["until", "till", "to", "through", "returning", "return", "back", "by", "due", "ending", "end", "ends", "and"]
 )
 _PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
+_WAYS: Final = frozenset({"from", "to", "into", "between"})
 _MOST_CUES: Final = ("under", "below", "at most", "up to", "max", "maximum", "no more than", "less")
 _LEAST_CUES: Final = ("over", "above", "at least", "from", "min", "minimum", "more than")
 _IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
@@ -409,7 +411,7 @@ class _Reader:
         nouns = id_nouns(self.tool, parameter.name, parameter.words)
         if candidate.kind in ("id", "number", "name", "phrase", "quoted"):
             if candidate.kind != "number" and parameter.is_code(candidate.text):
-                return 9.0
+                return 10.0 if candidate.noun in nouns else 7.0
         in_path = f"{{{parameter.name}}}" in self.tool.path
         if candidate.kind == "id" or (candidate.kind == "quoted" and (named or in_path)):
             if candidate.noun in nouns or named:
@@ -428,8 +430,15 @@ class _Reader:
             return 0.0
         if candidate.kind == "id" and named == 0:
             return 0.0
-        if candidate.kind == "phrase" and not named and not self._is_new(candidate):
+        behind = self.clause.text[candidate.end : candidate.end + 2]
+        if candidate.after == "time" or behind in ("'s", "\u2019s"):
             return 0.0
+        if self.tool.is_side_effect and not named and candidate.cue not in _PLACE_CUES | _WAYS:
+            if candidate.cue != "for" or not _FOR_A_PLACE.search(self.tool.summary):
+                return 0.0
+        if candidate.kind == "phrase" and not named:
+            if not self._is_new(candidate) or candidate.text.lower() in _EVERYBODY:
+                return 0.0
         less = 0.0 if candidate.kind == "name" or named else 2.0
         cue = candidate.cue
         if parameter.side == "start":
@@ -481,10 +490,12 @@ class _Reader:
             return 7.5 + required if days else 0.0
         if candidate.kind == "text":
             return 7.0 + required if leaf.required else 0.0
+        tells = self.clause.verb in _TELLING
+        if tells and candidate.kind in ("wide", "phrase", "object"):
+            return 0.0
         if candidate.kind in ("wide", "phrase") and leaf.required and self._is_new(candidate):
             return 2.5 + len(candidate.text) / 1000 if candidate.cue in ("for", "about") else 0.0
-        tells = self.clause.verb in _TELLING
-        if candidate.kind == "object" and leaf.required and not tells and self._is_new(candidate):
+        if candidate.kind == "object" and leaf.required and self._is_new(candidate):
             return 1.0 + len(candidate.text) / 1000
         return 0.0
 
@@ -562,6 +573,14 @@ class _Reader:
             if not found:
                 continue
             is_list = leaf.parameter.kind is Kind.LIST
+            others = [s for _, s in found[1:] if s[0] >= found[0][1][1] or s[1] <= found[0][1][0]]
+            if others and not is_list:
+                start, end = found[0][1]
+                text = self.clause.text[start:end]
+                options = tuple(option for option, _ in found)
+                self.draft.unsure.append((leaf, Candidate("choice", None, text, start, end, readings=options)))
+                self.draft.used += [span for _, span in found]
+                continue
             value: JsonValue = [o for o, _ in found] if is_list else found[0][0]
             if leaf.parameter.accepts(value):
                 self.draft.give(leaf, value)
@@ -584,7 +603,10 @@ class _Reader:
                 continue
             if number == self.clause.verb_index and is_verb(run[0].lower) and len(words) > 1:
                 continue
-            return run[0].start, run[-1].end
+            behind = words[number + len(wanted) : number + len(wanted) + 1]
+            described = {*content_stems(str(parameter.schema.get("description", "")))}
+            last = behind[0] if behind and behind[0].stem in described else run[-1]
+            return run[0].start, last.end
         return None
 
     def _quoted(self) -> list[Candidate]:
@@ -595,7 +617,7 @@ class _Reader:
         own = plain_words(self.tool)
         for leaf in self.open:
             is_text = leaf.parameter.kind in (Kind.TEXT, Kind.TITLE) and leaf.required
-            if not is_text or leaf.path in self.draft.found:
+            if self.clause.verb in _TELLING or not is_text or leaf.path in self.draft.found:
                 continue
             phrases = self.clause.of_kind("wide", "phrase")
             found = [c for c in phrases if c.cue in ("for", "about")]
@@ -725,8 +747,14 @@ class _Reader:
         return found
 
 
+_FOR_A_PLACE: Final = re.compile(
+    rf"\bfor an? (?:{'|'.join(sorted(lexicon.PLACE_DESCRIBED))})\b", re.IGNORECASE
+)
+"""What a tool's summary says where "for Bergen" is a place, and no person."""
+_EVERYBODY: Final = frozenset("everyone everybody someone somebody nobody others".split())
 _TELLING: Final = frozenset(
-    "tell inform notify email mail message text ask remind warn alert contact ping dm send".split()
+    "tell inform notify email mail message text ask remind warn alert contact ping dm send "
+    "forward reply respond write".split()
 )
 """Verbs whose object is whom something is told, and not what."""
 _NAMED: Final = "\0named"

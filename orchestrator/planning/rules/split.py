@@ -42,6 +42,7 @@ _QUALIFIES: Final = re.compile(
     r"(?:only |but )*(?:if|unless|when|in case|as long as|provided|except|otherwise|else|instead)\b",
     re.IGNORECASE,
 )
+_WITH_WHOM: Final = re.compile(r"\b(?:for|with)\s+(?:me|us|him|her|them|[A-Z]\w+)$")
 _NEGATED: Final = re.compile(
     r"(?:please\s+)?(?:(?:i|we)\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE
 )
@@ -188,6 +189,8 @@ class _Goal:
 
     def _is_other(self, clause: str, phrase: str) -> bool:
         """Return whether a noun phrase behind "and" is dealt in by another tool than the clause."""
+        if _WITH_WHOM.search(clause):
+            return False
         first = self._fits(clause)[:1]
         verb = read_clause(clause, now=self.brief.now).verb
         other = self._fits(f"{verb} {phrase}" if is_verb(verb) else phrase)[:1]

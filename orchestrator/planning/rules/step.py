@@ -12,7 +12,7 @@ from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.words import tokens
+from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import (
     FINISH,
     AskUser,
@@ -42,6 +42,7 @@ from orchestrator.planning.rules.items import Item, flat_fields, is_empty, is_li
 from orchestrator.planning.rules.match import mismatches
 from orchestrator.planning.rules.parameters import DAYS, Kind
 from orchestrator.planning.rules.split import Reading
+from orchestrator.planning.rules.tool_words import id_nouns
 from orchestrator.saga.orders import WhenRead
 
 _MAX_PAGES: Final = 10
@@ -302,6 +303,8 @@ class Leg:
         if self._shares_filters:
             fitting = [run for run in account.filters if any(matches(i, run) for i in items)]
             account = replace(account, filters=tuple(fitting))
+        if not self._is_counted(leaf, draft.tool):
+            account = replace(account, is_all="", count=None)
         most = self.context.agent.max_items
         said_words = frozenset(word.stem for word in self.reading.clause.words)
         choice = choose(
@@ -320,6 +323,16 @@ class Leg:
         if choice.asks and leaf.name not in self.context.inputs:
             return _choice_question(choice, leaf, consumer)
         return GiveUp(reason=choice.why or f"{producer.name} found nothing that fits the request")
+
+    def _is_counted(self, leaf: Leaf, consumer: Tool) -> bool:
+        """Return whether "all" or a number is said of the things that an input takes."""
+        feeders = [path for path in self.reading.chain.feeders if consumer is self.target]
+        if len(feeders) < 2:
+            return True
+        said = {stem(word) for word in tokens(self.reading.account.is_all)}
+        by_path = {one.path: one.parameter for one in self.reading.chain.draft.leaves}
+        named = [p for p in feeders if said & id_nouns(consumer, by_path[p].name, by_path[p].words)]
+        return leaf.path == (named or feeders)[0]
 
     def _of_said(
         self, items: Sequence[Item], leaf: Leaf, draft: Draft, said: Candidate
@@ -529,7 +542,10 @@ class Leg:
             return items, [run.text for run in self.reading.account.filters]
         listed = [item for item in items if item.label or (item.own and not _is_wrapper(item, items))]
         kept, missed = listed, []
+        said = [c.span for draft in self.reading.chain.drafts for c in draft.said.values()]
         for run in self.reading.account.filters:
+            if any(start <= run.span[0] and run.span[1] <= end for start, end in said):
+                continue  # it is the id of what the list is of
             fitting = [item for item in kept if matches(item, run)]
             if fitting:
                 kept = fitting

@@ -19,7 +19,7 @@ from orchestrator.language.words import (
     stem,
     tokens,
 )
-from orchestrator.planning.rules.clause import Clause, Word
+from orchestrator.planning.rules.clause import LEADS, Clause, Word
 from orchestrator.planning.rules.items import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.tool_words import (
@@ -39,7 +39,10 @@ _ASKING: Final = frozenset(
 )
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
 _LISTING: Final = frozenset(["list", "show", "all", "find", "search", "get", "view", "which"])
+_LEAVE: Final = frozenset({"may", "might", "should", "must", "shall"})
 _FEW: Final = 2
+_PARTICLES: Final = frozenset({"on", "off", "in", "out", "up", "down"})
+_PAST: Final = frozenset({"past", "history", "historical", "yesterday", "previous"})
 _MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
 _WANTED: Final = re.compile(
@@ -83,13 +86,15 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     if not words:
         return Aim(Action.UNKNOWN, "", is_order=False, is_open=True)
     first = words[0].lower
-    is_asked = first in _ASKING | QUESTION_WORDS or (
+    second = words[1].lower if len(words) > 1 else ""
+    asks_leave = first in _COURTESY | _LEAVE and second in ("i", "we", "my", "our", "it", "there")
+    is_asked = asks_leave or first in _ASKING | QUESTION_WORDS or (
         clause.text.rstrip().endswith("?") and first not in _COURTESY and not is_verb(first)
     )
     verb = clause.verb
     following = _following(clause)
     action = action_of(verb, following)
-    if is_asked and first not in _COURTESY:
+    if asks_leave or (is_asked and first not in _COURTESY):
         return Aim(Action.READ, verb, is_order=False)
     if _WANTED.match(clause.text):
         return Aim(Action.CREATE, verb, is_order=True, is_wanted=True)
@@ -147,6 +152,8 @@ def _fitting(
             continue
         if _is_probe(tool, catalog) or _does_all(tool, clause):
             continue
+        if aim.is_order and (_is_opposite(tool, clause, aim) or _is_of_another(tool, clause)):
+            continue
         score, nouns = _score(tool, clause, aim)
         if aim.is_order and named_by and stem(aim.verb) not in verbs_of(tool):
             score -= 1.5
@@ -182,6 +189,28 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
     if stem(aim.verb) in verbs_of(tool):
         return True
     return ends is (aim.action is Action.CANCEL)
+
+
+def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
+    """Return whether a tool's verb has another particle than the clause's: "turn off", "turn on"."""
+    own = _PARTICLES & {*tokens(tool.summary)[1:2], *tokens(tool.summary)[-1:]}
+    if not own or stem(aim.verb) not in verbs_of(tool):
+        return False
+    said = {w.lower for w in clause.words} & _PARTICLES
+    return bool(said) and said.isdisjoint(own)
+
+
+def _is_of_another(tool: Tool, clause: Clause) -> bool:
+    """Return whether an id is said of a thing that a tool does not speak of."""
+    nouns = {
+        c.noun
+        for c in clause.of_kind("id")
+        if c.noun and clause.place_of(c.start) > clause.verb_index + 1
+    }
+    nouns = {one for one in nouns if one not in LEADS and one not in STOP_WORDS}
+    known = own_words(tool)
+    fed = {stem(word) for p in tool_parameters(tool) for word in p.words}
+    return bool(nouns) and nouns.isdisjoint(known | fed)
 
 
 def _sending(catalog: Catalog) -> list[str]:
@@ -252,10 +281,10 @@ def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
         c.text.isdigit() and c.noun in {stem(w) for p in ids for w in p.words} | nouns_of(tool)
         for c in clause.of_kind("number")
     )
-    score = 0.0
+    score = _of_its_days(tool, clause)
     if not aim.is_order and not tool.is_side_effect:
         if ids and not has_id and not _is_definite(clause):
-            score -= 1.5
+            score -= 2.5 if _is_plural(clause) else 1.5
         if not ids and has_id and is_listing(tool):
             score -= 0.7
     kinds = {p.kind for p in required}
@@ -268,6 +297,22 @@ def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
         if value in said and kind in takes and kind not in kinds:
             score += 0.3
     return score
+
+
+def _of_its_days(tool: Tool, clause: Clause) -> float:
+    """Whether a tool of past days is asked for one, and for no other."""
+    if _PAST.isdisjoint({*tokens(tool.name), *tokens(tool.summary)}):
+        return 0.0
+    days = [str(c.value) for c in clause.of_kind("date") if c.value]
+    if not days:
+        return -1.0
+    return 2.0 if max(days) < clause.now.date().isoformat() else -3.0
+
+
+def _is_plural(clause: Clause) -> bool:
+    objects = clause.of_kind("object")
+    last = objects[-1].text.lower() if objects else ""
+    return last.endswith("s") and not last.endswith("ss")
 
 
 def _is_definite(clause: Clause) -> bool:

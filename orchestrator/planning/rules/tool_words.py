@@ -22,6 +22,8 @@ from orchestrator.language.words import (
 
 _NESTED: Final = ("properties", "items", "anyOf", "oneOf", "allOf", "$defs")
 _MOST_LEVELS: Final = 5
+_SPECIFIC: Final = frozenset("forward reply respond resend share invite call wire tip".split())
+_PLAIN_CHANGES: Final = frozenset("change update set edit modify adjust alter run execute".split())
 _MAKING: Final = frozenset({Action.CREATE, Action.EXECUTE, Action.PAY, Action.SEND, Action.UPDATE})
 
 
@@ -31,7 +33,8 @@ def verb_of(tool: Tool) -> tuple[str, Action]:
     verb, action = verb_named(
         tool.name, tool.summary or tool.description, but=tool.domain, method=tool.method
     )
-    if tool.effect is Effect.CANCEL:
+    ends = tool.method == "DELETE" or Action.CANCEL in {action_of_stem(v) for v in verbs_of(tool)}
+    if tool.effect is Effect.CANCEL or (tool.is_side_effect and ends):
         return verb, Action.CANCEL
     if tool.effect is Effect.READ and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
         return verb, Action.READ
@@ -85,31 +88,31 @@ def plain_words(tool: Tool) -> frozenset[str]:
     }
 
 
-@read_once
-def answer_words(tool: Tool) -> frozenset[str]:
-    """Return the stems of the names of the fields that a tool answers with."""
-    parts = walk(tool.output_schema or {}, _NESTED, most_levels=_MOST_LEVELS)
-    names = {name for part in parts for name in properties_of(part)}
-    return frozenset(content_stems(" ".join(names)))
-
-
 def vocabulary(tools: Iterable[Tool]) -> frozenset[str]:
     """Return the words of several tools."""
     return frozenset().union(*(own_words(tool) for tool in tools))
 
 
 def verbs_meant(word: str, tool: Tool) -> bool:
-    """Return whether a verb asks for what a tool does: its own, or one of the same class."""
+    """Return whether a verb asks for what a tool does: its own, or a plain one of the same class.
+
+    To disable is not to enable, nor to forward to send: such verbs are only their own tools'.
+    """
     action = action_of_stem(stem(word))
     _, own = verb_of(tool)
     if stem(word) in verbs_of(tool) or not verbs_of(tool).isdisjoint(equals_of(stem(word))):
         return True
-    if action is Action.UNKNOWN:
+    if action is Action.UNKNOWN or word in _SPECIFIC:
         return False
     if tool.effect is Effect.READ:
         return action in (Action.READ, Action.SEARCH)
     if tool.effect is Effect.CANCEL or own is Action.CANCEL:
         return action is Action.CANCEL
+    if word == "write" and own is Action.SEND:
+        return True
+    if action in (Action.UPDATE, Action.EXECUTE):
+        plain = {*_PLAIN_CHANGES}
+        return own is action and (word in plain or not verbs_of(tool).isdisjoint(map(stem, plain)))
     return action is own or (own is Action.UNKNOWN and action in _MAKING)
 
 
