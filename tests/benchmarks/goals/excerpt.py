@@ -123,7 +123,8 @@ class _Cut:
     def _resolved(self, reference: str) -> Any:
         node: Any = self._document
         for step in reference.removeprefix("#/").split("/"):
-            node = node[step.replace("~1", "/").replace("~0", "~")]
+            key = step.replace("~1", "/").replace("~0", "~")
+            node = node[int(key) if isinstance(node, list) else key]
         return node
 
 

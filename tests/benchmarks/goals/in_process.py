@@ -163,7 +163,7 @@ class Mission:
         self._person = person or Person(goal)
         self._text = text
         self.legs: list[Leg] = []
-        self.ended = ""
+        self.ended = Told("running", "", "")
 
     async def run(self) -> Told:
         """Plan, run the legs in the order of the plan, and say how it ended."""
