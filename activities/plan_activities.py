@@ -154,9 +154,8 @@ class PlanActivities:
         if not names_shown:
             selection = await self._plans.first_selection(_first_step(leg, begin), catalog)
             fits = selection.fits and selection.band != "fail_open"
-            names_shown = [
-                n for n in selection.tools[:1] if fits and not catalog.tool(n).is_side_effect
-            ]
+            reads = [n for n in selection.tools if not catalog.tool(n).is_side_effect]
+            names_shown = reads[:1] if fits else []
         tools = [catalog.tools[n] for n in dict.fromkeys(names_shown) if n in catalog.tools]
         return PlannedLeg(
             leg_id=leg.leg_id,

@@ -61,6 +61,7 @@ from orchestrator.planning.planner import (
     Planner,
     as_planned,
     check_decision,
+    check_orders,
     check_plan,
 )
 from orchestrator.planning.profile_limits import within_profiles
@@ -119,6 +120,7 @@ class PlanningActivities:
                 catalog = await asyncio.to_thread(self._catalogs.get, brief.catalog_digest)
                 plan = await self._planned(brief, catalog)
                 check_plan(plan)
+                check_orders(plan, catalog, read_only=brief.read_only)
                 self._guard.walls.check_plan(plan, catalog)
                 plan = within_profiles(plan, self._agents)
                 return plan.model_copy(update={"usage": _taken(meter, plan.usage)})

@@ -104,7 +104,9 @@ class PrepareActivities:
         if tool.is_side_effect and (asked is not None or tool.effect is not Effect.CANCEL):
             if wanted.read_only:
                 return PreparedCall(problems=(READ_ONLY.format(tool=tool.name),))
-            unordered = self._unordered(wanted, tool)
+            unordered = why_unordered(
+                tool, arguments, wanted.orders, wanted.effects, most_each=_most_each(wanted)
+            )
             tool = UnpricedCall.asking(tool) if unordered else tool
         # In a thread, as whatever takes the longer the more a leg has seen.
         answers = await asyncio.to_thread(answers_of, wanted, catalog)
@@ -139,12 +141,6 @@ class PrepareActivities:
         prepared = prepared.model_copy(update={"meaning": _meaning(tool, arguments)})
         prepared = _under_orders(prepared, wanted, unordered)
         return limited(await self._authority.over(prepared, wanted), wanted, rules)
-
-    def _unordered(self, wanted: PrepareInput, tool: Tool) -> str:
-        """Why no order of its leg covers a consequence; empty: one does."""
-        return why_unordered(
-            tool, wanted.arguments, wanted.orders, wanted.effects, most_each=_most_each(wanted)
-        )
 
 
 def _under_orders(prepared: PreparedCall, wanted: PrepareInput, unordered: str) -> PreparedCall:

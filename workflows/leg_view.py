@@ -106,8 +106,15 @@ def effects_of_leg(leg: LegInput) -> tuple[Effect, ...]:
         for fact in leg.facts
         if fact.side_effect and fact.source.rpartition(".")[0] in leg.state.handed_to
     )
-    own = effects_of(leg.state.ledger, leg.leg.orders)
-    return (*(effect for effect in own if not effect.why_not), *others)
+    ledger = leg.state.ledger
+    live = {o.obligation_id for o in ledger.live()}
+    own = effects_of(ledger, leg.leg.orders)
+    standing = (
+        effect.model_copy(update={"why_not": ""})
+        for effect in own
+        if not effect.why_not or effect.call_id in live
+    )
+    return (*standing, *others)
 
 
 def facts_of(leg: LegInput) -> tuple[Fact, ...]:

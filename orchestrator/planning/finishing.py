@@ -2,6 +2,7 @@
 
 import json
 import re
+from string import ascii_uppercase
 from typing import Final
 
 from orchestrator.planning.models import ANSWER, FINISH, HAND_OVER, Finish, StepContext
@@ -100,5 +101,10 @@ def unheld_ids(summary: str, context: StepContext) -> tuple[str, ...]:
     ]
     known = json.dumps(given, ensure_ascii=False, default=str).casefold()
     found = dict.fromkeys(match.group() for match in _ID.finditer(summary))
-    claims = [id_ for id_ in found if len(id_) >= _SHORTEST and not _AMOUNT.fullmatch(id_)]
-    return tuple(one[:_LONGEST] for one in claims if one.casefold() not in known)[:_MOST]
+    claims = [one for one in found if len(one) >= _SHORTEST and one.casefold() not in known]
+    return tuple(one[:_LONGEST] for one in claims if not _is_amount(one, known))[:_MOST]
+
+
+def _is_amount(text: str, known: str) -> bool:
+    """True for a currency and a number that an answer holds, written as one word."""
+    return bool(_AMOUNT.fullmatch(text)) and text.strip(ascii_uppercase) in known

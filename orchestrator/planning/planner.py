@@ -24,12 +24,14 @@ from orchestrator.planning.models import (
     GiveUp,
     GoalBrief,
     HandOver,
+    LegPlan,
     MissionPlan,
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.walls import Walls, listed
+from orchestrator.planning.walls import Walls, is_inside, listed
 from orchestrator.routing.selection import Selection
+from orchestrator.saga.orders import Order
 
 NO_PROFILES: Final = Walls()
 
@@ -183,6 +185,36 @@ def check_plan(plan: MissionPlan) -> None:
     except CycleError as error:
         circle = " -> ".join(error.args[1])
         raise PlanInvalid(f"the legs wait for each other in a circle: {circle}") from error
+
+
+def check_orders(plan: MissionPlan, catalog: Catalog, *, read_only: bool = False) -> None:
+    """Refuse a plan whose orders nobody could serve; nothing of it was done.
+
+    Raises:
+        PlanInvalid: the mission is read-only, and a leg orders something; an order names no tool,
+            one that is not there or only reads, or none that the leg's agent may use; or it has
+            more effects than its agent carries out in one leg.
+    """
+    for leg in plan.legs:
+        for order in leg.orders:
+            if why := _order_problem(order, leg, catalog, read_only=read_only):
+                raise PlanInvalid(f"leg {leg.leg_id} orders {str(order)!r}, {why}")
+
+
+def _order_problem(order: Order, leg: LegPlan, catalog: Catalog, *, read_only: bool) -> str:
+    if read_only:
+        return "and the mission is read-only (--read-only): start it without, or ask only"
+    if unknown := [name for name in order.tools if name not in catalog.tools]:
+        return f"and there is no tool {', '.join(unknown)}"
+    tools = [catalog.tool(name) for name in order.tools]
+    if reading := [tool.name for tool in tools if not tool.is_side_effect]:
+        return f"and {', '.join(reading)} only reads; name the tool that does it"
+    if not any(is_inside(tool, (leg.agent.wall,)) for tool in tools):
+        named = " or ".join(order.tools) or "no tool"
+        return f"and its agent {leg.agent.name} may not use {named}"
+    if order.count > leg.agent.max_items:
+        return f"{order.count} times; the agent {leg.agent.name} does {leg.agent.max_items} at most"
+    return ""
 
 
 def check_decision(

@@ -558,7 +558,7 @@ class _ScriptedPlans:
         return await self._begun(mission)
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
-        """Every tool: what a leg is likely to call follows from what its goal orders."""
+        """Every tool."""
         return fake_selection(*catalog.tools, catalog_size=len(catalog), band="moderate")
 
 

@@ -116,7 +116,7 @@ def test_what_another_agent_did_serves_the_leg_that_handed_it_over() -> None:
     ("summary", "made_up"),
     [
         ("INV-20031 of 1,299.00 EUR is open, and res_8f31aa; seat 12A at 20:00.", ()),
-        ("CUSTOMER-77 has two bills, in sum 400EUR, due on 2026-12-03.", ()),
+        ("CUSTOMER-77 has two bills, in sum 129900EUR, due on 2026-12-03.", ()),
         ("It is booked, reference ABC123.", ("ABC123",)),
         ("INV-99999 is paid.", ("INV-99999",)),
     ],
