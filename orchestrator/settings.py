@@ -16,12 +16,10 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentUnreadable, ProfilesInvalid, UsageError
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.new_requests import wait_fault
 from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.profile_faults import read_profiles
 from orchestrator.routing.deadline import STEP_LIMIT_S, STEP_VECTORS_S
 from orchestrator.routing.profile import RoutingProfile
 
@@ -295,6 +293,8 @@ def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
     """
     if path is None:
         return ()
+    from orchestrator.planning.profile_faults import read_profiles
+
     profiles, faults = read_profiles(read_profiles_file(path))
     if faults:
         raise ProfilesInvalid(str(path), tuple(map(str, faults)))
@@ -340,6 +340,8 @@ def _read(path: Path, kind: TypeAdapter[T], name: str) -> T:
     A key that is not known is refused too: mistyped, a rule on who may decide would silently hold
     for nobody. So is one that is there twice: one of the two walls, or rules, would not hold.
     """
+    from orchestrator.catalog.yaml12 import load_yaml
+
     try:
         content = load_yaml(path.read_text(encoding="utf-8"))
         return kind.validate_python(content, extra="forbid")

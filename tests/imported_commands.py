@@ -6,11 +6,11 @@ import tokenizers  # noqa: F401  routers import it when they are made
 import orchestrator.adapters.http.operation_contract
 import orchestrator.adapters.http.pinned_document
 import orchestrator.adapters.storage.store
-import orchestrator.cli.worker_logs
 import orchestrator.client.mission_client
 import orchestrator.runtime.process_telemetry
 import orchestrator.runtime.settings_table
 import orchestrator.runtime.worker
+import orchestrator.runtime.worker_logs
 import orchestrator.sandbox.sandbox_server  # noqa: F401  commands import these when they are run
 from orchestrator.cli.main import COMMANDS, load_command
 from orchestrator.language.values import warm_up

@@ -12,7 +12,6 @@ from orchestrator.cli import (
     batch_commands,
     record_commands,
     render_missions,
-    render_plans,
     render_waiting,
     schedule_commands,
     watching,
@@ -110,6 +109,8 @@ def plan(request: MissionRequest, as_json: AsJson = False) -> None:
             raise
         print_json({"goal": request.goal, "refusal": refused.reason})
         raise typer.Exit(1) from None
+    from orchestrator.cli import render_plans  # reads how plans are approved
+
     if not as_json:
         render_missions.unread(progress, preview.undeclared_inputs)
     present(preview, render_plans.preview, as_json=as_json)

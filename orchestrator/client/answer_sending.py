@@ -12,7 +12,6 @@ from orchestrator.core import errors
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, Question
 from orchestrator.messages.open_waits import commands_for
-from orchestrator.messages.question_field import personal_problems
 
 
 async def open_question(connection: Connection, question_id: str) -> Question | None:
@@ -30,6 +29,7 @@ def read_for(
     The clock shows the mission's time zone: a mission that runs for a week is answered "tomorrow".
     """
     from orchestrator.client.typed_answers import read_answer  # loads the languages of dates
+    from orchestrator.messages.question_field import personal_problems
 
     zone = question.asked_at.tzinfo if question.asked_at is not None else UTC
     refused = personal_problems(typed)
@@ -51,6 +51,8 @@ async def send_answer(
         QuestionUnknown: no such question is open.
         AnswerInvalid: it is not what was asked for, or can be read in two ways; it stays open.
     """
+    from orchestrator.messages.question_field import personal_problems
+
     question = await open_question(connection, question_id) if typed else None
     by_name = _of_the_only_field(question, typed) if isinstance(typed, str) else typed
     understood = Understood(values=dict(by_name), problems=personal_problems(by_name))

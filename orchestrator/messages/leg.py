@@ -2,6 +2,7 @@
 
 from datetime import date, datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pydantic import Field, JsonValue
 
@@ -15,7 +16,6 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.model_trouble import ModelChange, ModelPause, ModelState
 from orchestrator.messages.names import call_id
-from orchestrator.messages.question_field import QuestionField, question_fields
 from orchestrator.messages.repeats import Repeats
 from orchestrator.messages.shared_limits import LegShare
 from orchestrator.messages.step import StepRecord
@@ -23,6 +23,9 @@ from orchestrator.planning.models import AnswerTable, Fact, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import FollowUp
+
+if TYPE_CHECKING:
+    from orchestrator.messages.question_field import QuestionField
 
 
 class LegStatus(StrEnum):
@@ -279,8 +282,11 @@ class Question(Record):
     )
 
     @property
-    def asks(self) -> tuple[QuestionField, ...]:
+    def asks(self) -> "tuple[QuestionField, ...]":
         """Its fields as a person reads them."""
+        # Here, for it reads words and schemas, and most that read legs show no question.
+        from orchestrator.messages.question_field import question_fields
+
         return question_fields(self.fields)
 
     @property

@@ -157,4 +157,5 @@ def _short(receipt: Receipt) -> Receipt:
         for name, value in list(receipt.reference.items())[:4]
         if isinstance(value, str)
     }
-    return receipt.model_copy(update={"title": receipt.title[:_LONGEST], "reference": reference})
+    short = {"title": receipt.title[:_LONGEST], "reference": reference, "follow_ups": ()}
+    return receipt.model_copy(update=short)

@@ -150,4 +150,5 @@ def test_a_planner_is_told_the_goal_and_not_the_policy() -> None:
         "model_away",
         "failed_before",
         "read_only",
+        "call",
     }

@@ -9,8 +9,8 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from temporalio.exceptions import ApplicationError
 
-from orchestrator.cli.worker_logs import JsonLines, TextLines
 from orchestrator.core.errors import UsageError
+from orchestrator.runtime.worker_logs import JsonLines, TextLines
 
 _LEG = {"workflow_id": "m-1.flights", "workflow_type": "LegWorkflow", "run_id": "r"}
 Record = Callable[..., logging.LogRecord]
