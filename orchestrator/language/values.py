@@ -147,6 +147,10 @@ def _addresses(text: str, now: datetime, language: str) -> Iterator[Found]:
 
 _NUM_POINT: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _NUM_COMMA: Final = r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+(?:,\d+)?"
+_SCALES: Final = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_SPACED_NUMBER: Final = re.compile(
+    r"(?<![\w.,:/#-])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?(?![\d.,])"
+)
 _SPELLED: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LAST_WORDS: Final = _LISTS.words("currency_last_words")
 _CURRENCY: Final = re.compile(r"\s*([^\W\d_]+(?:[ -][^\W\d_]+){0,3})")
@@ -164,6 +168,12 @@ def _uses_comma(language: str) -> bool:
         return get_decimal_symbol(language) == ","
     except (UnknownLocaleError, ValueError):
         return False
+
+
+def _scaled(match: re.Match[str], language: str) -> Decimal:
+    """The number of a match: "1.5 million"."""
+    scale = _SCALES[match["scale"]] if match["scale"] else 1
+    return _decimal(match["n"], language) * scale
 
 
 def _decimal(text: str, language: str) -> Decimal:
@@ -184,6 +194,7 @@ def _number_patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
         ),
         re.compile(
             rf"(?<![\w.,:/#-])(?P<minus>-)?(?P<n>{number})(?![\d:]|[.,/-]\d)"
+            r"(?:\s(?P<scale>hundred|thousand|million|billion)\b)?"
             r"(?P<pct>\s?(?:%|percent\b))?(?:(?P<glued>[a-zA-Z]{1,3})\b|°\s?[CcFf]?)?"
         ),
     )
@@ -219,7 +230,8 @@ def _spelled(text: str) -> tuple[tuple[int, int, int], ...]:
     found: list[tuple[int, int, int]] = []
     for one in find_numbers([_Word(m.group()) for m in words], "en", threshold=0.0):
         start, end = words[one.start].start(), words[one.end - 1].end()
-        if one.is_ordinal or re.search(r"[^\w\s-]|\d", text[start:end]):
+        follows_digit = re.search(r"\d\s*$", text[max(0, start - 3) : start]) is not None
+        if one.is_ordinal or follows_digit or re.search(r"[^\w\s-]|\d", text[start:end]):
             continue
         if one.start and words[one.start - 1].group() == "a" and text[start:].startswith("hundred"):
             start = words[one.start - 1].start()
@@ -235,11 +247,15 @@ def _amounts(text: str, now: datetime, language: str) -> Iterator[Found]:
             number = _decimal(match["a"] or match["b"] or match["c"], language)
             thousand = match["ka"] or match["kb"] or match["kc"]
             yield Found("amount", *match.span(), money(number * (1000 if thousand else 1), code))
+    for match in _SPACED_NUMBER.finditer(text):
+        if (named := currency_at(text, match.end(), language)) is not None:
+            number = Decimal(re.sub(r"[^\d.]", "", match.group().replace(",", ".")))
+            yield Found("amount", match.start(), named[1], money(number, named[0]))
     for match in plain.finditer(text):
         glued = "k" if (match["glued"] or "").lower() == "k" else ""
-        end = match.end("glued") if glued else match.end("n")
+        end = match.end("glued" if glued else "scale" if match["scale"] else "n")
         if (named := currency_at(text, end, language)) is not None:
-            number = _decimal(match["n"], language) * (1000 if glued else 1)
+            number = _scaled(match, language) * (1000 if glued else 1)
             yield Found("amount", match.start("n"), named[1], money(number, named[0]))
     for start, end, spoken in _spelled(text) if language == ENGLISH else ():
         if (named := currency_at(text, end, language)) is not None:
@@ -323,16 +339,15 @@ _TENS: Final = frozenset({"one"})
 def _numbers(text: str, now: datetime, language: str) -> Iterator[Found]:
     """Numbers, and the durations that their units make them."""
     for match in _number_patterns(language)[1].finditer(text):
-        number = _decimal(match["n"], language) * (-1 if match["minus"] else 1)
+        number = _scaled(match, language) * (-1 if match["minus"] else 1)
+        glued = match["glued"] or ""
+        if glued and not glued.islower() and glued not in ("C", "F"):
+            continue  # "a 3D printer"
         if match["pct"]:
             yield Found("number", match.start(), match.end("pct"), _plain(number), "%")
-        elif match["glued"] and match["glued"].lower() in ("st", "nd", "rd", "th"):
-            continue
-        else:
-            glued = match["glued"] or ""
-            yield _counted(
-                text, match.start(), match.end("n"), number, language, glued, match.end()
-            )
+        elif glued not in ("st", "nd", "rd", "th"):
+            end = match.end("scale" if match["scale"] else "n")
+            yield _counted(text, match.start(), end, number, language, glued, match.end())
     for start, end, spoken in _spelled(text) if language == ENGLISH else ():
         one = _counted(text, start, end, Decimal(spoken), language)
         if text[start:end].lower() in _TENS and not one.unit and hint_at(text, start) != "for":
@@ -383,7 +398,11 @@ def _plain(number: Decimal) -> int | float:
 # --- ids ------------------------------------------------------------------------------------
 
 _UUID: Final = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
-_PHONE: Final = re.compile(r"(?<![\w+])\+\d(?:[\s().-]{0,2}\d){6,16}(?![\w-])")
+_PHONE: Final = re.compile(
+    r"(?<![\w+])\+\d(?:[\s().-]{0,2}\d){6,16}(?![\w-])"
+    r"|(?<![\w.-])(?:\(?\d{3}\)?[ .-])?\d{3}[.-]\d{4}(?![\w-]|\.\d)"
+)
+_VERSION: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+){2,}(?![\w.]*\d)")
 _CODE: Final = re.compile(r"(?<![\w@#/.-])[A-Za-z0-9]+(?:[-_/.:][A-Za-z0-9]+)*(?![\w@-])")
 _MEASURE: Final = re.compile(
     r"\d+(?:[.,]\d+)?[a-zA-Z]{1,3}|\d+-[a-z]+(?:-[a-z]+)*|(?:\d+[.:/-])*\d+|[a-z]+(?:[-/.][a-z]+)*",
@@ -405,7 +424,7 @@ def _ids(text: str, now: datetime, language: str) -> Iterator[Found]:
         for match in _HASHED.finditer(text):
             yield Found("id", *match.span(), match["n"] or match.group())
     if any(char.isdigit() for char in text):
-        for pattern in (_UUID, _PHONE, _POSTCODE):
+        for pattern in (_UUID, _PHONE, _POSTCODE, _VERSION):
             for match in pattern.finditer(text):
                 yield Found("id", *match.span(), match.group())
         for match in _CAPS_DIGITS.finditer(text):
@@ -473,7 +492,8 @@ _SENTENCE_START: Final = re.compile(r"(?:^|[.!?:;]\s+|\n\s*)(?:[-*•]\s*|\d{1,2
 def _numbered_names(text: str, now: datetime, language: str) -> Iterator[Found]:
     """Names with a number of their own, as of a house in its street; "Invoice 12" is none."""
     for match in _PROPER.finditer(text) if language == ENGLISH else ():
-        span = _proper_span(text, match) if match["number"] else None
+        is_name = match["number"] and not _CAPS_DIGITS.fullmatch(match.group())
+        span = _proper_span(text, match) if is_name else None
         if span is not None and not is_verb(text[slice(*span)].split()[-2].lower()):
             yield Found("name", *span, text[slice(*span)])
 
