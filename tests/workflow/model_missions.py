@@ -194,6 +194,7 @@ class ModelWorld(FakeWorld):
             authority=self._authority,
             kept=self._kept,
         )
+        self._prepare._kept = self._kept
         self.prepared: list[PreparedCall] = []
         self._prepare.prepare_call = self._recorded(self._prepare.prepare_call)  # type: ignore[method-assign]
         self._thinking = ThinkingActivities(self._planning, self._prepare, self._kept)

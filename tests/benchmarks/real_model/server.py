@@ -96,7 +96,7 @@ def _await(health: str, process: subprocess.Popen[bytes], log: Path) -> None:
             if httpx.get(health, timeout=5.0).is_success:
                 return
         time.sleep(1.0)
-    raise NotInstalled(f"{process.args} does not answer; see {log}")
+    raise NotInstalled(f"{log.stem} does not answer; see {log}")
 
 
 def _build_server(folder: Path) -> None:
