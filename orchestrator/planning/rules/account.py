@@ -38,13 +38,54 @@ _LEAST: Final = re.compile(r"(?:over|above|at least|more than|min(?:imum)?(?: of
 _AFTER: Final = frozenset({"after", "from", "since"})
 _BEFORE: Final = frozenset({"before", "until", "by"})
 _SIDES: Final = frozenset("arriving departing leaving returning starting ending landing".split())
-_NAMING: Final = frozenset(["of", "for", "from", "to", "with", "about", "called", "named", "titled", "at", "by"])
+_NAMING: Final = frozenset(
+    ["of", "for", "from", "to", "with", "about", "called", "named", "titled", "at", "by"]
+)
 _NAMING_OFFERS: Final = frozenset("at by of in called named with".split())
 _NAMING_THINGS: Final = frozenset("of from to about called named titled with at by".split())
 _MOST_WORDS: Final = 4
 _POLITE_STEMS: Final = frozenset(
     stem(word)
-    for word in ["please", "kindly", "thanks", "thank", "you", "hi", "hello", "hey", "dear", "want", "need", "like", "let", "go", "ahead", "get", "give", "show", "tell", "me", "us", "there", "today", "now", "just", "also", "then", "some", "any", "one", "so", "well", "ok", "okay", "something", "anything", "thing", "right"]
+    for word in [
+        "please",
+        "kindly",
+        "thanks",
+        "thank",
+        "you",
+        "hi",
+        "hello",
+        "hey",
+        "dear",
+        "want",
+        "need",
+        "like",
+        "let",
+        "go",
+        "ahead",
+        "get",
+        "give",
+        "show",
+        "tell",
+        "me",
+        "us",
+        "there",
+        "today",
+        "now",
+        "just",
+        "also",
+        "then",
+        "some",
+        "any",
+        "one",
+        "so",
+        "well",
+        "ok",
+        "okay",
+        "something",
+        "anything",
+        "thing",
+        "right",
+    ]
 )
 
 
@@ -300,8 +341,11 @@ class _Reading:
         is_named = run.cue in cues or self._stands_with_object(run) or self._stands_at_noun(run)
         if run.value is None:
             short = len(run.stems) <= _MOST_WORDS
-            return is_named and short and not self.identified and (
-                not self.offers or self._stands_with_object(run)
+            return (
+                is_named
+                and short
+                and not self.identified
+                and (not self.offers or self._stands_with_object(run))
             )
         return is_named
 
@@ -313,7 +357,8 @@ class _Reading:
         before = [w for w in self.clause.words if w.end <= run.span[0]][-1:]
         after = [w for w in self.clause.words if w.start >= run.span[1]][:1]
         is_behind = any(
-            w.stem in self.words and not text[w.end : run.span[0]].strip(" \"'\u201c") for w in before
+            w.stem in self.words and not text[w.end : run.span[0]].strip(" \"'\u201c")
+            for w in before
         )
         is_before = any(
             w.stem in self.words and not text[run.span[1] : w.start].strip() for w in after

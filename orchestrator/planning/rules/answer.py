@@ -16,7 +16,9 @@ from orchestrator.planning.models import MOST_COLUMNS, MOST_ROWS, AnswerTable
 from orchestrator.planning.rules.items import Item, flat_fields, is_listing
 
 _NAMES: Final = frozenset(["name", "title", "subject", "number", "label", "summary", "headline"])
-_ASIDE: Final = frozenset(["errors", "warnings", "error", "warning", "messages", "links", "meta", "_links"])
+_ASIDE: Final = frozenset(
+    ["errors", "warnings", "error", "warning", "messages", "links", "meta", "_links"]
+)
 _LONGEST_CELL: Final = 80
 _MOST_DETAILS: Final = 7
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -179,7 +181,11 @@ def details(body: JsonValue) -> list[str]:
             own_id = own_id or f"reference {text}"
         elif isinstance(value, int | float):
             found.append(f"{' '.join(words)} {text}")
-        elif (len(text) <= 60 and not (set(words) & lexicon.BOOKKEEPING)) or words[-1:] == ["status"] or "text" in words:
+        elif (
+            (len(text) <= 60 and not (set(words) & lexicon.BOOKKEEPING))
+            or words[-1:] == ["status"]
+            or "text" in words
+        ):
             found.append(text)
     return [*dict.fromkeys(found)][:_MOST_DETAILS] + ([own_id] if own_id else [])
 

@@ -17,7 +17,7 @@ from orchestrator.planning.rules.clause import Clause
 from orchestrator.planning.rules.fill import Draft, Leaf, Span, fill
 from orchestrator.planning.rules.items import answer_fields, answers_price, is_listing
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.tool_words import id_nouns, named_nouns, nouns_of
+from orchestrator.planning.rules.tool_words import id_nouns, nouns_of
 from orchestrator.planning.walls import is_inside
 
 _MAX_DEPTH: Final = 3
@@ -107,8 +107,13 @@ def link(
         found = [one for one in found if said is None or not _takes_as_id(one.draft, said.span)]
         looks_up = leaf.path in draft.found
         if looks_up:
+            nouns = id_nouns(tool, leaf.parameter.name, leaf.parameter.words) or nouns_of(tool)
             found = [
-                one for one in found if not one.draft.missing and not is_offering(one.tool, tool)
+                one
+                for one in found
+                if not (one.draft.missing or is_offering(one.tool, tool))
+                and is_listing(one.tool)
+                and nouns & nouns_of(one.tool)
             ]
         found.sort(key=lambda one: len(one.unsaid))
         if found:

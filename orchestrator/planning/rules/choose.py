@@ -90,17 +90,17 @@ def choose(
 
 
 def called_so(items: Sequence[Item], said: frozenset[str]) -> list[Item]:
-    """Return the things of whose name the clause says every word."""
-    found = []
+    """Return the things of whose name the clause says every word, those of the longest name."""
+    sizes: list[int] = []
     for item in items:
         names = [
             {*content_stems(str(value))} or {*map(stem, tokens(str(value)))}
             for name, value in flat_fields(item.own_fields)
             if tokens(name)[-1:] in (["name"], ["title"], ["number"]) and isinstance(value, str)
         ]
-        if any(one and one <= said for one in names):
-            found.append(item)
-    return found
+        sizes.append(max((len(one) for one in names if one and one <= said), default=0))
+    most = max(sizes, default=0)
+    return [item for item, size in zip(items, sizes, strict=True) if most and size == most]
 
 
 def _one(within: Sequence[Item], *, offers: bool) -> Choice:

@@ -18,9 +18,51 @@ _BREAK: Final = re.compile(r"[,;:!?()\[\]\"\u201c\u201d]|\.(?=\s|$)")
 _TAIL: Final = re.compile(r"[\s.,;!?]+$")
 _JOINED: Final = re.compile(r"\s*(?:,|&|and|or|,\s*and|plus)\s*(?:(?:in|to|for|on|the)\s+)?", re.I)
 LEADS: Final = frozenset(
-    ["in", "at", "on", "from", "to", "for", "with", "by", "about", "of", "into", "onto", "under", "over", "after", "before", "until", "till", "through", "near", "within", "per", "via", "around", "below", "above", "between", "as", "than", "regarding", "using", "during", "starting", "beginning", "returning", "departing", "arriving", "leaving", "ending"]
+    [
+        "in",
+        "at",
+        "on",
+        "from",
+        "to",
+        "for",
+        "with",
+        "by",
+        "about",
+        "of",
+        "into",
+        "onto",
+        "under",
+        "over",
+        "after",
+        "before",
+        "until",
+        "till",
+        "through",
+        "near",
+        "within",
+        "per",
+        "via",
+        "around",
+        "below",
+        "above",
+        "between",
+        "as",
+        "than",
+        "regarding",
+        "using",
+        "during",
+        "starting",
+        "beginning",
+        "returning",
+        "departing",
+        "arriving",
+        "leaving",
+        "ending",
+    ]
 )
-ARTICLES: Final = frozenset(["a", "an", "the", "my", "our", "your", "his", "her", "their", "this", "some", "any"])
+ARTICLES: Final = frozenset(
+    ["a", "an", "the", "my", "our", "your", "his", "her", "their", "this", "some", "any"]
+)
 CALLED: Final = frozenset(["called", "named", "titled", "entitled", "labelled", "labeled"])
 SAYING: Final = frozenset(["that", "saying", "says", "reading", "stating"])
 _CONJUNCTIONS: Final = frozenset({"and", "or", "but", "then"})
@@ -36,7 +78,37 @@ _DAY_BEFORE: Final = re.compile(r"^\d{4}")
 _FAR: Final = 300
 """Days from which a day without a year may as well be the one that has just passed."""
 _POLITE: Final = frozenset(
-    ["please", "kindly", "can", "could", "would", "will", "you", "i", "we", "me", "us", "want", "need", "like", "d", "to", "just", "now", "also", "then", "hi", "hello", "hey", "let", "s", "lets", "go", "ahead", "and"]
+    [
+        "please",
+        "kindly",
+        "can",
+        "could",
+        "would",
+        "will",
+        "you",
+        "i",
+        "we",
+        "me",
+        "us",
+        "want",
+        "need",
+        "like",
+        "d",
+        "to",
+        "just",
+        "now",
+        "also",
+        "then",
+        "hi",
+        "hello",
+        "hey",
+        "let",
+        "s",
+        "lets",
+        "go",
+        "ahead",
+        "and",
+    ]
 )
 _DEPENDENT: Final = frozenset({"if", "unless", "when", "whenever", "once", "after", "before"})
 _ASKED_TO: Final = frozenset({"remind", "ask", "tell", "invite", "order"})

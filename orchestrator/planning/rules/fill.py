@@ -28,7 +28,21 @@ from orchestrator.planning.rules.tool_words import id_nouns, own_words, plain_wo
 
 Span = tuple[int, int]
 _END_CUES: Final = frozenset(
-    ["until", "till", "to", "through", "returning", "return", "back", "by", "due", "ending", "end", "ends", "and"]
+    [
+        "until",
+        "till",
+        "to",
+        "through",
+        "returning",
+        "return",
+        "back",
+        "by",
+        "due",
+        "ending",
+        "end",
+        "ends",
+        "and",
+    ]
 )
 _PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
 _WAYS: Final = frozenset({"from", "to", "into", "between"})
@@ -503,6 +517,8 @@ class _Reader:
         if candidate.kind == "quoted":
             return 8.0
         if candidate.kind in ("phrase", "called", "name", "id") and self._is_new(candidate):
+            if candidate.cue in _ELSEWHERE and not named:
+                return 0.0
             near = candidate.cue in ("about", "for", "with", "on", "of") or candidate.cue in CALLED
             return 4.0 + named if near or candidate.kind in ("name", "id") else 0.0
         if candidate.kind == "object" and leaf.required and self._is_new(candidate):
@@ -578,7 +594,9 @@ class _Reader:
                 start, end = found[0][1]
                 text = self.clause.text[start:end]
                 options = tuple(option for option, _ in found)
-                self.draft.unsure.append((leaf, Candidate("choice", None, text, start, end, readings=options)))
+                self.draft.unsure.append(
+                    (leaf, Candidate("choice", None, text, start, end, readings=options))
+                )
                 self.draft.used += [span for _, span in found]
                 continue
             value: JsonValue = [o for o, _ in found] if is_list else found[0][0]
@@ -751,6 +769,7 @@ _FOR_A_PLACE: Final = re.compile(
     rf"\bfor an? (?:{'|'.join(sorted(lexicon.PLACE_DESCRIBED))})\b", re.IGNORECASE
 )
 """What a tool's summary says where "for Bergen" is a place, and no person."""
+_ELSEWHERE: Final = frozenset({"to", "into", "from", "in", "at", "by", "until"})
 _EVERYBODY: Final = frozenset("everyone everybody someone somebody nobody others".split())
 _TELLING: Final = frozenset(
     "tell inform notify email mail message text ask remind warn alert contact ping dm send "
@@ -764,7 +783,9 @@ _HOW_MANY: Final = frozenset(stem(word) for word in lexicon.HOW_MANY)
 _PEOPLE: Final = frozenset(stem(word) for word in lexicon.PEOPLE)
 _UNTELLING: Final = frozenset({"id", "date", "time", "number", "type", "status", "code"})
 _FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should", "enabled"})
-_SHAPING: Final = frozenset(["fields", "field", "expand", "include", "embed", "select", "columns", "properties"])
+_SHAPING: Final = frozenset(
+    ["fields", "field", "expand", "include", "embed", "select", "columns", "properties"]
+)
 _GENERAL: Final = frozenset({"all", "new"})
 
 

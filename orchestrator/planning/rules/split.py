@@ -70,7 +70,10 @@ class Reading:
     @property
     def is_identified(self) -> bool:
         """Return whether an id that was said tells which thing is meant."""
-        return any(leaf.path in self.chain.draft.said and leaf.parameter.is_id for leaf in self.chain.draft.leaves)
+        return any(
+            leaf.path in self.chain.draft.said and leaf.parameter.is_id
+            for leaf in self.chain.draft.leaves
+        )
 
 
 @dataclass

@@ -12,7 +12,7 @@ from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.words import stem, tokens
+from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.models import (
     FINISH,
     AskUser,
@@ -25,7 +25,13 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.rules.account import Limit, Run
-from orchestrator.planning.rules.answer import done_phrase, noun_of, not_applied, told_done, told_read
+from orchestrator.planning.rules.answer import (
+    done_phrase,
+    noun_of,
+    not_applied,
+    told_done,
+    told_read,
+)
 from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of
 from orchestrator.planning.rules.choose import (
     MOST_CHOICES,
@@ -306,7 +312,7 @@ class Leg:
         if not self._is_counted(leaf, draft.tool):
             account = replace(account, is_all="", count=None)
         most = self.context.agent.max_items
-        said_words = frozenset(word.stem for word in self.reading.clause.words)
+        said_words = frozenset(content_stems(self.reading.clause.text))
         choice = choose(
             items,
             account,
@@ -349,7 +355,12 @@ class Leg:
                 Choice(asks=tuple(named), why="several are called so"), leaf, draft.tool
             )
         in_path = f"{{{leaf.name}}}" in draft.tool.path
-        rest = [run for run in self.reading.account.filters if not said.overlaps([run.span])]
+        ids = [c for c in draft.said.values() if c.kind in ("id", "number", "name")]
+        rest = [
+            run
+            for run in self.reading.account.filters
+            if not any(one.overlaps([run.span]) for one in ids)
+        ]
         if rest and draft.tool.is_side_effect:
             return GiveUp(reason=f"nothing tells whether {said.text!r} is {rest[0].text!r}")
         if in_path or not items:
@@ -531,7 +542,9 @@ class Leg:
         if kept and self.unmatched:
             named = ", ".join(map(repr, self.unmatched))
             count = len(kept)
-            return GiveUp(reason=f"{count} were found ({noun_of(self.target)}), none of them {named}")
+            return GiveUp(
+                reason=f"{count} were found ({noun_of(self.target)}), none of them {named}"
+            )
         body = done[-1].body if done else None
         text, table = told_read(self.target, kept, body, not_applied([*unused, *missed]))
         return Finish(summary=text, table=table)
@@ -540,7 +553,9 @@ class Leg:
         """The things of a list that the clause's further words name; which words name none."""
         if not is_listing(self.target):
             return items, [run.text for run in self.reading.account.filters]
-        listed = [item for item in items if item.label or (item.own and not _is_wrapper(item, items))]
+        listed = [
+            item for item in items if item.label or (item.own and not _is_wrapper(item, items))
+        ]
         kept, missed = listed, []
         said = [c.span for draft in self.reading.chain.drafts for c in draft.said.values()]
         for run in self.reading.account.filters:

@@ -35,7 +35,26 @@ from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
 _ASKING: Final = frozenset(
-    ["is", "are", "was", "were", "do", "does", "did", "has", "have", "any", "when", "where", "who", "which", "what", "how", "whose", "why"]
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "do",
+        "does",
+        "did",
+        "has",
+        "have",
+        "any",
+        "when",
+        "where",
+        "who",
+        "which",
+        "what",
+        "how",
+        "whose",
+        "why",
+    ]
 )
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
 _LISTING: Final = frozenset(["list", "show", "all", "find", "search", "get", "view", "which"])
@@ -47,8 +66,8 @@ _MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
 _WANTED: Final = re.compile(
     r"(?:please )?(?:(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? (?:need|want|like|love) "
-    r"|(?:get|fly|drive|take|bring|grab) (?:me |us ))"
-    r"(?:(?:a|an|one|two|three|another|\d+|to|from) )",
+    r"|(?:get|fly|drive|take|bring|grab) (?:me |us )(?:(?:to|from) )?)"
+    r"(?:(?:a|an|one|two|three|another|\d+)\b|(?<=(?:to|om) )\w)",
     re.IGNORECASE,
 )
 """What somebody wants to have: "I need a rental car"."""
@@ -88,8 +107,10 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     first = words[0].lower
     second = words[1].lower if len(words) > 1 else ""
     asks_leave = first in _COURTESY | _LEAVE and second in ("i", "we", "my", "our", "it", "there")
-    is_asked = asks_leave or first in _ASKING | QUESTION_WORDS or (
-        clause.text.rstrip().endswith("?") and first not in _COURTESY and not is_verb(first)
+    is_asked = (
+        asks_leave
+        or first in _ASKING | QUESTION_WORDS
+        or (clause.text.rstrip().endswith("?") and first not in _COURTESY and not is_verb(first))
     )
     verb = clause.verb
     following = _following(clause)
