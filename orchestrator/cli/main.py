@@ -56,7 +56,7 @@ class _OnDemand(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the whole on one screen: a line for each command."""
-        lines = [f"Usage: {ctx.command_path} COMMAND ...", self.help, ""]
+        lines = [f"Usage: {ctx.command_path} COMMAND ...", str(self.help), ""]
         lines += [f"  {name:<13} {told}" for name, told in COMMANDS.items()]
         formatter.write("\n".join([*lines, "", "COMMAND --help shows its options and an example."]))
 
