@@ -6,7 +6,7 @@ from rich.console import Console
 
 from orchestrator.core.shown_text import number_of
 from orchestrator.sandbox import RunningSandbox
-from orchestrator.sandbox.remembered import DocumentMemory
+from orchestrator.sandbox.app import DocumentMemory
 
 _KINDS = 12
 _SKIPPED = 5

@@ -8,16 +8,14 @@ from typing import Final, Literal, NamedTuple
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.discriminators import (
-    discriminating,
-    led_branches,
-    with_leading_values,
-)
 from orchestrator.json_schema.document import DocumentNode, DynamicScope
 from orchestrator.json_schema.openapi_dialect import (
     ANNOTATIONS,
     as_json_schema,
+    discriminating,
+    led_branches,
     openapi_version,
+    with_leading_values,
 )
 from orchestrator.json_schema.references import (
     dynamic_reference_of,

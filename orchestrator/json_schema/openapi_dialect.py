@@ -1,6 +1,9 @@
 """The dialects of JSON Schema in OpenAPI 3.0, 3.1 and 3.2, turned to JSON Schema 2020-12."""
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -22,6 +25,10 @@ ANNOTATIONS = frozenset(
     }
 )
 """Keywords that constrain nothing; those of ours say what a value means."""
+Lookup = Callable[[str], Any]
+"""What a reference names."""
+
+_HOPS = 16
 
 
 def openapi_version(document: JsonValue) -> tuple[int, int] | None:
@@ -68,3 +75,94 @@ def _nullable(schema: JsonObject) -> JsonObject:
     if isinstance(choices, list) and None not in choices:
         schema["enum"] = [*choices, None]
     return schema
+
+
+@dataclass(frozen=True)
+class LedBranch:
+    """One alternative: the values that lead to it, and whether its own schema says them."""
+
+    values: frozenset[str]
+    is_own: bool
+
+
+def discriminating(schema: Mapping[str, Any]) -> str | None:
+    """The property that tells the alternatives of a schema apart, when it names one."""
+    discriminator = schema.get("discriminator")
+    name = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def led_branches(
+    schema: Mapping[str, Any], branches: Sequence[Any], lookup: Lookup
+) -> list[LedBranch] | None:
+    """The values that lead to each alternative; None when that is not told of every one.
+
+    What an alternative says of the property itself counts before the discriminator's mapping, and
+    that before the name of the alternative's schema: a document that says both and contradicts
+    itself is read as its schemas are.
+    """
+    name = discriminating(schema)
+    if name is None:
+        return None
+    mapping = schema["discriminator"].get("mapping")
+    named = mapping if isinstance(mapping, Mapping) else {}
+    found = [_led(branch, name, named, lookup) for branch in branches]
+    known = [one for one in found if one is not None]
+    return known if len(known) == len(found) else None
+
+
+def with_leading_values(branch: JsonObject, name: str, values: Iterable[str]) -> JsonObject:
+    """An alternative that only these values of the property lead to."""
+    properties = branch.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    own = known.get(name)
+    led: JsonObject = {**(own if isinstance(own, dict) else {}), "enum": [*sorted(values)]}
+    return {**branch, "properties": {**known, name: led}}
+
+
+def _led(branch: Any, name: str, mapping: Mapping[str, Any], lookup: Lookup) -> LedBranch | None:
+    own = _own_values(branch, name, lookup, _HOPS)
+    if own:
+        return LedBranch(own, is_own=True)
+    reference = branch.get("$ref") if isinstance(branch, Mapping) else None
+    if not isinstance(reference, str):
+        return None
+    schema_name = reference.rpartition("/")[2]
+    mapped = {value for value, meant in mapping.items() if meant in (reference, schema_name)}
+    return LedBranch(frozenset(map(str, mapped or {schema_name})), is_own=False)
+
+
+def _own_values(schema: Any, name: str, lookup: Lookup, hops: int) -> frozenset[str]:
+    """The texts that a schema allows for a property; empty when it does not say."""
+    schema = _followed(schema, lookup)
+    if not isinstance(schema, Mapping) or hops == 0:
+        return frozenset()
+    properties = schema.get("properties")
+    wanted = _followed(properties.get(name), lookup) if isinstance(properties, Mapping) else None
+    if isinstance(wanted, Mapping):
+        texts = frozenset(text for text in _listed(wanted) if isinstance(text, str))
+        if texts:
+            return texts
+    for member in schema.get("allOf") or ():
+        if texts := _own_values(member, name, lookup, hops - 1):
+            return texts
+    for keyword in ("oneOf", "anyOf"):
+        inner = [_own_values(one, name, lookup, hops - 1) for one in schema.get(keyword) or ()]
+        if inner and all(inner):
+            return frozenset[str]().union(*inner)
+    return frozenset()
+
+
+def _listed(schema: Mapping[str, Any]) -> Iterator[Any]:
+    if "const" in schema:
+        yield schema["const"]
+    elif isinstance(schema.get("enum"), list):
+        yield from schema["enum"]
+
+
+def _followed(schema: Any, lookup: Lookup) -> Any:
+    for _ in range(_HOPS):
+        if not isinstance(schema, Mapping) or not isinstance(schema.get("$ref"), str):
+            return schema
+        schema = lookup(schema["$ref"])
+    return None

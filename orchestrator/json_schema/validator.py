@@ -1,18 +1,26 @@
 """The validator of compiled schemas: JSON Schema 2020-12 with ECMA-262's patterns."""
 
+import base64
+import binascii
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from functools import cache
 from typing import Any, Final
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
-from orchestrator.json_schema.evaluated_names import evaluated_names
 from orchestrator.json_schema.patterns import matches_pattern
 
 Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
+_BITS = {"int32": 31, "int64": 63}
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
+_DURATION = re.compile(
+    r"P(?=[\dT])(\d+W|(\d+Y)?(\d+M)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d+)?S)?)?)"
+)
 
 
 def _pattern(_: Validator, wanted: Any, instance: Any, __: Any) -> Iterator[ValidationError]:
@@ -79,3 +87,90 @@ def with_patterns(dialect: type[Validator]) -> type[Validator]:
     ours = {name: check for name, check in _OF_PATTERNS.items() if name in dialect.VALIDATORS}
     extended: type[Validator] = extend(dialect, ours)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
+
+
+def evaluated_names(validator: Validator, instance: Mapping[str, Any], schema: Any) -> set[str]:
+    """The names of properties that the schema, or one that it applies in place, speaks about."""
+    if not isinstance(schema, Mapping):
+        return set()
+    names = {name for name in schema.get("properties", ()) if name in instance}
+    names |= {
+        name
+        for pattern in schema.get("patternProperties", ())
+        for name in instance
+        if matches_pattern(pattern, name)
+    }
+    for keyword in ("additionalProperties", "unevaluatedProperties"):
+        if keyword in schema:
+            others = validator.evolve(schema=schema[keyword])
+            names |= {name for name, value in instance.items() if others.is_valid(value)}
+    for within, part in _applied(validator, instance, schema):
+        names |= evaluated_names(within, instance, part)
+    return names
+
+
+def _applied(
+    validator: Validator, instance: Mapping[str, Any], schema: Mapping[str, Any]
+) -> Iterator[tuple[Validator, Any]]:
+    """The schemas that are applied to the same object and hold for it, with their validators."""
+    for keyword in ("$ref", "$dynamicRef"):
+        if keyword in schema:
+            found = validator._resolver.lookup(schema[keyword])  # type: ignore[attr-defined]  # where jsonschema's own keywords look references up
+            within = validator.evolve(schema=found.contents, _resolver=found.resolver)
+            yield within, found.contents
+    for name, part in schema.get("dependentSchemas", {}).items():
+        if name in instance:
+            yield validator, part
+    for keyword in ("allOf", "oneOf", "anyOf"):
+        for part in schema.get(keyword, ()):
+            if validator.evolve(schema=part).is_valid(instance):
+                yield validator, part
+    if "if" in schema:
+        holds = validator.evolve(schema=schema["if"]).is_valid(instance)
+        if holds:
+            yield validator, schema["if"]
+        if (branch := "then" if holds else "else") in schema:
+            yield validator, schema[branch]
+
+
+def _is_byte(value: object) -> bool:
+    try:
+        return (
+            not isinstance(value, str) or bool(base64.b64decode(value, validate=True)) or not value
+        )
+    except (binascii.Error, ValueError):
+        return False
+
+
+def _is_uri(value: object) -> bool:
+    return not isinstance(value, str) or _URI.fullmatch(value) is not None
+
+
+def _is_duration(value: object) -> bool:
+    return not isinstance(value, str) or _DURATION.fullmatch(value) is not None
+
+
+def _answered() -> FormatChecker:
+    checker: FormatChecker = deepcopy(Draft202012Validator.FORMAT_CHECKER)
+    checker.checks("byte")(_is_byte)
+    for name, bits in _BITS.items():
+        checker.checks(name)(
+            lambda value, bits=bits: (
+                not isinstance(value, int | float) or -(2**bits) <= value < 2**bits
+            )
+        )
+    return checker
+
+
+def _asked() -> FormatChecker:
+    checker = _answered()
+    checker.checks("uri")(_is_uri)
+    checker.checks("duration")(_is_duration)
+    return checker
+
+
+ASKED: Final = _asked()
+"""Of what is sent. `binary`, `password`, `float` and `double` ask nothing of a JSON value."""
+ANSWERED: Final = _answered()
+"""Of what comes back: a link or a duration that is written a little otherwise is none the less an
+answer, and an order that was made must not seem unclear for it."""

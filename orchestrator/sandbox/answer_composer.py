@@ -12,12 +12,9 @@ from typing import Any
 
 from orchestrator.sandbox import filters
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.playbook import Draft, Playbook
-from orchestrator.sandbox.provider_call import Call
-from orchestrator.sandbox.scenes import Scene
-from orchestrator.sandbox.served_schemas import Schema
-from orchestrator.sandbox.synthesis import Synthesizer
+from orchestrator.sandbox.playbook import Call, Draft, Playbook
+from orchestrator.sandbox.served_schemas import JsonObject, Schema
+from orchestrator.sandbox.synthesis import Scene, Synthesizer
 
 WENT_WRONG = ("reject", "fail", "error")
 """How properties begin that only an answer about something that failed has."""

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import ValidationError
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute, Mount
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 
-from orchestrator.sandbox.control import control_routes
 from orchestrator.sandbox.document_reading import read_document
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import EffectLedger
-from orchestrator.sandbox.faults import FaultPlan
+from orchestrator.sandbox.faults import RULES, FaultPlan
 from orchestrator.sandbox.playbook import Playbook
-from orchestrator.sandbox.problems import DocumentError
+from orchestrator.sandbox.problems import (
+    DocumentError,
+    RequestRefused,
+    UnservedOperation,
+    Violation,
+)
 from orchestrator.sandbox.provider import Provider
-from orchestrator.sandbox.providers import STANDARD
-from orchestrator.sandbox.remembered import DocumentMemory, memory_of
+from orchestrator.sandbox.served_operations import OperationKind, Position, ServedOperation
 from orchestrator.sandbox.service import Service
+from orchestrator.sandbox.standard_playbook import STANDARD
+
+DEEDS = ("create", "list", "read", "change", "delete")
 
 
 def utc_now() -> datetime:
@@ -103,3 +114,162 @@ def _mounted(documents: list[Document]) -> dict[str, Document]:
             )
         owners[prefix] = document
     return dict(sorted(owners.items(), key=lambda owner: -len(owner[0])))
+
+
+def control_routes(
+    ledger: EffectLedger, faults: FaultPlan, memories: Sequence[DocumentMemory] = ()
+) -> list[Route]:
+    """The routes; each that reads the ledger takes ?mission=ID."""
+    control = _Control(ledger, faults, memories)
+    return [
+        Route("/documents", control.documents),
+        Route("/health", control.health),
+        Route("/ledger", control.ledger),
+        Route("/live", control.live),
+        Route("/duplicates", control.duplicates),
+        Route("/faults", control.faults),
+        Route("/faults", control.set_faults, methods=["PUT"]),
+        Route("/faults", control.clear_faults, methods=["DELETE"]),
+    ]
+
+
+class _Control:
+    def __init__(
+        self, ledger: EffectLedger, faults: FaultPlan, memories: Sequence[DocumentMemory]
+    ) -> None:
+        self._ledger = ledger
+        self._faults = faults
+        self._memories = memories
+
+    async def documents(self, request: Request) -> JSONResponse:
+        return JSONResponse({"documents": [memory.to_json() for memory in self._memories]})
+
+    async def health(self, request: Request) -> JSONResponse:
+        return JSONResponse({"healthy": True})
+
+    async def ledger(self, request: Request) -> JSONResponse:
+        mission_id = _mission(request)
+        effects = [effect.to_json() for effect in self._ledger.effects(mission_id)]
+        requests = [record.to_json() for record in self._ledger.requests(mission_id)]
+        return JSONResponse({"effects": effects, "requests": requests})
+
+    async def live(self, request: Request) -> JSONResponse:
+        live = [effect.to_json() for effect in self._ledger.live(_mission(request))]
+        return JSONResponse({"live": live})
+
+    async def duplicates(self, request: Request) -> JSONResponse:
+        found = [twice.to_json() for twice in self._ledger.duplicates(_mission(request))]
+        return JSONResponse({"duplicates": found})
+
+    async def faults(self, request: Request) -> JSONResponse:
+        return JSONResponse(self._faults.to_json(request.query_params.get("request_prefix", "")))
+
+    async def set_faults(self, request: Request) -> Response:
+        try:
+            sent = await request.json()
+        except ValueError:
+            sent = None
+        plan = sent if isinstance(sent, dict) else {"rules": sent}
+        try:
+            rules = RULES.validate_python(plan.get("rules", []))
+            seed = None if plan.get("seed") is None else int(plan["seed"])
+        except (ValidationError, ValueError, TypeError) as exc:
+            return _bad_rules(exc).to_response()
+        self._faults.replace(rules, seed=seed)
+        return JSONResponse(self._faults.to_json())
+
+    async def clear_faults(self, request: Request) -> JSONResponse:
+        self._faults.clear()
+        return JSONResponse(self._faults.to_json())
+
+
+def _mission(request: Request) -> str | None:
+    return request.query_params.get("mission") or None
+
+
+def _bad_rules(error: Exception) -> RequestRefused:
+    if not isinstance(error, ValidationError):
+        return RequestRefused(422, f"These are no fault rules: {error}")
+    violations = [
+        Violation(".".join(str(part) for part in line["loc"]) or "body", line["msg"])
+        for line in error.errors()
+    ]
+    return RequestRefused(422, "These are no fault rules.", violations=violations)
+
+
+@dataclass(frozen=True)
+class KindMemory:
+    """One kind of thing, and the operations about it, by what they do."""
+
+    thing: str
+    path: str
+    operations: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DocumentMemory:
+    """Where a document is mounted, what is remembered of it, and what of it is not served."""
+
+    document: str
+    path: str
+    served: int
+    kinds: tuple[KindMemory, ...]
+    unremembered: tuple[str, ...]
+    """Operations that are answered, and leave nothing behind that another one could find."""
+    skipped: tuple[UnservedOperation, ...]
+    names: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
+    """What each operation is called here, by its method and path."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {
+            "document": self.document,
+            "path": self.path,
+            "operations": self.served,
+            "remembers": [
+                {"thing": kind.thing, "path": kind.path, **kind.operations} for kind in self.kinds
+            ],
+            "unremembered": list(self.unremembered),
+            "skipped": [skipped._asdict() for skipped in self.skipped],
+        }
+
+
+def memory_of(document: Document, path: str) -> DocumentMemory:
+    """What is remembered of a document that is mounted at this path."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(dict)
+    labels: dict[str, str] = {}
+    others: list[str] = []
+    for operation in document.operations:
+        place = document.kind_place(operation)
+        deed = deed_of(operation)
+        if place is None or deed is None:
+            others.append(operation.operation_id)
+            continue
+        labels[place.things] = place.label
+        found[place.things].setdefault(deed, []).append(operation.operation_id)
+    kinds = [
+        KindMemory(labels[things], things, {d: deeds[d] for d in DEEDS if d in deeds})
+        for things, deeds in found.items()
+    ]
+    return DocumentMemory(
+        document.name,
+        path,
+        len(document.operations),
+        tuple(kinds),
+        tuple(others),
+        document.skipped,
+        {(o.method.upper(), o.path): o.operation_id for o in document.operations},
+    )
+
+
+def deed_of(operation: ServedOperation) -> str | None:
+    """What an operation does to the things of its path; None when it only tells of something."""
+    match operation.kind:
+        case OperationKind.CREATE:
+            return "create"
+        case OperationKind.CANCEL:
+            return "delete"
+        case OperationKind.UPDATE:
+            return "change"
+    is_one = operation.place is not None and operation.place.position is Position.ONE
+    return "list" if operation.list_name is not None else "read" if is_one else None

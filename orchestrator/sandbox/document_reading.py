@@ -8,14 +8,18 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from openapi_schema_validator import oas30_format_checker, oas31_format_checker
+
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.places import ThingPlace, places_of
 from orchestrator.sandbox.problems import Unservable, UnservedOperation
-from orchestrator.sandbox.served_operations import ServedOperation, ServedParameter, json_schema
-from orchestrator.sandbox.served_schemas import SchemaBook
-from orchestrator.sandbox.soundness import Soundness, Steps
-from orchestrator.sandbox.tidying import tidied
+from orchestrator.sandbox.served_operations import (
+    ServedOperation,
+    ServedParameter,
+    ThingPlace,
+    json_schema,
+    places_of,
+)
+from orchestrator.sandbox.served_schemas import JsonObject, SchemaBook, referred
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _LOCATIONS = ("path", "query", "header", "cookie")
@@ -23,6 +27,27 @@ _LINKS = ("x-orchet-cancels", "x-orchet-cancel-for", "x-orchet-compensation-prob
 _NO_PATHS = "it has none, so there is nothing to serve"
 _ADD_PATHS = "add them, or leave the document out"
 _REMOVE = "mend it there, or remove the operation by an overlay"
+Steps = tuple[str, ...]
+
+_LITERAL = frozenset({"example", "examples", "enum", "const", "default"})
+"""Keywords whose values are data: what looks like a reference in them is none."""
+_NAMED = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "encoding", "headers"}
+)
+"""Keywords whose members are named by the document: none of the names is a keyword."""
+_UNUSED = frozenset({"callbacks", "links"})
+"""What no call here ever meets."""
+_LISTS = ("allOf", "oneOf", "anyOf", "parameters", "enum")
+_OBJECTS = ("properties", "content", "headers", "patternProperties")
+_NUMBERS = ("minimum", "maximum", "multipleOf")
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+_KNOWN = {*oas30_format_checker.checkers, *oas31_format_checker.checkers}
+_MADE = {"uri", "url", "uri-reference", "hostname", "duration"}
+"""Formats that no checker asks for, and that values are made by all the same."""
+_FORMATS = frozenset(_KNOWN | _MADE)
+_CARRIERS = frozenset({"in", "content", "schema"})
+"""What parameters, bodies and headers have, in which `required` is true or false."""
+_MAPS = frozenset({"properties", "patternProperties", "$defs", "schemas", "paths"})
 
 
 def read_document(name: str, raw: Mapping[str, Any]) -> Document:
@@ -219,3 +244,149 @@ def _paths_of(operations: list[ServedOperation]) -> JsonObject:
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method] = operation.raw
     return paths
+
+
+class _Part(NamedTuple):
+    node: Any
+    steps: Steps
+    is_names: bool
+
+
+class Soundness:
+    """Looks through parts of one document; what was found sound is not gone through again."""
+
+    def __init__(self, book: SchemaBook) -> None:
+        self._book = book
+        self._sound: set[str] = set()
+
+    def check(self, node: Any, steps: Steps) -> None:
+        """Pass when everything that a part leads to is there and can be read.
+
+        Raises:
+            Unservable: with the first place that is not, and what to do about it.
+        """
+        passed: set[str] = set()
+        waiting = [_Part(node, steps, is_names=False)]
+        while waiting:
+            part = waiting.pop()
+            if not isinstance(part.node, Mapping):
+                waiting += _elements(part)
+                continue
+            if not part.is_names:
+                _check_shape(part.node, part.steps)
+                reference = part.node.get("$ref")
+                if isinstance(reference, str) and reference not in self._sound | passed:
+                    passed.add(reference)
+                    target = self._target(reference, part.steps)
+                    waiting.append(_Part(target, _steps_of(reference), is_names=False))
+            waiting += _members(part)
+        self._sound |= passed
+
+    def _is_passed(self, reference: str, passed: set[str]) -> bool:
+        return reference in self._sound or reference in passed
+
+    def _target(self, reference: str, steps: Steps) -> Any:
+        try:
+            return self._book.follow({"$ref": reference})
+        except LookupError as error:
+            raise Unservable(
+                (*steps, "$ref"),
+                str(error.args[0]),
+                "add what it names, or remove the operation by an overlay",
+            ) from error
+
+
+def _elements(part: _Part) -> Iterator[_Part]:
+    if isinstance(part.node, list):
+        for index, element in enumerate(part.node):
+            yield _Part(element, (*part.steps, str(index)), is_names=False)
+
+
+def _members(part: _Part) -> Iterator[_Part]:
+    for name, value in part.node.items():
+        if part.is_names:
+            yield _Part(value, (*part.steps, name), is_names=False)
+        elif name not in _LITERAL and name not in _UNUSED and not name.startswith("x-"):
+            is_names = name in _NAMED and isinstance(value, Mapping)
+            yield _Part(value, (*part.steps, name), is_names=is_names)
+
+
+def _steps_of(reference: str) -> Steps:
+    return tuple(reference.removeprefix("#/").split("/"))
+
+
+def _check_shape(node: Mapping[str, Any], steps: Steps) -> None:
+    for name, wanted in _misshapen(node):
+        raise Unservable((*steps, name), f"it is no {wanted}", f"write a {wanted} there")
+
+
+def _misshapen(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from ((n, "list") for n in _LISTS if n in node and not isinstance(node[n], list))
+    yield from ((n, "object") for n in _OBJECTS if n in node and not isinstance(node[n], Mapping))
+    for name in (*_NUMBERS, *_COUNTS):
+        if name in node and not isinstance(node[name], int | float):
+            yield name, "number"
+    if "pattern" in node and not isinstance(node["pattern"], str):
+        yield "pattern", "text"
+    if isinstance(node.get("items"), list | str):
+        yield "items", "schema"
+
+
+def tidied(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The same document without formats that nobody checks and the `required` of no list.
+
+    Both say nothing of a value, and make validators fail in place of judging. Properties that are
+    taken from elsewhere as a whole are written out.
+    """
+    found: dict[str, Any] = _Tidier(document).tidied(document)
+    return found
+
+
+class _Tidier:
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self._taking: set[str] = set()
+
+    def tidied(self, node: Any) -> Any:
+        if isinstance(node, list):
+            return [self.tidied(part) for part in node]
+        if not isinstance(node, Mapping):
+            return node
+        return {
+            key: self._part(key, value)
+            for key, value in node.items()
+            if not _is_meaningless(key, value, node)
+        }
+
+    def _part(self, key: str, value: Any) -> Any:
+        if key in _LITERAL:
+            return value
+        if key in _MAPS and isinstance(value, Mapping):
+            return self._named(value)
+        return self.tidied(value)
+
+    def _named(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """Members by name. No member is a text: a `$ref` that is one leads to more of them."""
+        reference = members.get("$ref")
+        own = {name: self.tidied(part) for name, part in members.items()}
+        if not isinstance(reference, str):
+            return own
+        del own["$ref"]
+        if reference in self._taking:
+            return own
+        self._taking.add(reference)
+        try:
+            return {**self._named(referred(self._document, reference)), **own}
+        except LookupError:
+            # As a member that leads nowhere it is found, and told of, where it is used.
+            return {"$ref": {"$ref": reference}, **own}
+        finally:
+            self._taking.discard(reference)
+
+
+def _is_meaningless(key: str, value: Any, node: Mapping[str, Any]) -> bool:
+    if key == "format":
+        return isinstance(value, str) and value not in _FORMATS
+    if key == "required" and not isinstance(value, list):
+        return _CARRIERS.isdisjoint(node)
+    return False

@@ -11,12 +11,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from orchestrator.sandbox.faults import Role
-from orchestrator.sandbox.made_values import examples
-from orchestrator.sandbox.places import Position, ThingPlace, bare_path
 from orchestrator.sandbox.problems import UnservedOperation
-from orchestrator.sandbox.runtime_expressions import RuntimeExpression, read_expression
-from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, id_names
+from orchestrator.sandbox.served_operations import (
+    OperationKind,
+    Position,
+    RuntimeExpression,
+    ServedOperation,
+    ThingPlace,
+    bare_path,
+    id_names,
+    read_expression,
+)
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
+from orchestrator.sandbox.synthesis import examples
 
 UNNAMED = "id"
 """What the id of a thing is called when no answer names it."""

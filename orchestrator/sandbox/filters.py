@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from orchestrator.sandbox.currency_amount import find_money
-from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.served_schemas import JsonObject
 
 _LIMITS = ("limit", "max_results", "page_size", "max_items", "count", "top")
 _ORDERS = ("page", "cursor", "sort", "order", "sort_by", "order_by")

@@ -17,16 +17,13 @@ from orchestrator.sandbox.currency_amount import (
 )
 from orchestrator.sandbox.documents import UNNAMED, Document
 from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.places import Position
-from orchestrator.sandbox.playbook import Playbook
+from orchestrator.sandbox.playbook import Call, Playbook, ProviderAnswer
 from orchestrator.sandbox.problems import RequestRefused
-from orchestrator.sandbox.provider_call import Call, ProviderAnswer
 from orchestrator.sandbox.provider_reads import ProviderReads
 from orchestrator.sandbox.provider_store import GivenAnswer, ProviderStore, Resource
 from orchestrator.sandbox.resource_finder import KEY, OVER, SENT, ResourceFinder
-from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, is_id
-from orchestrator.sandbox.served_schemas import Schema
+from orchestrator.sandbox.served_operations import OperationKind, Position, ServedOperation, is_id
+from orchestrator.sandbox.served_schemas import JsonObject, Schema
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 _STATES = ("status", "state")

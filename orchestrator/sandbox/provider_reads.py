@@ -10,13 +10,12 @@ from orchestrator.sandbox import filters
 from orchestrator.sandbox.answer_composer import AnswerComposer
 from orchestrator.sandbox.currency_amount import find_money
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.playbook import Draft, Playbook
+from orchestrator.sandbox.playbook import Call, Draft, Playbook
 from orchestrator.sandbox.problems import RequestRefused
-from orchestrator.sandbox.provider_call import Call
 from orchestrator.sandbox.provider_store import ProviderStore, Resource
 from orchestrator.sandbox.resource_finder import OVER, SENT, ResourceFinder
 from orchestrator.sandbox.served_operations import ServedOperation, is_id
+from orchestrator.sandbox.served_schemas import JsonObject
 
 _COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.sandbox.database import Database
-from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.effect_ledger import Database
+from orchestrator.sandbox.served_schemas import JsonObject
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.places import Position, ThingPlace
-from orchestrator.sandbox.playbook import Playbook
+from orchestrator.sandbox.playbook import Call, Playbook
 from orchestrator.sandbox.problems import RequestRefused
-from orchestrator.sandbox.provider_call import Call
 from orchestrator.sandbox.provider_store import ProviderStore, Resource
-from orchestrator.sandbox.runtime_expressions import sole
-from orchestrator.sandbox.served_operations import ServedOperation, is_id
+from orchestrator.sandbox.served_operations import (
+    Position,
+    ServedOperation,
+    ThingPlace,
+    is_id,
+    sole,
+)
+from orchestrator.sandbox.served_schemas import JsonObject
 
 SENT = "$request"
 """Among the facts of a thing the request that made it, which a cancel or a probe may repeat."""

@@ -8,7 +8,7 @@ from typing import Self
 import httpx
 
 from orchestrator.sandbox.faults import RULES, FaultRule
-from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.served_schemas import JsonObject
 
 _KEPT_OPEN_S = 2.0
 """The sandbox closes what was idle for five: a question must not meet that."""

@@ -15,14 +15,13 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from orchestrator.sandbox.app import create_app, memories_of, utc_now
+from orchestrator.sandbox.app import DocumentMemory, create_app, memories_of, utc_now
 from orchestrator.sandbox.document_files import load_documents
 from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import FaultPlan
 from orchestrator.sandbox.playbook import Playbook
-from orchestrator.sandbox.providers import STANDARD
-from orchestrator.sandbox.remembered import DocumentMemory
-from orchestrator.sandbox.spoilt_answers import TRANSPORT
+from orchestrator.sandbox.responses import TRANSPORT
+from orchestrator.sandbox.standard_playbook import STANDARD
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8700

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from orchestrator.sandbox.places import Position, ThingPlace, bare_path, names_like
-from orchestrator.sandbox.runtime_expressions import unescaped
-from orchestrator.sandbox.served_schemas import Schema, SchemaBook
+from orchestrator.sandbox.served_schemas import Schema, SchemaBook, unescaped
 
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
 _ID_NAME = re.compile(r"id|.*(?:_id|-id|[a-z0-9]I[dD])")
@@ -25,6 +23,17 @@ _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 TROUBLES = ("errors", "warnings")
 """Lists in an answer that are empty when nothing went wrong."""
+_NAME = re.compile(r"\{[^{}]*\}")
+_ENDING = re.compile(r"(?<=[^/])\.\w+$")
+"""`.json`, of a path that names its format."""
+
+_CALLER = frozenset({"me", "my", "self", "user"})
+"""Steps of a path that stand for whoever calls."""
+_EXPRESSION = re.compile(
+    r"\$(?P<message>request|response)\."
+    r"(?:(?P<source>header|path|query)\.(?P<name>.+)|body(?:#/(?P<pointer>.+))?)"
+)
+_KEY_HEADERS = ("idempotency-key", "x-idempotency-key")
 
 
 class OperationKind(StrEnum):
@@ -297,3 +306,133 @@ def is_json(media_type: str) -> bool:
 def id_names(names: Iterable[str]) -> list[str]:
     """Those of the names that usually hold an id: id, order_id, orderId."""
     return [name for name in names if _ID_NAME.fullmatch(name)]
+
+
+class Position(StrEnum):
+    """Where a path stands among the things that it is about."""
+
+    ALL = "all"
+    """`/orders`: all of them."""
+    ONE = "one"
+    """`/orders/{id}`."""
+    WITHIN = "within"
+    """`/orders/{id}/pay`: something about one of them."""
+
+
+class ThingPlace(NamedTuple):
+    """Which things a path is about: `things` is equal for all paths about the same kind."""
+
+    things: str
+    position: Position
+    parameter: str
+    """The path parameter that names the one; "" for all of them."""
+    named_by: str = ""
+    """What paths to one of the kind call its id."""
+
+    @property
+    def label(self) -> str:
+        """What the things are called: the last word of their path."""
+        return next((s for s in reversed(self.things.split("/")) if s and s != "{}"), "things")
+
+
+def bare_path(path: str) -> str:
+    """The path without the query and the fragment by which documents tell operations apart."""
+    return re.split(r"[?#]", path, maxsplit=1)[0]
+
+
+def places_of(paths: Iterable[str]) -> dict[str, ThingPlace]:
+    """The place of each path that has one."""
+    listed = list(paths)
+    ones = [steps for steps in map(_steps, listed) if _is_name(steps[-1:])]
+    kinds = {_things(steps[:-1]): steps[-1][1:-1] for steps in reversed(ones)}
+    found = {path: _place(_steps(path), kinds) for path in listed}
+    return {path: place for path, place in found.items() if place is not None}
+
+
+def names_like(names: Iterable[str], parameter: str) -> list[str]:
+    """Those of the names that a path parameter ends with: `gid` of `task_gid`."""
+    return [name for name in names if name and _is_last_word(name, parameter)]
+
+
+def _is_last_word(name: str, parameter: str) -> bool:
+    start = len(parameter) - len(name)
+    if start < 0 or not parameter.lower().endswith(name.lower()):
+        return False
+    # A word of its own: after a mark, or where a capital begins one.
+    return start == 0 or parameter[start - 1] in "_-." or parameter[start].isupper()
+
+
+def _place(steps: list[str], kinds: Mapping[str, str]) -> ThingPlace | None:
+    if _is_name(steps[-1:]):
+        return ThingPlace(_things(steps[:-1]), Position.ONE, steps[-1][1:-1], steps[-1][1:-1])
+    for things in (_things(steps), *_without_caller(steps)):
+        if things in kinds:
+            return ThingPlace(things, Position.ALL, "", kinds[things])
+    named = [at for at, step in enumerate(steps) if _is_name([step])]
+    if not named:
+        return None
+    parameter = steps[named[-1]][1:-1]
+    return ThingPlace(_things(steps[: named[-1]]), Position.WITHIN, parameter)
+
+
+def _without_caller(steps: list[str]) -> Iterator[str]:
+    """The kind that a path tells the caller's own of: `/playlists` of `/me/playlists`."""
+    if len(steps) > 1 and steps[-2] in _CALLER:
+        yield _things([*steps[:-2], steps[-1]])
+
+
+def _steps(path: str) -> list[str]:
+    return _ENDING.sub("", bare_path(path).rstrip("/")).split("/")
+
+
+def _is_name(step: list[str]) -> bool:
+    return bool(step) and _NAME.fullmatch(step[0]) is not None
+
+
+def _things(steps: list[str]) -> str:
+    return _NAME.sub("{}", "/".join(steps))
+
+
+def sole(value: Any) -> Any:
+    """The one element of a list that has one; else the value itself."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+class RuntimeExpression(NamedTuple):
+    """Where a value comes from: `$request.body#/a/b` is ("request", "body", ("a", "b"))."""
+
+    message: str
+    source: str
+    path: tuple[str, ...]
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it reads the idempotency key."""
+        return self.source == "header" and is_key(self.path[0])
+
+    def of(self, values: Mapping[str, Any]) -> Any:
+        """What stands there in the arguments of a request; None when nothing does."""
+        found: Any = values
+        for step in self.path:
+            found = found.get(step) if isinstance(found, Mapping) else None
+        return found
+
+
+def is_key(header: str) -> bool:
+    """Whether a header of this name holds an idempotency key."""
+    return header.lower() in _KEY_HEADERS
+
+
+def read_expression(value: Any) -> RuntimeExpression | None:
+    """One whole expression; None for a constant, or for text with expressions inside.
+
+    It may be the one element of a list: a cancel of many things can be told of one.
+    """
+    value = sole(value)
+    found = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    if found["source"]:
+        return RuntimeExpression(found["message"], found["source"], (found["name"],))
+    steps = (found["pointer"] or "").split("/") if found["pointer"] else []
+    return RuntimeExpression(found["message"], "body", tuple(map(unescaped, steps)))

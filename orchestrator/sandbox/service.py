@@ -13,18 +13,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.sandbox.credential_check import check_credentials
-from orchestrator.sandbox.declared_refusals import refusal_response
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import Cause, EffectLedger
 from orchestrator.sandbox.faults import FaultPlan, FaultRule, InjectedFault
+from orchestrator.sandbox.playbook import Call, ProviderAnswer, timestamp
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider import Provider
-from orchestrator.sandbox.provider_call import Call, ProviderAnswer, timestamp
 from orchestrator.sandbox.request_validation import RequestValidator, sent_path
-from orchestrator.sandbox.sent_answers import answer_response
+from orchestrator.sandbox.responses import (
+    answer_response,
+    break_off,
+    broken_success,
+    drop,
+    gateway_page,
+    refusal_response,
+)
 from orchestrator.sandbox.served_operations import ServedOperation
-from orchestrator.sandbox.spoilt_answers import break_off, broken_success, drop, gateway_page
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 _log = logging.getLogger(__name__)
@@ -265,3 +269,47 @@ def _status_seen(rule: FaultRule | None, status: int) -> int | None:
     if rule and rule.kind in _UNANSWERED:
         return None
     return rule.status if rule and rule.kind == "status_after" else status
+
+
+def check_credentials(
+    document: Document,
+    operation: ServedOperation,
+    request: Request,
+    *,
+    tokens: Collection[str] = (),
+) -> None:
+    """Pass when one of the operation's security alternatives is met.
+
+    Args:
+        document: whose security schemes apply.
+        operation: what is called; its own `security` replaces the document's.
+        request: its headers, cookies and query.
+        tokens: the credentials that are known; empty accepts any non-empty one.
+
+    Raises:
+        RequestRefused: 401; the credential is missing or unknown.
+    """
+    alternatives = operation.raw.get("security", document.raw.get("security")) or []
+    if not alternatives or any(not alternative for alternative in alternatives):
+        return
+    schemes = document.raw.get("components", {}).get("securitySchemes", {})
+    for alternative in alternatives:
+        found = [_credential(schemes.get(name, {}), request) for name in alternative]
+        if all(value and (not tokens or value in tokens) for value in found):
+            return
+    wanted = " or ".join(" and ".join(alternative) for alternative in alternatives)
+    raise RequestRefused(
+        401,
+        f"{operation.operation_id} needs the credential {wanted}; it is missing or unknown.",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+def _credential(scheme: Mapping[str, Any], request: Request) -> str | None:
+    if scheme.get("type") == "apiKey":
+        places = {"query": request.query_params, "cookie": request.cookies}
+        return places.get(str(scheme.get("in")), request.headers).get(str(scheme.get("name")))
+    kind, _, value = request.headers.get("authorization", "").partition(" ")
+    # OAuth 2 and OpenID Connect end in a bearer token.
+    wanted = str(scheme.get("scheme", "bearer")).lower()
+    return value.strip() if kind.lower() == wanted else None

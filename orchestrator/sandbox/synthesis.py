@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import base64
+import re
+import string
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
+from uuid import UUID
 
-from orchestrator.sandbox.bounded_patterns import texts_matching
-from orchestrator.sandbox.made_values import (
-    ATTEMPTS,
-    examples,
-    identifiers,
-    integers,
-    numbers,
-    strings,
-)
-from orchestrator.sandbox.scenes import Scene, UnsupportedSchema
+from orchestrator.sandbox.currency_amount import DEFAULT_CURRENCY, MONEY_NAMES
+from orchestrator.sandbox.playbook import timestamp
+from orchestrator.sandbox.schema_validators import texts_matching
 from orchestrator.sandbox.served_operations import TROUBLES
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
+_PLENTY = 1_000
+_MOST = 5_000
 __all__ = ["Scene", "Synthesizer", "UnsupportedSchema"]
 
 _DEEPEST = 5
@@ -31,6 +32,71 @@ _STANDING_STATES = ("confirmed", "booked", "active", "reserved", "accepted", "se
 _ALWAYS_TRUE = ("healthy", "ok", "success", "allowed", "available")
 _CANCEL = ("cancel", "refund", "void", "revert", "recall", "withdraw", "delete", "remove", "releas")
 _GONE = (*_CANCEL, "reject", "declin", "fail", "expir", "error", "draft", "deliver", "reimburs")
+ATTEMPTS = 20
+_LONGEST = 5_000_000
+_LONG = 1_000
+_CODE = string.ascii_lowercase + string.digits
+_PLAIN_WORDS = ("green", "north", "harbour", "garden", "river", "stone", "central", "morning")
+_EXAMPLE_NETS = ("192.0.2", "198.51.100", "203.0.113")
+_SOME_DAY = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+class UnsupportedSchema(ValueError):
+    """No value could be made; the schema needs an example."""
+
+
+@dataclass
+class Effort:
+    """How many values were made for one answer; a long text counts for several."""
+
+    values: int = 0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether no more should be made than has to be."""
+        return self.values > _PLENTY
+
+    def spend(self, values: int) -> None:
+        """Count values.
+
+        Raises:
+            UnsupportedSchema: they are more than an answer may have.
+        """
+        self.values += values
+        if self.values > _MOST:
+            raise UnsupportedSchema(f"more than {_MOST:,} values would have to be made")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What one answer is made from.
+
+    Attributes:
+        rng: the only source of chance.
+        now: the moment of the call.
+        day: the day the request is about; dates are near it.
+        hints: values by property name, taken over where they fit the schema.
+        omit: names of optional properties to leave out.
+        wrappers: properties that hold the thing itself, so that the hints speak of what is inside.
+        is_request: what is made are arguments: examples come first, and at every depth only what
+            is required.
+        effort: what was made so far.
+    """
+
+    rng: Random
+    now: datetime
+    day: datetime
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    omit: Callable[[str], bool] = lambda name: False
+    wrappers: Collection[str] = ()
+    is_request: bool = False
+    effort: Effort = field(default_factory=Effort)
+
+    def inside(self) -> Scene:
+        """The scene of a nested object: of the hints only the currency still means the same."""
+        kept = {key: value for key, value in self.hints.items() if key == "currency"}
+        inside = Scene(self.rng, self.now, self.day, kept, effort=self.effort)
+        return replace(inside, omit=self.omit, is_request=True) if self.is_request else inside
 
 
 class Synthesizer:
@@ -267,3 +333,135 @@ def _beside(schema: Schema) -> Schema:
 
 def _nothing_for(name: str) -> UnsupportedSchema:
     return UnsupportedSchema(f"no value found for {name or 'the answer'!r}: give it an example")
+
+
+def strings(
+    schema: Schema, scene: Scene, name: str, words: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Texts that may conform, the likeliest first."""
+    rng = scene.rng
+    scene.effort.spend(int(schema.get("minLength", 0)) // _LONG)
+    yield from _formatted(str(schema.get("format")), scene, name)
+    if name == "id" or name.endswith("_id"):
+        yield from identifiers(schema, rng, name)
+    if "currency" in name:
+        yield DEFAULT_CURRENCY
+    if name in words:
+        yield from rng.sample(words[name], len(words[name]))
+    yield from (text for text in examples(schema) if isinstance(text, str))
+    if "pattern" in schema:
+        yield from texts_matching(schema["pattern"], rng, attempts=ATTEMPTS)
+    yield from _sentences(schema, rng, name)
+    yield "".join(rng.choices(_CODE, k=min(int(schema.get("maxLength", 12)), _LONG)))
+
+
+def examples(schema: Schema) -> list[Any]:
+    """What the schema itself gives as values: its examples, and its default."""
+    single = [schema["example"]] if "example" in schema else []
+    default = [schema["default"]] if "default" in schema else []
+    several = schema.get("examples")
+    return [*(several if isinstance(several, list) else []), *single, *default]
+
+
+def identifiers(schema: Schema, rng: Random, name: str) -> Iterator[str]:
+    """Texts that can name a thing: of its format, else in the style of the schema's example."""
+    yield from _formatted(str(schema.get("format")), Scene(rng, _SOME_DAY, _SOME_DAY), name)
+    if "pattern" in schema:
+        yield from texts_matching(schema["pattern"], rng, attempts=ATTEMPTS)
+    styles = (re.match(r"([A-Za-z]+[_-])", str(example)) for example in examples(schema))
+    prefix = next((style[1] for style in styles if style), name.removesuffix("_id")[:3] + "_")
+    code = "".join(rng.choices(_CODE, k=10))
+    if any(isinstance(example, str) and example.isdecimal() for example in examples(schema)):
+        yield str(rng.randrange(10**5, 10**9))
+    yield prefix + code
+    yield code[: int(schema.get("maxLength", 10))]
+    yield "".join(rng.choices(_CODE, k=min(int(schema.get("minLength", 12)), _LONGEST)))
+
+
+def _formatted(kind: str, scene: Scene, name: str) -> Iterator[str]:
+    rng = scene.rng
+    match kind:
+        case "date":
+            yield scene.day.date().isoformat()
+        case "date-time":
+            yield timestamp(_moment(scene, name))
+        case "time":
+            yield f"{rng.randint(7, 21):02}:{rng.choice((0, 15, 30, 45)):02}:00Z"
+        case "uuid":
+            yield str(UUID(int=rng.getrandbits(128), version=4))
+        case "email":
+            yield f"{rng.choice(('alex', 'kim', 'sam', 'robin'))}@example.com"
+        case "uri" | "url" | "uri-reference":
+            yield f"https://example.com/{''.join(rng.choices(_CODE, k=8))}"
+        case "byte":
+            yield base64.b64encode(" ".join(rng.sample(_PLAIN_WORDS, 2)).encode()).decode()
+        case "ipv4":
+            yield f"{rng.choice(_EXAMPLE_NETS)}.{rng.randint(1, 254)}"
+        case "ipv6":
+            yield f"2001:db8::{rng.randint(1, 0xFFFF):x}"
+        case "hostname":
+            yield f"{'-'.join(rng.sample(_PLAIN_WORDS, 2))}.example.com"
+        case "duration":
+            yield f"PT{rng.randint(1, 9) * 15}M"
+
+
+def _moment(scene: Scene, name: str) -> datetime:
+    if name.startswith("expire"):
+        # Whole days: the same search within a day gives the very same offers.
+        return scene.now.replace(hour=23, minute=59, second=0) + timedelta(days=1)
+    is_past = name.endswith("_at") and not scene.is_request
+    if is_past and not name.startswith(("depart", "arriv", "start", "end", "send")):
+        return scene.now
+    later = timedelta(days=1) if name.startswith(("end", "valid_until")) else timedelta()
+    return scene.day.replace(hour=scene.rng.randint(7, 18), minute=0, second=0) + later
+
+
+def _sentences(schema: Schema, rng: Random, name: str) -> Iterator[str]:
+    words = " ".join(rng.sample(_PLAIN_WORDS, 2))
+    text = f"{name.replace('_', ' ')} {words}".strip()
+    most = int(schema.get("maxLength", len(text)))
+    yield text[:most].strip().ljust(int(schema.get("minLength", 0)), "x")
+
+
+def integers(schema: Schema, rng: Random, name: str) -> Iterator[int]:
+    """Whole numbers that may conform."""
+    low, high = _bounds(schema, name, 1)
+    step = max(1, int(schema.get("multipleOf", 1)))
+    least, most = -(-int(low) // step), int(high) // step
+    yield from (rng.randint(least, max(least, most)) * step for _ in range(ATTEMPTS))
+    yield from (int(low), int(high))
+
+
+def numbers(schema: Schema, rng: Random, name: str) -> Iterator[float]:
+    """Numbers that may conform."""
+    low, high = _bounds(schema, name, 0.01)
+    step = schema.get("multipleOf")
+    for _ in range(ATTEMPTS):
+        drawn = rng.uniform(low, high)
+        yield round(drawn, 2)
+        if step:
+            yield round(drawn / step) * step
+    yield from (low, high)
+
+
+def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
+    """Declared limits, and where one is missing, what is usual under that name."""
+    is_money = name in MONEY_NAMES or "price" in name
+    usual = (20.0, 300.0) if is_money else (1.0, 100.0)
+    low, high = _limit(schema, "Minimum", step), _limit(schema, "Maximum", -step)
+    if low is None:
+        low = usual[0] if high is None or high >= usual[0] else high - usual[1]
+    elif is_money and low < usual[0] and (high is None or high >= usual[0]):
+        low = usual[0]
+    if high is None:
+        high = max(usual[1], low + usual[1])
+    return float(low), float(high)
+
+
+def _limit(schema: Schema, name: str, step: float) -> Any:
+    """The declared limit, a step inside of it where it is exclusive; None for none."""
+    limit, exclusive = schema.get(name.lower()), schema.get(f"exclusive{name}")
+    # OpenAPI 3.0 writes exclusive limits as true beside the limit, 3.1 as the limit itself.
+    if isinstance(exclusive, int | float) and not isinstance(exclusive, bool):
+        return exclusive + step
+    return limit + step if exclusive is True and limit is not None else limit

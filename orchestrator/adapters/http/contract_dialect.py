@@ -10,7 +10,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
-from orchestrator.json_schema.discriminators import discriminating, led_branches
+from orchestrator.json_schema.openapi_dialect import discriminating, led_branches
 from orchestrator.json_schema.validator import Keyword, with_patterns
 
 Hidden = Literal["readOnly", "writeOnly"]

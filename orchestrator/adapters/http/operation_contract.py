@@ -51,9 +51,9 @@ from orchestrator.catalog.arguments import unreadable_schema
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.formats import ANSWERED, ASKED
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
+from orchestrator.json_schema.validation import SCHEMA_FAULTS, describe_violations
+from orchestrator.json_schema.validator import ANSWERED, ASKED
 
 _WITHOUTBODY = frozenset({204, 205, 304})
 _RESOLVED = 512

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from orchestrator.json_schema.formats import ANSWERED, ASKED
+from orchestrator.json_schema.validator import ANSWERED, ASKED
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.pointer import follow
 from orchestrator.json_schema.references import (
     definition_of,
+    follow,
     format_reference,
     parse_reference,
     resolve,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.sandbox.bounded_patterns import is_match, texts_matching
+from orchestrator.sandbox.document_files import redirected
 from orchestrator.sandbox.document_reading import read_document
-from orchestrator.sandbox.loopback import redirected
+from orchestrator.sandbox.schema_validators import is_match, texts_matching
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 

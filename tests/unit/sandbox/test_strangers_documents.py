@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 import yaml
 
+from orchestrator.sandbox.app import memory_of
 from orchestrator.sandbox.document_reading import read_document
-from orchestrator.sandbox.remembered import memory_of
 from orchestrator.sandbox.served_schemas import SchemaBook
 
 Opener = Callable[..., Any]

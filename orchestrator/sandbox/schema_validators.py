@@ -1,20 +1,18 @@
-"""Patterns of a document, which may be hostile: matched, and made texts of, in bounded time."""
+"""TODO."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from random import Random
 from typing import Any, Final
 
 import jsonschema_rs
-from jsonschema import validators
+from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from rstr import Rstr
-
-from orchestrator.sandbox.led_alternatives import led_keywords
 
 _LONGEST: Final = 10_000
 """Characters of a pattern; and of a text, where the pattern looks around or back."""
@@ -25,6 +23,8 @@ _STATES: Final = 50_000
 """Parts of patterns that may be gone through to make one value."""
 _WIDE: Final = 512
 _UNMAKEABLE = (re.error, ValueError, LookupError, OverflowError, RecursionError)
+_HOPS: Final = 32
+_LEVELS: Final = 16
 
 
 def is_match(pattern: str, text: str) -> bool:
@@ -156,3 +156,138 @@ def _has_key(node: Any, key: str) -> bool:
     if isinstance(node, Mapping):
         return key in node or any(_has_key(part, key) for part in node.values())
     return isinstance(node, list) and any(_has_key(part, key) for part in node)
+
+
+def led_keywords() -> dict[str, Any]:
+    """The keywords of alternatives, each led by the discriminator beside it."""
+    return {name: _led(Draft202012Validator.VALIDATORS[name]) for name in ("oneOf", "anyOf")}
+
+
+def _led(plain: Any) -> Any:
+    def alternatives(
+        validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
+    ) -> Iterator[ValidationError]:
+        meant = _meant(validator, branches, value, schema)
+        if meant is None:
+            yield from plain(validator, branches, value, schema) or ()
+        else:
+            yield from validator.descend(value, branches[meant], schema_path=meant)
+
+    return alternatives
+
+
+def _meant(
+    validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
+) -> int | None:
+    """The one alternative that the value says it is; None when it says none, or several."""
+    discriminator = schema.get("discriminator")
+    name = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
+    said = value.get(name) if isinstance(value, Mapping) and isinstance(name, str) else None
+    if not isinstance(said, str):
+        return None
+    mapping = discriminator.get("mapping") if isinstance(discriminator, Mapping) else None
+    target = mapping.get(said) if isinstance(mapping, Mapping) else None
+    found = [
+        index
+        for index, branch in enumerate(branches)
+        if said in (_own(validator, branch, str(name), _LEVELS) or _named(branch, said, target))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _named(branch: Any, said: str, target: Any) -> list[str]:
+    """The value, when mapping or name lead from it to this alternative."""
+    reference = branch.get("$ref") if isinstance(branch, Mapping) else None
+    if not isinstance(reference, str):
+        return []
+    wanted = str(said if target is None else target).rpartition("/")[2]
+    return [said] if reference.rpartition("/")[2] == wanted else []
+
+
+def _own(validator: Any, schema: Any, name: str, hops: int) -> list[str]:
+    """What an alternative itself allows for the property."""
+    schema = _followed(validator, schema)
+    if not isinstance(schema, Mapping) or hops == 0:
+        return []
+    properties = schema.get("properties")
+    inner = properties.get(name) if isinstance(properties, Mapping) else None
+    inner = _followed(validator, inner)
+    if isinstance(inner, Mapping):
+        allowed = [inner["const"]] if "const" in inner else inner.get("enum") or []
+        if texts := [text for text in allowed if isinstance(text, str)]:
+            return texts
+    for part in schema.get("allOf") or ():
+        if texts := _own(validator, part, name, hops - 1):
+            return texts
+    branches = [*(schema.get("oneOf") or ()), *(schema.get("anyOf") or ())]
+    each = [_own(validator, branch, name, hops - 1) for branch in branches]
+    return [text for texts in each for text in texts] if all(each) else []
+
+
+def _followed(validator: Any, schema: Any) -> Mapping[str, Any]:
+    for _ in range(_HOPS):
+        if not isinstance(schema, Mapping):
+            break
+        if not isinstance(schema.get("$ref"), str):
+            return schema
+        schema = validator._resolver.lookup(schema["$ref"]).contents
+    return {}
+
+
+@cache
+def asked(kind: Any) -> Any:
+    """The same class of validators for what is sent."""
+    keywords: dict[str, Any] = {"required": _required, "allOf": _nullable(_all_of)}
+    for name in ("anyOf", "oneOf", "enum"):
+        keywords[name] = _nullable(kind.VALIDATORS[name])
+    return validators.extend(kind, keywords)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+
+
+def _nullable(check: Any) -> Any:
+    """The check of what stands beside `nullable`, which null passes by."""
+
+    def checked(
+        validator: Any, wanted: Any, value: Any, schema: Mapping[str, Any]
+    ) -> Iterator[ValidationError]:
+        if value is not None or schema.get("nullable") is not True:
+            yield from check(validator, wanted, value, schema) or ()
+
+    return checked
+
+
+def _required(
+    validator: Any, names: Any, value: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    missing = [name for name in names if name not in value] if isinstance(value, Mapping) else []
+    answered = _read_only(validator, schema, _LEVELS) if missing else frozenset()
+    for name in missing:
+        if name not in answered:
+            yield ValidationError(f"{name!r} is a required property", validator_value=[name])
+
+
+def _all_of(
+    validator: Any, parts: Any, value: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    for index, part in enumerate(parts):
+        for error in validator.descend(value, part, schema_path=index):
+            is_missing = error.validator == "required" and not error.path
+            if is_missing and _read_only(validator, schema, _LEVELS).issuperset(
+                error.validator_value
+            ):
+                continue
+            yield error
+
+
+def _read_only(validator: Any, schema: Any, hops: int) -> frozenset[str]:
+    """The properties that a schema, or a part of it, says are only for answers."""
+    schema = _followed(validator, schema)
+    if not isinstance(schema, Mapping) or hops == 0:
+        return frozenset()
+    own = {
+        name
+        for name, inner in (schema.get("properties") or {}).items()
+        if _followed(validator, inner).get("readOnly") is True
+        or (isinstance(inner, Mapping) and inner.get("readOnly") is True)
+    }
+    parts = (_read_only(validator, part, hops - 1) for part in schema.get("allOf") or ())
+    return frozenset(own).union(*parts)
