@@ -1,4 +1,4 @@
-"""The dialects of JSON Schema in OpenAPI 3.0, 3.1 and 3.2, turned to JSON Schema 2020-12."""
+"""Schema keywords of OpenAPI: version, `nullable`, `example`, exclusive bounds, discriminators."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,17 +24,17 @@ ANNOTATIONS = frozenset(
         "x-orchet-price",
     }
 )
-"""Keywords that constrain nothing; those of ours say what a value means."""
+"""Keywords that constrain nothing; the `x-orchet-` ones explain a value."""
 Lookup = Callable[[str], Any]
-"""What a reference names."""
+"""Returns the schema that a reference names."""
 
 _HOPS = 16
 
 
 def openapi_version(document: JsonValue) -> tuple[int, int] | None:
-    """The version of OpenAPI that a document says, as (3, 1); None when it is none that we read.
+    """Return the OpenAPI version of a document, as (3, 1); None when it is not supported.
 
-    A version without its last part, or without quotes in YAML, is understood.
+    A version without its last part, or without quotes in YAML, is accepted.
     """
     said = document.get("openapi") if isinstance(document, dict) else None
     if isinstance(said, bool) or not isinstance(said, str | float):
@@ -44,12 +44,12 @@ def openapi_version(document: JsonValue) -> tuple[int, int] | None:
 
 
 def as_json_schema(schema: JsonObject, *, is_3_0: bool, is_nullable: bool) -> JsonObject:
-    """A schema of OpenAPI as one of JSON Schema 2020-12.
+    """Turn an OpenAPI schema into JSON Schema 2020-12; nested schemas are left as they are.
 
     Args:
-        schema: without the schemas inside of it being looked at; it is changed.
-        is_3_0: whether the document is, and not of a later version.
-        is_nullable: whether it was written with `nullable: true`, which only 3.0 has.
+        schema: changed in place.
+        is_3_0: the document is of version 3.0.
+        is_nullable: the schema has `nullable: true`, a keyword of 3.0.
     """
     example = schema.pop("example", None)
     if example is not None and "examples" not in schema:
@@ -68,7 +68,7 @@ def as_json_schema(schema: JsonObject, *, is_3_0: bool, is_nullable: bool) -> Js
 def _nullable(schema: JsonObject) -> JsonObject:
     kind, choices = schema.get("type"), schema.get("enum")
     if not isinstance(kind, str):
-        # Beside a composition, nullable is meant to widen what the composition says.
+        # Next to a composition, nullable is meant to widen the composition.
         about: JsonObject = {k: schema.pop(k) for k in sorted(ANNOTATIONS) if k in schema}
         return {"anyOf": [schema, {"type": "null"}], **about} if schema else about
     schema["type"] = [kind, "null"]
@@ -79,14 +79,15 @@ def _nullable(schema: JsonObject) -> JsonObject:
 
 @dataclass(frozen=True)
 class LedBranch:
-    """One alternative: the values that lead to it, and whether its own schema says them."""
+    """An alternative with the discriminator values that select it."""
 
     values: frozenset[str]
     is_own: bool
+    """True if its own schema lists the values."""
 
 
 def discriminating(schema: Mapping[str, Any]) -> str | None:
-    """The property that tells the alternatives of a schema apart, when it names one."""
+    """Return the property of a schema's discriminator, or None."""
     discriminator = schema.get("discriminator")
     name = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
     return name if isinstance(name, str) else None
@@ -95,11 +96,10 @@ def discriminating(schema: Mapping[str, Any]) -> str | None:
 def led_branches(
     schema: Mapping[str, Any], branches: Sequence[Any], lookup: Lookup
 ) -> list[LedBranch] | None:
-    """The values that lead to each alternative; None when that is not told of every one.
+    """Return the values that select each alternative; None when one of them is unknown.
 
-    What an alternative says of the property itself counts before the discriminator's mapping, and
-    that before the name of the alternative's schema: a document that says both and contradicts
-    itself is read as its schemas are.
+    Values in the alternative's own schema come before the discriminator's mapping, and the mapping
+    before the name of the schema: a document that contradicts itself is read as its schemas are.
     """
     name = discriminating(schema)
     if name is None:
@@ -112,7 +112,7 @@ def led_branches(
 
 
 def with_leading_values(branch: JsonObject, name: str, values: Iterable[str]) -> JsonObject:
-    """An alternative that only these values of the property lead to."""
+    """Restrict an alternative to these values of the property."""
     properties = branch.get("properties")
     known = properties if isinstance(properties, dict) else {}
     own = known.get(name)
@@ -133,7 +133,7 @@ def _led(branch: Any, name: str, mapping: Mapping[str, Any], lookup: Lookup) -> 
 
 
 def _own_values(schema: Any, name: str, lookup: Lookup, hops: int) -> frozenset[str]:
-    """The texts that a schema allows for a property; empty when it does not say."""
+    """Return the strings that a schema allows for a property; empty when it allows any."""
     schema = _followed(schema, lookup)
     if not isinstance(schema, Mapping) or hops == 0:
         return frozenset()

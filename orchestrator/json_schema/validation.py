@@ -1,4 +1,4 @@
-"""Values validated against the schemas of the fields that were asked for."""
+"""Validation of given values: describes each breach in words that never quote a value."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -15,9 +15,9 @@ from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.validator import ASKED, SchemaValidator, extra_names
 
 FIRST_DAY: Final = "formatMinimum"
-"""The keyword of a field for a day that may not be before another one, in ISO 8601."""
+"""Keyword for the earliest allowed day of a field, in ISO 8601."""
 LAST_DAY: Final = "formatMaximum"
-"""The same of one that may not be after another."""
+"""Keyword for the latest allowed day of a field."""
 SCHEMA_FAULTS: Final = (
     Unresolvable,
     UnknownType,
@@ -27,8 +27,8 @@ SCHEMA_FAULTS: Final = (
     ValueError,
     AttributeError,
 )
-"""What evaluating a schema that is itself at fault raises: a pattern that is none, a reference that
-leads nowhere, an unknown type, a format checker that meets text it did not expect."""
+"""Exceptions that a defective schema raises during validation: an invalid pattern, a reference that
+leads nowhere, an unknown type, a format checker that meets unexpected text."""
 
 _SHOWN = 12
 """Alternatives that are listed before the rest is only counted."""
@@ -51,10 +51,10 @@ _ARTICLES = {"integer": "an integer", "array": "a list", "object": "an object", 
 
 
 def field_problems(fields: dict[str, JsonObject], values: JsonObject) -> tuple[str, ...]:
-    """What is wrong with the values of some fields; no part of it quotes a value.
+    """Return the problems with the values of some fields; no text quotes a value.
 
     Args:
-        fields: JSON Schemas by the names that were asked for.
+        fields: JSON Schemas by field name.
         values: by field. A handle of a personal field is checked when its value is known.
     """
     names = ", ".join(sorted(fields))
@@ -79,13 +79,13 @@ def _violations(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[s
         except PatternUndecided as undecided:
             texts = (str(undecided),)
         except SCHEMA_FAULTS:
-            continue  # a schema that cannot be evaluated is met again when the call is prepared
+            continue  # the preparation of the call reports a schema that cannot be evaluated
         yield from (_named(name, text) for text in texts)
         yield from _out_of_its_days(name, schema, values[name])
 
 
 def _out_of_its_days(name: str, schema: JsonObject, value: JsonValue) -> Iterator[str]:
-    """What is wrong with a day that is told to lie after or before another one."""
+    """Yield the problems of a day with the earliest and the latest allowed one."""
     first, last = schema.get(FIRST_DAY), schema.get(LAST_DAY)
     if isinstance(value, str) and isinstance(first, str) and value < first:
         yield f"{name} cannot be before {first}, on which it starts"
@@ -94,18 +94,18 @@ def _out_of_its_days(name: str, schema: JsonObject, value: JsonValue) -> Iterato
 
 
 def _named(name: str, text: str) -> str:
-    """`the value must be ...` with the field's name for it."""
+    """Put the field's name into `the value must be ...`."""
     return text.replace("the value", name, 1) if text.startswith("the value") else f"{name}: {text}"
 
 
 def describe_violations(errors: Iterable[ValidationError]) -> tuple[str, ...]:
-    """Each breach once, in the order of the fields they are about."""
+    """Return each breach once, in the order of the fields."""
     ordered = sorted(errors, key=lambda error: [str(step) for step in error.absolute_path])
     return tuple(dict.fromkeys(text for error in ordered for text in _describe(error)))
 
 
 def unknown_name(name: str, known: Iterable[str]) -> str:
-    """That an input is not there, and which one may have been meant."""
+    """Say that an input is unknown, and which one may have been meant."""
     near = process.extractOne(name, list(known), scorer=fuzz.WRatio, score_cutoff=70)
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"{name} is no input here{hint}"
@@ -127,7 +127,7 @@ def _subject(error: ValidationError) -> str:
 
 
 def _path(steps: Iterable[str | int]) -> str:
-    """`guests[0].name`."""
+    """Format a path as `guests[0].name`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return text.removeprefix(".")
 
@@ -148,7 +148,7 @@ def _extra(error: ValidationError) -> Iterator[str]:
 
 
 def _branches(error: ValidationError) -> dict[object, list[ValidationError]]:
-    """The breaches of each alternative."""
+    """Return the breaches of each alternative."""
     branches: dict[object, list[ValidationError]] = {}
     for nested in error.context or ():
         branches.setdefault(nested.schema_path[0], []).append(nested)
@@ -156,7 +156,7 @@ def _branches(error: ValidationError) -> dict[object, list[ValidationError]]:
 
 
 def _led(error: ValidationError) -> tuple[str, ...]:
-    """What is wrong with the one alternative that a property's value leads to, if one does so."""
+    """Describe the breaches of the single alternative that a property's value selects, if any."""
     branches = _branches(error)
     elsewhere: dict[str, dict[object, list[str]]] = {}
     for key, nested in branches.items():
@@ -178,7 +178,7 @@ def _led(error: ValidationError) -> tuple[str, ...]:
 
 
 def _alternatives(error: ValidationError) -> str:
-    """Which alternatives there are, each by what it misses."""
+    """Describe the alternatives, each by its breaches."""
     branches = _branches(error)
     if not branches:
         return f"{_subject(error)} fits more than one alternative where exactly one must fit"
@@ -191,14 +191,14 @@ def _alternatives(error: ValidationError) -> str:
 
 
 def _only_missing(errors: list[ValidationError]) -> str:
-    """The names that one alternative lacks; '' when something else is wrong with it too."""
+    """Return the names that one alternative misses; '' when it has other breaches too."""
     if any(error.validator != "required" for error in errors):
         return ""
     return " and ".join(dict.fromkeys(name for error in errors for name in _missing(error)))
 
 
 def _rule(error: ValidationError) -> str:
-    """What the keyword that a value breaks asks of it."""
+    """Return the requirement of the keyword that a value breaks."""
     keyword, wanted = str(error.validator), error.validator_value
     if keyword == "type":
         names = wanted if isinstance(wanted, list) else [wanted]

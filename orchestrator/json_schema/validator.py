@@ -1,4 +1,4 @@
-"""The validator of compiled schemas: JSON Schema 2020-12 with ECMA-262's patterns."""
+"""The validator of compiled schemas: JSON Schema 2020-12 with ECMA-262 patterns and formats."""
 
 import base64
 import binascii
@@ -49,7 +49,7 @@ def _additional_properties(
 
 
 def extra_names(instance: Iterable[str], schema: Mapping[str, Any]) -> Iterator[str]:
-    """The names of an object's properties that its schema neither names nor has a pattern for."""
+    """Yield the property names that a schema neither lists nor matches by a pattern."""
     known, patterns = schema.get("properties"), schema.get("patternProperties")
     named = known if isinstance(known, Mapping) else ()
     allowed = list(patterns) if isinstance(patterns, Mapping) else []
@@ -80,9 +80,9 @@ SchemaValidator: Final[type[Validator]] = extend(Draft202012Validator, dict(KEYW
 
 @cache
 def with_patterns(dialect: type[Validator]) -> type[Validator]:
-    """The validator of another dialect, such as OpenAPI's own, reading patterns as we do.
+    """Extend another dialect's validator, such as OpenAPI's, with the patterns of this module.
 
-    A keyword that the dialect does not have stays unknown to it.
+    Keywords that the dialect lacks stay unknown to it.
     """
     ours = {name: check for name, check in _OF_PATTERNS.items() if name in dialect.VALIDATORS}
     extended: type[Validator] = extend(dialect, ours)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
@@ -90,7 +90,10 @@ def with_patterns(dialect: type[Validator]) -> type[Validator]:
 
 
 def evaluated_names(validator: Validator, instance: Mapping[str, Any], schema: Any) -> set[str]:
-    """The names of properties that the schema, or one that it applies in place, speaks about."""
+    """Return the property names that the schema and its in-place subschemas evaluate.
+
+    jsonschema does the same, but matches patterns with Python's engine, which is unbounded.
+    """
     if not isinstance(schema, Mapping):
         return set()
     names = {name for name in schema.get("properties", ()) if name in instance}
@@ -112,7 +115,7 @@ def evaluated_names(validator: Validator, instance: Mapping[str, Any], schema: A
 def _applied(
     validator: Validator, instance: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> Iterator[tuple[Validator, Any]]:
-    """The schemas that are applied to the same object and hold for it, with their validators."""
+    """Yield the in-place subschemas that apply to the object, with their validators."""
     for keyword in ("$ref", "$dynamicRef"):
         if keyword in schema:
             found = validator._resolver.lookup(schema[keyword])  # type: ignore[attr-defined]  # where jsonschema's own keywords look references up
@@ -170,7 +173,7 @@ def _asked() -> FormatChecker:
 
 
 ASKED: Final = _asked()
-"""Of what is sent. `binary`, `password`, `float` and `double` ask nothing of a JSON value."""
+"""Formats of requests. `binary`, `password`, `float` and `double` constrain no JSON value."""
 ANSWERED: Final = _answered()
-"""Of what comes back: a link or a duration that is written a little otherwise is none the less an
-answer, and an order that was made must not seem unclear for it."""
+"""Formats of answers, without links and durations: a harmless deviation must not make the outcome
+of an order look unknown."""
