@@ -1,4 +1,4 @@
-"""The whole sandbox as one Starlette app: a service per document, and the witness's endpoints."""
+"""The sandbox as one Starlette app: a service per document, and control endpoints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEEDS = ("create", "list", "read", "change", "delete")
 
 
 def utc_now() -> datetime:
-    """The wall clock, in UTC."""
+    """Return the wall clock's time in UTC."""
     return datetime.now(UTC)
 
 
@@ -49,21 +49,21 @@ def create_app(
     playbook: Playbook = STANDARD,
     is_stocked: bool = False,
 ) -> Starlette:
-    """An app that serves each document under its prefix, and itself under /_sandbox.
+    """Return an app that serves each document under its prefix, and itself under /_sandbox.
 
     Args:
-        documents: OpenAPI documents by name, or what `read_document` made of them: reading is most
-            of the work, and apps may share it.
-        ledger: where everything that happens is kept.
+        documents: OpenAPI documents by name, or the results of `read_document`: reading is most of
+            the work, and apps may share it.
+        ledger: where every request and effect is kept.
         faults: planned faults; none by default.
-        clock: says what time it is; must be in UTC.
-        seed: of everything made up; the same seed and request give the same offers.
+        clock: returns the current time in UTC.
+        seed: of all random values; equal seeds and requests give equal offers.
         tokens: the credentials that secured operations accept; empty accepts any.
-        playbook: hand-written behaviour beside the generic one.
-        is_stocked: whatever a request names by an id exists, though no list ever offered it.
+        playbook: hand-written behaviour in addition to the generic one.
+        is_stocked: every id in a request exists, even if no list ever offered it.
 
     Raises:
-        DocumentError: none of the documents has paths, or there is no place for one.
+        DocumentError: none of the documents has paths, or two claim the same prefix.
     """
     plan = faults or FaultPlan()
     if documents and not any(map(_has_paths, documents.values())):
@@ -89,7 +89,7 @@ def create_app(
 
 
 def memories_of(app: Starlette) -> tuple[DocumentMemory, ...]:
-    """Where an app serves each of its documents, and what it remembers of each."""
+    """Return where an app serves each document, and what it remembers of it."""
     found: tuple[DocumentMemory, ...] = app.state.memories
     return found
 
@@ -99,9 +99,9 @@ def _has_paths(document: Mapping[str, Any] | Document) -> bool:
 
 
 def _mounted(documents: list[Document]) -> dict[str, Document]:
-    """Each document by its prefix; where another has it already, by its own name.
+    """Return each document by its prefix, or by its own name where the prefix is taken.
 
-    The longest come first: one may begin like another.
+    The longest prefixes come first: one may begin like another.
     """
     owners: dict[str, Document] = {}
     for document in documents:
@@ -119,7 +119,7 @@ def _mounted(documents: list[Document]) -> dict[str, Document]:
 def control_routes(
     ledger: EffectLedger, faults: FaultPlan, memories: Sequence[DocumentMemory] = ()
 ) -> list[Route]:
-    """The routes; each that reads the ledger takes ?mission=ID."""
+    """Return the control routes; those that read the ledger take ?mission=ID."""
     control = _Control(ledger, faults, memories)
     return [
         Route("/documents", control.documents),
@@ -199,7 +199,7 @@ def _bad_rules(error: Exception) -> RequestRefused:
 
 @dataclass(frozen=True)
 class KindMemory:
-    """One kind of thing, and the operations about it, by what they do."""
+    """One kind of resource and the operations on it, by action."""
 
     thing: str
     path: str
@@ -208,20 +208,20 @@ class KindMemory:
 
 @dataclass(frozen=True)
 class DocumentMemory:
-    """Where a document is mounted, what is remembered of it, and what of it is not served."""
+    """A mounted document: its path, the resources it remembers and the operations not served."""
 
     document: str
     path: str
     served: int
     kinds: tuple[KindMemory, ...]
     unremembered: tuple[str, ...]
-    """Operations that are answered, and leave nothing behind that another one could find."""
+    """Operations that are answered but store nothing that another one could find."""
     skipped: tuple[UnservedOperation, ...]
     names: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
-    """What each operation is called here, by its method and path."""
+    """Operation ids by method and path."""
 
     def to_json(self) -> dict[str, Any]:
-        """The same as JSON."""
+        """Return the same as JSON."""
         return {
             "document": self.document,
             "path": self.path,
@@ -235,7 +235,7 @@ class DocumentMemory:
 
 
 def memory_of(document: Document, path: str) -> DocumentMemory:
-    """What is remembered of a document that is mounted at this path."""
+    """Return what is remembered of a document that is mounted at this path."""
     found: dict[str, dict[str, list[str]]] = defaultdict(dict)
     labels: dict[str, str] = {}
     others: list[str] = []
@@ -263,7 +263,7 @@ def memory_of(document: Document, path: str) -> DocumentMemory:
 
 
 def deed_of(operation: ServedOperation) -> str | None:
-    """What an operation does to the things of its path; None when it only tells of something."""
+    """Return what an operation does to the resources of its path; None when it touches none."""
     match operation.kind:
         case OperationKind.CREATE:
             return "create"

@@ -1,4 +1,4 @@
-"""The sandbox's own reading of files: OpenAPI documents by name, of files and of folders."""
+"""Documents before they are served: loaded from files, and their servers redirected."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 
 
 def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
-    """Documents by name (the file's stem), from files and from folders of files.
+    """Load documents by name (the file's stem), from files and from folders of files.
 
-    Of a folder, what is no OpenAPI document (a schema, an overlay) is passed over, and one that
-    cannot be read costs itself alone: a warning says which and why.
+    In a folder, files that are no OpenAPI documents (schemas, overlays) are skipped, and an
+    unreadable document is left out with a warning that says why.
 
     Raises:
-        DocumentError: no document is there, one that is named does not parse or is no OpenAPI, or
-            two share a name.
+        DocumentError: no document is there, two share a name, or a file given by name does not
+            parse or is not OpenAPI.
     """
     found: dict[str, JsonObject] = {}
     left_out: list[str] = []
@@ -67,7 +67,7 @@ def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
 
 
 def _read(file: Path, *, is_named: bool) -> JsonObject | None:
-    """The document in a file; None for another file of a folder that is none."""
+    """Return the document in a file; None for another kind of file found in a folder."""
     loaded = _parse(file)
     if not is_named and not (isinstance(loaded, dict) and "openapi" in loaded):
         return None
@@ -75,7 +75,7 @@ def _read(file: Path, *, is_named: bool) -> JsonObject | None:
 
 
 def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
-    """Each file, and whether it was named itself."""
+    """Yield each file, and True if it was given by name."""
     for path in map(Path, paths):
         if path.is_dir():
             files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
@@ -94,7 +94,7 @@ def _parse(file: Path) -> Any:
                 return json.loads(text)
         with suppress(yaml.YAMLError):
             return yaml.load(text, Loader=_QuickLoader)
-        # Again, by the parser that says best what is wrong and in which line.
+        # Parsed again by the loader that reports the cause and its line best.
         return yaml.load(text, Loader=_Loader)
     except UnicodeDecodeError as exc:
         raise DocumentError(f"{file} is not text in UTF-8") from exc
@@ -125,13 +125,13 @@ def redirected(
     *,
     variables: Mapping[str, str] | None = None,
 ) -> dict[str, JsonObject]:
-    """The same documents, each under a path of its own at one server.
+    """Return the documents with each one under a path of its own at one server.
 
-    The servers of paths and operations are dropped with those of the document, and so are token
-    endpoints, so that nothing is left that could be called elsewhere.
+    Servers of paths and operations and token endpoints are removed too, so that no other host can
+    be called.
 
     Args:
-        documents: by name; they stay as they are.
+        documents: by name; not changed.
         base_url: of the sandbox, e.g. "http://127.0.0.1:8700".
         variables: defaults of the server variables in it, e.g. {"port": "8700"}.
     """
@@ -171,7 +171,7 @@ def _redirected(raw: Mapping[str, Any], server: Mapping[str, Any]) -> JsonObject
 
 
 def _without_token_endpoints(components: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without the grants by which a token would be asked for: the sandbox takes any token."""
+    """Remove the OAuth flows that would request a token: the sandbox accepts any token."""
     schemes = components.get("securitySchemes")
     if not isinstance(schemes, Mapping):
         return components
@@ -192,10 +192,10 @@ def _path(book: SchemaBook, item: Any) -> Any:
 
 
 def _without_servers(book: SchemaBook, part: Any) -> Any:
-    """A path or an operation; one that is a reference is written out, for its target has them."""
+    """Remove the servers of a path or an operation, inlining a reference to one."""
     if not isinstance(part, Mapping):
         return part
-    # What leads nowhere cannot be called either: whoever reads it says so.
+    # A reference that leads nowhere cannot be called; `read_document` reports it.
     with suppress(LookupError):
         part = {**book.follow(part), **{k: v for k, v in part.items() if k != "$ref"}}
     return {key: value for key, value in part.items() if key != "servers"}

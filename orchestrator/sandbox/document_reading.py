@@ -1,4 +1,4 @@
-"""Reads a document so that it can be served: each operation by itself, for one may be at fault."""
+"""Reading of a document to be served: each operation by itself, for some may be defective."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ _REMOVE = "mend it there, or remove the operation by an overlay"
 Steps = tuple[str, ...]
 
 _LITERAL = frozenset({"example", "examples", "enum", "const", "default"})
-"""Keywords whose values are data: what looks like a reference in them is none."""
+"""Keywords whose values are data: a `$ref` in them is no reference."""
 _NAMED = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "encoding", "headers"}
 )
-"""Keywords whose members are named by the document: none of the names is a keyword."""
+"""Keywords whose members have names of the document: none of the names is a keyword."""
 _UNUSED = frozenset({"callbacks", "links"})
-"""What no call here ever meets."""
+"""Parts that no call here meets."""
 _LISTS = ("allOf", "oneOf", "anyOf", "parameters", "enum")
 _OBJECTS = ("properties", "content", "headers", "patternProperties")
 _NUMBERS = ("minimum", "maximum", "multipleOf")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _KNOWN = {*oas30_format_checker.checkers, *oas31_format_checker.checkers}
 _MADE = {"uri", "url", "uri-reference", "hostname", "duration"}
-"""Formats that no checker asks for, and that values are made by all the same."""
+"""Formats that no checker knows, and for which values are made nevertheless."""
 _FORMATS = frozenset(_KNOWN | _MADE)
 _CARRIERS = frozenset({"in", "content", "schema"})
-"""What parameters, bodies and headers have, in which `required` is true or false."""
+"""Keywords of parameters, bodies and headers, where `required` is a boolean."""
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "schemas", "paths"})
 
 
 def read_document(name: str, raw: Mapping[str, Any]) -> Document:
-    """One document, ready to be served; what cannot be is left out, and told of in `skipped`."""
+    """Return a document ready to be served; `skipped` lists the operations left out and why."""
     if not isinstance(raw.get("paths"), Mapping):
         none = UnservedOperation(name, "/paths", "the document", _NO_PATHS, _ADD_PATHS)
         return Document(name, {**raw, "paths": {}}, SchemaBook({}), (), (none,))
@@ -70,7 +70,7 @@ def read_document(name: str, raw: Mapping[str, Any]) -> Document:
 
 
 class _Written(NamedTuple):
-    """An operation as it stands in the document."""
+    """An operation as written in the document."""
 
     path: str
     method: str
@@ -97,7 +97,7 @@ class _Reader:
         self._names: set[str] = set()
 
     def operations(self) -> Iterator[ServedOperation]:
-        """Every operation that can be read, in the order of the document."""
+        """Yield every readable operation, in the order of the document."""
         places = places_of(self._raw["paths"])
         for path in self._raw["paths"]:
             for written in self._written(path):
@@ -106,7 +106,7 @@ class _Reader:
                     yield found
 
     def is_read(self, operation: ServedOperation) -> bool:
-        """Whether all that is asked of an operation can be told."""
+        """Return True if everything that serving asks of an operation can be computed."""
 
         def look(_: _Written) -> object:
             answer = operation.answer_schema or {}
@@ -134,7 +134,7 @@ class _Reader:
                 yield _Written(path, method, item, self._overlaid(item[method]))
 
     def _overlaid(self, raw: Any) -> Any:
-        """An operation that is a reference: what stands beside it, such as our own words, wins."""
+        """Inline an operation that is a reference; keywords next to the `$ref` win."""
         if not isinstance(raw, Mapping) or "$ref" not in raw:
             return raw
         with suppress(LookupError):
@@ -142,7 +142,7 @@ class _Reader:
         return raw
 
     def _attempted(self, written: _Written, attempt: Callable[[_Written], Any]) -> Any:
-        """What comes of an attempt; None when the operation cannot be served, and is skipped."""
+        """Return the result of an attempt; None when it fails and the operation is skipped."""
         try:
             return attempt(written)
         except Unservable as error:
@@ -164,7 +164,7 @@ class _Reader:
             raise Unservable(written.steps, "it is no object", "write an operation there")
         for part in ("requestBody", "responses"):
             self._sound.check(raw.get(part, {}), (*written.steps, part))
-        # The operation's own declaration replaces the path's: the last one of a name wins.
+        # The operation's declaration replaces that of the path: the last one of a name wins.
         unique = {(p["in"], p["name"]): p for p in self._parameters(written)}
         merged = {**_without(raw, "servers"), "parameters": list(unique.values())}
         return ServedOperation(
@@ -191,7 +191,7 @@ class _Reader:
                 yield found
 
     def _named(self, written: _Written) -> str:
-        """Its operationId, or one made of method and path; never that of another one."""
+        """Return its operationId, or one made of method and path; never that of another one."""
         said = written.raw.get("operationId")
         made = f"{written.method}_{re.sub(r'[^a-z0-9]+', '_', written.path.lower()).strip('_')}"
         name = said if isinstance(said, str) and said else made
@@ -202,10 +202,9 @@ class _Reader:
 
 
 def _linked(operations: list[ServedOperation]) -> list[ServedOperation]:
-    """With the names by which they refer to each other as they are served.
+    """Replace the names by which operations refer to each other by the served ones.
 
-    Who writes them may write what a tool is called, where an operationId is missing or cannot be
-    the name of one.
+    A document may use a tool's name where an operationId is missing or cannot be a tool's name.
     """
     served = {_plain(o.operation_id): o.operation_id for o in reversed(operations)}
     served |= {o.operation_id: o.operation_id for o in operations}
@@ -253,17 +252,17 @@ class _Part(NamedTuple):
 
 
 class Soundness:
-    """Looks through parts of one document; what was found sound is not gone through again."""
+    """Checks parts of one document; a part that was found sound is not checked again."""
 
     def __init__(self, book: SchemaBook) -> None:
         self._book = book
         self._sound: set[str] = set()
 
     def check(self, node: Any, steps: Steps) -> None:
-        """Pass when everything that a part leads to is there and can be read.
+        """Check that all references of a part exist and that their targets have the right shape.
 
         Raises:
-            Unservable: with the first place that is not, and what to do about it.
+            Unservable: the first place that does not, and its remedy.
         """
         passed: set[str] = set()
         waiting = [_Part(node, steps, is_names=False)]
@@ -333,10 +332,10 @@ def _misshapen(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def tidied(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The same document without formats that nobody checks and the `required` of no list.
+    """Return the document without unknown formats and without a `required` that is no list.
 
-    Both say nothing of a value, and make validators fail in place of judging. Properties that are
-    taken from elsewhere as a whole are written out.
+    Neither constrains a value, and both make validators fail. Properties that are taken from
+    elsewhere as a whole are inlined.
     """
     found: dict[str, Any] = _Tidier(document).tidied(document)
     return found
@@ -366,7 +365,7 @@ class _Tidier:
         return self.tidied(value)
 
     def _named(self, members: Mapping[str, Any]) -> dict[str, Any]:
-        """Members by name. No member is a text: a `$ref` that is one leads to more of them."""
+        """Tidy members by name; no member is a string, so a string `$ref` leads to more members."""
         reference = members.get("$ref")
         own = {name: self.tidied(part) for name, part in members.items()}
         if not isinstance(reference, str):
@@ -378,7 +377,7 @@ class _Tidier:
         try:
             return {**self._named(referred(self._document, reference)), **own}
         except LookupError:
-            # As a member that leads nowhere it is found, and told of, where it is used.
+            # Kept as a member that leads nowhere: the check reports it where it is used.
             return {"$ref": {"$ref": reference}, **own}
         finally:
             self._taking.discard(reference)

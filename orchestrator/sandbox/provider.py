@@ -1,4 +1,4 @@
-"""The generic provider: makes, changes and cancels things as one document describes."""
+"""The generic provider: makes, changes and cancels resources as one document describes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 _STATES = ("status", "state")
 _TIMES = ("created_at", "cancelled_at", "expires_at")
-# Facts of a thing that are not facts of what is made from it.
+# Facts of a resource that are not inherited by what is made from it.
 _OWN_FACTS = (*_STATES, "client_reference", *_TIMES, SENT, OVER)
 
 _IDS = 1_000
-"""How many ids are tried for a new thing; a schema may allow few."""
+"""Attempts to find a free id for a new resource; a schema may allow few."""
 
 
 class Provider:
@@ -59,10 +59,10 @@ class Provider:
         )
 
     def answer(self, call: Call) -> ProviderAnswer:
-        """Do what the call asks, once per idempotency key.
+        """Perform the call, once per idempotency key.
 
         Raises:
-            RequestRefused: the call is refused, and nothing was done.
+            RequestRefused: the call is refused and has no effect.
         """
         operation, key = call.operation, call.cause.idempotency_key
         if key is None or operation.kind is OperationKind.READ:
@@ -80,12 +80,12 @@ class Provider:
         return ProviderAnswer(given.status, given.body, replayed=True, headers=self._headers(call))
 
     def _headers(self, call: Call) -> dict[str, str]:
-        """The headers that name what the call made, where the contract reads one."""
+        """Return the headers that name the new resource, where the contract reads one."""
         wanted = self._document.answered_headers(call.operation)
         if not wanted:
             return {}
         key = call.cause.idempotency_key
-        # Newest first: without a key the newest is what was made just now.
+        # Newest first: without a key the newest one is from this call.
         made = self._store.resources_of(call.operation.operation_id)
         own = (r for r in made if key is None or r.facts.get(SENT, {}).get(KEY) == key)
         found = next(own, None)
@@ -123,7 +123,7 @@ class Provider:
         self._store.forget_cancellations(resource_id)
         told = self._told(operation, body)
         for name in self._document.known_ids & set(told) - {named, *call.arguments}:
-            # An upload also makes a file: what a create hands out can be named later.
+            # An upload also makes a file: later calls can name what a create hands out.
             self._reads.remember(name, [told])
         self._record(call, "create", named, resource_id, call.cause, find_money(told))
         return body
@@ -153,7 +153,7 @@ class Provider:
         return self._compose.behaved(call, parents, body)
 
     def _told(self, operation: ServedOperation, body: Any) -> JsonObject:
-        """What an answer says of the thing it is about."""
+        """Return an answer's statements about its resource."""
         told: JsonObject = body if isinstance(body, dict) else {}
         for step in self._document.wrapper(operation):
             inner = told.get(step)
@@ -161,11 +161,11 @@ class Provider:
         return told
 
     def _identity(self, call: Call, named: str, *, is_known: bool) -> str | int:
-        """The id of what a call makes: the caller's choice, what it names already, or a new one."""
+        """Return the id of a new resource: chosen by the caller, already named, or new."""
         given = self._document.chosen_name(call.operation)
         said = self._document.said_of_thing(call.operation, call.arguments)
         given = given if given in said else None
-        # Of a stocked provider's things nobody knows which exist: what the path names does.
+        # A stocked provider's resources are unknown: an id in the path names an existing one.
         if is_known or (self._is_stocked and named in call.operation.path_names):
             given = given or named
         identity: str | int
@@ -173,7 +173,7 @@ class Provider:
         return identity
 
     def _again(self, call: Call, named: str) -> Resource | None:
-        """The thing this call changes into something binding, when it names one of its own."""
+        """Return the existing resource that this call makes binding, when it names one."""
         said = self._document.said_of_thing(call.operation, call.arguments)
         value = said.get(self._document.chosen_name(call.operation) or named)
         return self._store.resource(named, str(value)) if is_id(value) else None
@@ -206,7 +206,7 @@ class Provider:
     def _due(
         self, schema: Schema, hints: Mapping[str, Any], parents: Mapping[str, Any]
     ) -> JsonObject:
-        """The price that was offered, under the name and in the shape of this answer."""
+        """Return the offered price under the name and in the shape of this answer."""
         offered = find_money(parents)
         if offered is None:
             return {}
@@ -242,7 +242,7 @@ class Provider:
         return self._find.at_place(call)
 
     def _makes(self, operation: ServedOperation) -> bool:
-        """Whether a call that names nothing known may have made something."""
+        """True if a call that names nothing known may have made something."""
         place = operation.place
         if operation.method == "put":
             return place is None or not self._document.makers_at(place.things)
@@ -251,21 +251,21 @@ class Provider:
         return place is None or place.position is not Position.ONE
 
     def _update_unknown(self, call: Call) -> Any:
-        """What comes of changing what the provider holds, and nobody made here."""
+        """Answer an update of something that the provider holds and nobody made here."""
         body = self._compose.projected(call, call.operation.answer_schema, call.arguments)
         body = self._compose.behaved(call, {}, body)
         self._record(call, "update", *self._meant(call), call.cause, None)
         return body
 
     def _meant(self, call: Call) -> tuple[str, str]:
-        """The name and the id of what a call is about, as far as it says so."""
+        """Return the name and the id of a call's resource, as far as the call gives them."""
         place = call.operation.place
         if place is None:
             return UNNAMED, ""
         return place.parameter or place.label, str(call.arguments.get(place.parameter, ""))
 
     def _verb_state(self, operation: ServedOperation) -> JsonObject:
-        """The state an operation is named for: expense_approve_report gives "approved"."""
+        """Return the state in an operation's name: expense_approve_report gives "approved"."""
         thing = self._document.thing_schema(operation)
         name = self._document.state_name(thing)
         states = self._document.book.resolve(
@@ -292,14 +292,14 @@ class Provider:
         return body
 
     def _cancel_unknown(self, call: Call) -> Any:
-        """What comes of ending what the provider holds, and nobody made here."""
+        """Answer a cancel of something that the provider holds and nobody made here."""
         body = self._compose.projected(call, call.operation.answer_schema, call.arguments)
         body = self._compose.behaved(call, {}, body)
         self._record(call, "cancel", *self._meant(call), call.cause, None)
         return body
 
     def _refuse_second_delete(self, call: Call) -> None:
-        """Without a key a second DELETE finds nothing, at the many providers that say so."""
+        """Refuse a second DELETE without a key, as providers do that declare 404 or 410."""
         operation = call.operation
         gone = next((status for status in (404, 410) if operation.declares(status)), None)
         if operation.method == "delete" and call.cause.idempotency_key is None and gone:
@@ -314,7 +314,7 @@ class Provider:
         self._store.keep(replace(resource, facts={**resource.facts, **state}))
         self._store.keep_cancellation(call.operation.operation_id, resource_id, {"body": body})
         made: list[str | None] = [o.operation_id for o in self._find.makers(call.operation)]
-        # A cancel without a pair, such as a DELETE, ends whatever the resource stands for.
+        # A cancel without a pair, such as a DELETE, ends everything of the resource.
         for operation_id in made or [None]:
             self._ledger.mark_cancelled(
                 provider=self._document.name, resource_id=resource_id, operation=operation_id
@@ -324,7 +324,7 @@ class Provider:
         self._record(call, "cancel", named, resource_id, cause, refund)
 
     def _state_after(self, call: Call, resource: Resource, said_by: ServedOperation) -> JsonObject:
-        """Cancelled, unless the cancel takes back only what was later done to the thing."""
+        """Return the cancelled state, unless the cancel only reverts a later change."""
         is_whole = self._is_whole(call, resource)
         return self._compose.state(self._document.thing_schema(said_by), is_cancelled=is_whole)
 

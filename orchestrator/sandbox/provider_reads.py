@@ -1,4 +1,4 @@
-"""Reads of one provider: the thing that a request names, and lists of things made or offered."""
+"""Reads of one provider: single resources, and lists of resources or offers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAGES = ("page", "pages", "current_page", "total_pages", "page_count", "last_pa
 
 
 class ProviderReads:
-    """Answers what changes nothing, but for what a list offers: that can be named later."""
+    """Answers reads, and remembers what lists offer so that later calls can name it."""
 
     def __init__(
         self,
@@ -41,10 +41,10 @@ class ProviderReads:
         self._compose = compose
 
     def answer(self, call: Call) -> Any:
-        """The body of the answer: one thing, or a list.
+        """Return the body of the answer: one resource, or a list.
 
         Raises:
-            RequestRefused: what is asked for does not exist.
+            RequestRefused: the resource does not exist.
         """
         if call.operation.list_name is not None:
             return self._list(call)
@@ -57,7 +57,7 @@ class ProviderReads:
         return self._compose.behaved(call, facts, body)
 
     def _refuse_over(self, call: Call, facts: Mapping[str, Any]) -> None:
-        """Of what was cancelled nothing is found, where the answer could not say that it was."""
+        """Refuse to return a cancelled resource if the answer has no state to show it."""
         schema = self._document.thing_schema(call.operation)
         if facts.get(OVER) and not self._compose.state(schema, is_cancelled=True):
             raise RequestRefused(call.operation.refusal(404, 410), "It was cancelled.")
@@ -109,7 +109,7 @@ class ProviderReads:
         return self._matching(call, told)
 
     def _kept(self, call: Call, named: str) -> list[Resource]:
-        """What was made of the kind that is listed, under the same parents."""
+        """Return the resources of the listed kind under the same parents."""
         place = self._document.kind_place(call.operation)
         makers = self._document.makers_at(place.things) if place else []
         if not makers:
@@ -123,7 +123,7 @@ class ProviderReads:
         return self._matching(call, things)
 
     def _matching(self, call: Call, things: list[JsonObject]) -> list[JsonObject]:
-        """Those that the call asks for, as items of its list."""
+        """Return the facts that match the call, as items of its list."""
         schema = call.operation.item_schema or {}
         items = [self._compose.projected(call, schema, facts) for facts in things]
         asks_for_span = {"start_date", "end_date"} <= call.operation.input_names
@@ -140,14 +140,14 @@ class ProviderReads:
         properties = self._document.book.properties(schema)
         fullest = max((len(shuffled[name]) for name in shuffled if name in properties), default=0)
         for number in range(max(rng.randint(3, 5), fullest)):
-            # In turn, so that no two items of one answer share a name, and each name is offered.
+            # In turn, so that items of one answer have distinct names and each name is offered.
             words = {name: choices[number % len(choices)] for name, choices in shuffled.items()}
             salt = Random(f"{rng.random()}")
             offers.append(self._compose.filled(call, schema, {**words, **said}, rng=salt))
         return offers
 
     def remember(self, name: str, items: list[JsonObject]) -> None:
-        """Let later calls name these things by this id."""
+        """Let later calls name these items by this id."""
         for item in items:
             if is_id(item.get(name)):
                 self._store.remember_offer(name, str(item[name]), item)
@@ -176,7 +176,7 @@ class ProviderReads:
 
 
 def _counted(value: Any, number: int) -> Any:
-    """What is said beside a list, with as many things and pages as there are: {"pagination": ...}.
+    """Set counts of items and pages in the values next to a list: {"pagination": ...}.
 
     Everything is on the first page.
     """

@@ -1,4 +1,4 @@
-"""Holds each request against its document and says which field is wrong."""
+"""Validation of requests against their document, naming the invalid fields."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from orchestrator.sandbox.wire_values import (
 
 _SLASH = re.compile("%2f", re.IGNORECASE)
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
-"""OpenAPI: parameters of these names are ignored."""
+"""OpenAPI ignores parameters of these names."""
 _FORM = "application/x-www-form-urlencoded"
 _STYLES = frozenset({"style", "explode", "allowReserved"})
 
 
 class _Declared(NamedTuple):
-    """One parameter as it is declared."""
+    """One declared parameter."""
 
     location: str
     required: bool
@@ -48,8 +48,8 @@ class _Declared(NamedTuple):
 class RequestValidator:
     """Validates requests of one document.
 
-    The texts are read here, by the document's styles and encodings: openapi-core, which the product
-    asks, knows neither nested forms nor nested parameters.
+    It decodes texts by the document's styles and encodings itself: openapi-core, which the client
+    uses, supports neither nested forms nor nested parameters.
     """
 
     def __init__(self, document: Document) -> None:
@@ -61,9 +61,9 @@ class RequestValidator:
     def arguments(
         self, operation: ServedOperation, request: Request, path: str, body: bytes
     ) -> dict[str, Any]:
-        """The typed values of path, query and body, with the defaults of what was left out.
+        """Return the typed values of path, query and body, with the defaults of missing ones.
 
-        `path` is what follows the document's prefix.
+        `path` is the path after the document's prefix.
 
         Raises:
             RequestRefused: the request does not follow the document.
@@ -95,7 +95,7 @@ class RequestValidator:
     def _read_parameters(self, operation: ServedOperation) -> Iterator[_Declared]:
         item = self._book.follow(self._document.raw["paths"][operation.path])
         written = [*(item.get("parameters") or ()), *(operation.raw.get("parameters") or ())]
-        # The operation's own declaration replaces the path's: the last one of a name wins.
+        # The operation's declaration replaces that of the path: the last one of a name wins.
         unique = {(raw["in"], raw["name"]): raw for raw in map(self._book.follow, written)}
         for (location, name), raw in unique.items():
             if location == "header" and str(name).lower() in _IGNORED_HEADERS:
@@ -163,7 +163,7 @@ class RequestValidator:
 
 
 def _speaks(media_type: str, types: set[str]) -> bool:
-    """Whether the schema is of what was read: of XML and its like only the text was."""
+    """Return True if the schema applies to the value read: of XML, only the text is read."""
     essence = essence_of(media_type)
     is_structured = is_json(media_type) or essence.startswith("multipart/")
     is_text = not types or bool(types - {"object", "array", "null"})
@@ -171,7 +171,7 @@ def _speaks(media_type: str, types: set[str]) -> bool:
 
 
 def sent_path(scope: Mapping[str, Any]) -> str:
-    """What follows the document's prefix, decoded but for its encoded slashes: they divide nothing.
+    """Return the path after the document's prefix, decoded except for encoded slashes.
 
     Args:
         scope: of the request, by ASGI.
@@ -184,9 +184,9 @@ def sent_path(scope: Mapping[str, Any]) -> str:
 
 
 def _path_texts(operation: ServedOperation, request: Request, path: str) -> dict[str, str]:
-    """What stands for each parameter of the path, percent-encoded as it came where that is known.
+    """Return the text of each path parameter, percent-encoded as it arrived if known.
 
-    A delimiter inside of an element is told from one between elements by its encoding alone.
+    Only the encoding distinguishes a delimiter inside an element from one between elements.
     """
     decoded = [text.replace("%2F", "/") for text in operation.path_values(path) or []]
     raw = request.scope.get("raw_path") or b""
@@ -220,11 +220,11 @@ def _body_defaults(operation: ServedOperation) -> dict[str, Any]:
 
 
 class UnreadableBody(ValueError):
-    """A body is not what its content type says."""
+    """A body that does not match its content type."""
 
 
 class UnknownType(ValueError):
-    """A content type that the operation does not take."""
+    """A content type that the operation does not accept."""
 
 
 class _Part(NamedTuple):
@@ -233,20 +233,20 @@ class _Part(NamedTuple):
 
 
 def essence_of(content_type: str) -> str:
-    """The media type without parameters, in lower case."""
+    """Return the media type without parameters, in lower case."""
     return content_type.partition(";")[0].strip().lower()
 
 
 def is_json(content_type: str) -> bool:
-    """Whether a body of this type is JSON."""
+    """Return True if a body of this type is JSON."""
     return essence_of(content_type).endswith(("/json", "+json"))
 
 
 def described_type(content: Mapping[str, Any], content_type: str) -> Mapping[str, Any]:
-    """What a document says of a media type: its own entry, else that of a range it is in.
+    """Return a document's entry for a media type: its own, else that of a matching range.
 
     Raises:
-        UnknownType: nothing.
+        UnknownType: there is none.
     """
     essence = essence_of(content_type)
     exact = {essence_of(name): entry for name, entry in content.items()}
@@ -259,10 +259,10 @@ def described_type(content: Mapping[str, Any], content_type: str) -> Mapping[str
 
 
 def read_body(book: SchemaBook, entry: Mapping[str, Any], content_type: str, data: bytes) -> Any:
-    """The value of a body.
+    """Return the value of a body.
 
     Raises:
-        UnreadableBody: it is not what its content type says.
+        UnreadableBody: it does not match its content type.
     """
     schema: Schema = entry.get("schema") or {}
     values = WireValues(book)
@@ -298,7 +298,7 @@ def _form(values: WireValues, entry: Mapping[str, Any], schema: Schema, data: by
         explode = encoding.get("explode", style == "form")
         own = Style(name, style, bool(explode), field)
         if not is_styled:
-            # Without a style an object is one JSON text, not fields of its own.
+            # Without a style an object is one JSON text, not several fields.
             own = Style(name, "deepObject", True, field)
         claimed = [other for other in declared if other != name]
         value = ABSENT if name in taken else read_named(own, query, claimed, values)
@@ -348,7 +348,7 @@ def _one(values: WireValues, schema: Schema, part: _Part) -> Any:
 
 
 def _text(data: bytes) -> str:
-    """The text, or what data is as text: a `data:` URL."""
+    """Decode text; other data becomes a `data:` URL."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Finds the things that a request is about: by their ids, by a reference, by what was sent."""
+"""Lookup of the resources that a request means: by id, by reference, by repeated inputs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from orchestrator.sandbox.served_operations import (
 from orchestrator.sandbox.served_schemas import JsonObject
 
 SENT = "$request"
-"""Among the facts of a thing the request that made it, which a cancel or a probe may repeat."""
+"""Fact that holds the request which made the resource; a cancel or a probe may repeat it."""
 KEY = "$key"
 OVER = "$over"
-"""Among the facts of a thing that it was cancelled."""
+"""Fact that marks a cancelled resource."""
 
 
 class ResourceFinder:
-    """Finds things of one document; with `is_stocked`, whatever else an id names exists too."""
+    """Finds resources of one document; with `is_stocked`, every other id exists too."""
 
     def __init__(
         self, document: Document, store: ProviderStore, playbook: Playbook, *, is_stocked: bool
@@ -37,7 +37,7 @@ class ResourceFinder:
         self._is_stocked = is_stocked
 
     def parents(self, call: Call) -> JsonObject:
-        """The facts of everything that the arguments name by an id of this document."""
+        """Return the facts of everything that the arguments name by an id of this document."""
         facts: JsonObject = {}
         chosen = self._document.chosen_name(call.operation)
         for name, value in call.arguments.items():
@@ -63,10 +63,10 @@ class ResourceFinder:
         return known
 
     def at_place(self, call: Call) -> Resource | None:
-        """The thing that the path names as one of its kind; None when nobody made it.
+        """Return the resource that the path names as one of its kind; None when nobody made it.
 
         Raises:
-            RequestRefused: things of this kind are made or listed here, and this one never was.
+            RequestRefused: resources of this kind are made or listed here, and this one never was.
         """
         place = call.operation.place
         value = call.arguments.get(place.parameter) if place is not None else None
@@ -80,13 +80,13 @@ class ResourceFinder:
         return None
 
     def _is_of_kind(self, resource: Resource, place: ThingPlace) -> bool:
-        """Whether a thing was made where those of a place are, or nobody can tell where."""
+        """True if a resource was made at a place, or its own place is unknown."""
         maker = self._document.operation(resource.operation)
         at = maker.place if maker is not None else None
         return at is None or at.position is Position.WITHIN or at.things == place.things
 
     def _is_unheard_of(self, call: Call, place: ThingPlace, value: str) -> bool:
-        """Whether a thing of this id would be known if there were one."""
+        """True if a resource of this id would be known if it existed."""
         is_known_kind = self._document.kind_place(call.operation) is not None
         if self._is_stocked or not is_known_kind or place.position is Position.ALL:
             return False
@@ -94,10 +94,10 @@ class ResourceFinder:
         return not self._store.is_offered(value) and not any(standing)
 
     def by_reference(self, call: Call, named: str | None) -> Resource:
-        """The thing of the client reference that a call gives.
+        """Return the resource of the call's client reference.
 
         Raises:
-            RequestRefused: it gives none, or nothing has it.
+            RequestRefused: there is no reference, or no resource has it.
         """
         reference = call.arguments.get("client_reference")
         found = self._store.resource_by_reference(str(reference), named) if reference else None
@@ -106,12 +106,12 @@ class ResourceFinder:
         return found
 
     def by_what_was_sent(self, call: Call) -> Resource | None:
-        """The newest thing whose request said what this call repeats; None when it repeats nothing.
+        """Return the newest resource whose request has the values that this call repeats, if any.
 
         Raises:
-            RequestRefused: it repeats something, and no request said so.
+            RequestRefused: the call repeats values, and no request had them.
         """
-        # That one has an index of its own.
+        # References have an index of their own.
         if "client_reference" in call.arguments:
             return None
         repeated = None
@@ -128,7 +128,7 @@ class ResourceFinder:
         return None
 
     def to_cancel(self, call: Call) -> Resource:
-        """The thing that a cancel of a pair means: by its id, else by what was sent to make it.
+        """Return the resource that a paired cancel means: by its id, else by repeated inputs.
 
         Raises:
             RequestRefused: there is none.
@@ -140,24 +140,24 @@ class ResourceFinder:
         return found or self.by_reference(call, next(iter(ids.values()), None))
 
     def unpaired(self, call: Call) -> Resource | None:
-        """The thing that a DELETE without a pair means; None for one that nobody made.
+        """Return the resource that an unpaired DELETE means; None for one that nobody made.
 
         Raises:
-            RequestRefused: there is none, and there would be if it had been made.
+            RequestRefused: it would be known if it existed.
         """
         if "client_reference" in call.arguments:
             return self.by_reference(call, None)
         return self.at_place(call) or self.named(call)
 
     def makers(self, cancel: ServedOperation) -> list[ServedOperation]:
-        """The operations that this one cancels, by either end of the pair."""
+        """Return the operations that this one cancels, declared at either end of the pair."""
         operations = self._document.operations
         by_cancel = [o for o in operations if o.operation_id == cancel.cancel_for]
         by_maker = [o for o in operations if o.cancels == cancel.operation_id]
         return [*by_cancel, *(o for o in by_maker if o not in by_cancel)]
 
     def named(self, call: Call) -> Resource | None:
-        """The thing whose id a call gives; None when it gives no id.
+        """Return the resource whose id a call gives; None when it gives no id.
 
         Raises:
             RequestRefused: nothing has this id.
@@ -168,7 +168,7 @@ class ResourceFinder:
     def _by_id(
         self, call: Call, ids: Mapping[str, str], *, is_stocked: bool = False
     ) -> Resource | None:
-        """What the first argument among these names, each with the property that holds the id."""
+        """Return the resource of the first given argument; `ids` maps them to id properties."""
         for name, named in ids.items():
             if name in call.arguments:
                 found = self._store.resource(named, str(sole(call.arguments[name])))

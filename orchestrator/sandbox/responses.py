@@ -1,4 +1,4 @@
-"""TODO."""
+"""HTTP responses: declared answers, refusals, and answers that break their document."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _BEGINNINGS = {
     "image/png": b"\x89PNG\r\n\x1a\n",
     "application/zip": b"PK\x03\x04",
 }
-"""By which files of a type are known."""
+"""Magic bytes of file types."""
 _TEXT = "The sandbox made this text up."
 _MARKUP = "<made-up/>"
 _BODILESS = frozenset({204, 205, 304})
 TRANSPORT = "sandbox.transport"
-"""Under this name of the app's state stands the connection, where there is one."""
+"""Key of the app's state that holds the connection, where there is one."""
 
 _PAGE = "<!doctype html><title>{0}</title><h1>{0}</h1><p>Back soon.</p>"
 _ERROR = {"error": "not_possible", "message": "It did not work out."}
@@ -43,9 +43,9 @@ _CHUNK = b"fff\r\n"
 def answer_response(
     operation: ServedOperation, answer: ProviderAnswer, *, asked: str = ""
 ) -> Response:
-    """The answer with the body and the type that the document declares for it.
+    """Return the answer with the body and the media type that the document declares.
 
-    Another file is made up for each address that is `asked` for.
+    Each requested address (`asked`) gets different file content.
     """
     replayed = {"Idempotent-Replayed": "true"} if answer.replayed else {}
     headers = {**answer.headers, **replayed}
@@ -81,13 +81,13 @@ def _other(
         name = f"{operation.operation_id}{ending}"
         named = {"content-disposition": f'attachment; filename="{name}"'}
     response = Response(content, status_code=answer.status, headers={**named, **headers})
-    # As declared: Starlette would add a charset to it.
+    # Starlette would add a charset to the declared type.
     response.headers["content-type"] = sent_as
     return response
 
 
 def _file_content(media_type: str, asked: str) -> bytes:
-    """Bytes that are no text, the same ones for the same thing."""
+    """Return binary content that is equal for equal addresses."""
     told = f"The sandbox made this up for {asked}\n".encode()
     return _BEGINNINGS.get(media_type, b"") + b"\x00\xff\n" + told
 
@@ -95,7 +95,7 @@ def _file_content(media_type: str, asked: str) -> bytes:
 def refusal_response(
     document: Document, operation: ServedOperation, problem: RequestRefused, *, now: datetime
 ) -> Response:
-    """What the caller gets: by the document, or a problem document where it says nothing of it."""
+    """Return a refusal as the document declares it, else as a problem document."""
     declared = operation.raw.get("responses", {}).get(str(problem.status))
     if declared is None:
         return problem.to_response()
@@ -119,7 +119,7 @@ def _json_type(content: dict[str, Any]) -> str | None:
 
 
 def _fitting(document: Document, schema: Any, body: dict[str, Any], now: datetime) -> Any:
-    """The problem document if the schema takes it, else one made up with as much of it as fits."""
+    """Return the problem document if the schema accepts it, else a made value with its parts."""
     if document.book.is_valid(schema, body):
         return body
     scene = Scene(Random(0), now, now, body, lambda name: False, frozenset())
@@ -129,15 +129,15 @@ def _fitting(document: Document, schema: Any, body: dict[str, Any], now: datetim
 
 
 def gateway_page(status: int) -> Response:
-    """What stands before a provider says when it is in trouble, or knows no such route."""
+    """Return the error page of a gateway in front of a provider."""
     return HTMLResponse(_PAGE.format(f"Gateway: {status}"), status_code=status)
 
 
 def broken_success(breach: Breach, status: int, answer: ProviderAnswer | None = None) -> Response:
-    """A success status above a body that its document does not declare.
+    """Return a success status with a body that its document does not declare.
 
     Args:
-        breach: what is wrong with the body.
+        breach: the kind of body.
         status: the declared one.
         answer: the true answer, whose references are left out; None for other breaches.
     """
@@ -149,7 +149,7 @@ def broken_success(breach: Breach, status: int, answer: ProviderAnswer | None = 
 
 
 def _unnamed(body: Any) -> Any:
-    """A body without anything by which the thing that it is about can be named."""
+    """Return a body without the ids and references of its resource."""
     if isinstance(body, list):
         return [_unnamed(item) for item in body]
     if not isinstance(body, Mapping):
@@ -159,7 +159,7 @@ def _unnamed(body: Any) -> Any:
 
 
 async def drop(scope: Scope, receive: Receive) -> None:
-    """Close the connection under the caller.
+    """Close the connection without an answer.
 
     Raises:
         ConnectionAbortedError: the app runs without a server whose connection could be closed.
@@ -197,6 +197,6 @@ def _connection(scope: Scope) -> asyncio.Transport:
 
 
 async def _until_closed(receive: Receive) -> None:
-    # Until the server has noticed, returning without an answer would make it send a 500.
+    # Returning before the server notices the close would make it send a 500.
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Validators of documents: bounded patterns, discriminators, read-only properties in requests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from jsonschema.protocols import Validator
 from rstr import Rstr
 
 _LONGEST: Final = 10_000
-"""Characters of a pattern; and of a text, where the pattern looks around or back."""
+"""Most characters of a pattern, and of a text if the pattern looks around or back."""
 _WORK: Final = 20_000_000
-"""Characters of the pattern times those of the text."""
+"""Most characters of the pattern times those of the text."""
 _STEPS_BACK: Final = 10_000
 _STATES: Final = 50_000
-"""Parts of patterns that may be gone through to make one value."""
+"""Most parts of patterns that are visited to make one value."""
 _WIDE: Final = 512
 _UNMAKEABLE = (re.error, ValueError, LookupError, OverflowError, RecursionError)
 _HOPS: Final = 32
@@ -28,9 +28,9 @@ _LEVELS: Final = 16
 
 
 def is_match(pattern: str, text: str) -> bool:
-    """Whether the pattern is found in the text; True also where that is not decided.
+    """Return True if the pattern is found in the text, or cannot be decided.
 
-    The product decides by itself. What the sandbox cannot decide, it does not hold against anyone.
+    The client decides by itself; the sandbox refuses no request over an undecided pattern.
     """
     if len(pattern) > _LONGEST or len(pattern) * len(text) > _WORK:
         return True
@@ -57,9 +57,9 @@ def _engine(pattern: str, *, looks_around: bool) -> jsonschema_rs.Draft202012Val
 
 
 def texts_matching(pattern: str, rng: Random, *, attempts: int) -> Iterator[str]:
-    """Texts that should match; fewer than asked for where the pattern is too large or unknown.
+    """Yield texts that should match; fewer than requested for large or unsupported patterns.
 
-    Texts without control characters come first: ids and names have none, whatever `.` allows.
+    Texts without control characters come first: ids and names have none, even if `.` allows them.
     """
     if len(pattern) > _LONGEST:
         return
@@ -78,7 +78,7 @@ def texts_matching(pattern: str, rng: Random, *, attempts: int) -> Iterator[str]
 
 
 class _Texts(Rstr):
-    """Gives up after so many parts, however often a pattern repeats what it repeats."""
+    """Generates texts, and gives up after a number of parts however nested the repetitions."""
 
     def __init__(self, rng: Random) -> None:
         super().__init__(rng)
@@ -93,19 +93,17 @@ class _Texts(Rstr):
 
 
 def _characters(first: int, last: int) -> list[str]:
-    """Those of a range; of a wide one all of ASCII, and some of the rest."""
+    """Return the characters of a range; of a wide one, ASCII and a sample of the rest."""
     step = max(1, (last - first) // _WIDE)
     codes = {*range(first, min(last, 127) + 1), *range(first, last + 1, step)}
-    # Surrogates are no characters.
+    # Surrogates are not characters.
     return [chr(code) for code in sorted(codes) if not 0xD800 <= code <= 0xDFFF]
 
 
 def bounded(kind: Any, document: Mapping[str, Any]) -> Any:
-    """The same class of validators, with every pattern of the document matched in bounded time.
+    """Return the validator class with patterns in bounded time and discriminators respected.
 
-    Discriminators lead alternatives, as openapi-core's own reading does for few documents.
-
-    What is left unevaluated is not looked for where the document has patterns for names.
+    `unevaluatedProperties` is not checked in documents with `patternProperties`.
     """
     keywords: dict[str, Any] = {
         **led_keywords(),
@@ -133,7 +131,7 @@ def _pattern_properties(
 
 
 def _beside_patterns(check: Any) -> Any:
-    """The check of additional properties, without those that a pattern is for."""
+    """Return the check of additional properties that ignores names with a pattern."""
 
     def additional(
         validator: Validator, additional: Any, value: Any, schema: Mapping[str, Any]
@@ -159,7 +157,7 @@ def _has_key(node: Any, key: str) -> bool:
 
 
 def led_keywords() -> dict[str, Any]:
-    """The keywords of alternatives, each led by the discriminator beside it."""
+    """Return the keywords of alternatives, led by the discriminator next to them."""
     return {name: _led(Draft202012Validator.VALIDATORS[name]) for name in ("oneOf", "anyOf")}
 
 
@@ -179,7 +177,7 @@ def _led(plain: Any) -> Any:
 def _meant(
     validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
 ) -> int | None:
-    """The one alternative that the value says it is; None when it says none, or several."""
+    """Return the one alternative that the value names; None for none or several."""
     discriminator = schema.get("discriminator")
     name = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
     said = value.get(name) if isinstance(value, Mapping) and isinstance(name, str) else None
@@ -196,7 +194,7 @@ def _meant(
 
 
 def _named(branch: Any, said: str, target: Any) -> list[str]:
-    """The value, when mapping or name lead from it to this alternative."""
+    """Return the value if the mapping or the schema's name leads from it to this alternative."""
     reference = branch.get("$ref") if isinstance(branch, Mapping) else None
     if not isinstance(reference, str):
         return []
@@ -205,7 +203,7 @@ def _named(branch: Any, said: str, target: Any) -> list[str]:
 
 
 def _own(validator: Any, schema: Any, name: str, hops: int) -> list[str]:
-    """What an alternative itself allows for the property."""
+    """Return the values that an alternative itself allows for the property."""
     schema = _followed(validator, schema)
     if not isinstance(schema, Mapping) or hops == 0:
         return []
@@ -236,7 +234,7 @@ def _followed(validator: Any, schema: Any) -> Mapping[str, Any]:
 
 @cache
 def asked(kind: Any) -> Any:
-    """The same class of validators for what is sent."""
+    """Return the validator class for requests: `readOnly` properties are not required."""
     keywords: dict[str, Any] = {"required": _required, "allOf": _nullable(_all_of)}
     for name in ("anyOf", "oneOf", "enum"):
         keywords[name] = _nullable(kind.VALIDATORS[name])
@@ -244,7 +242,7 @@ def asked(kind: Any) -> Any:
 
 
 def _nullable(check: Any) -> Any:
-    """The check of what stands beside `nullable`, which null passes by."""
+    """Return a check that accepts null where the schema is `nullable`."""
 
     def checked(
         validator: Any, wanted: Any, value: Any, schema: Mapping[str, Any]
@@ -279,7 +277,7 @@ def _all_of(
 
 
 def _read_only(validator: Any, schema: Any, hops: int) -> frozenset[str]:
-    """The properties that a schema, or a part of it, says are only for answers."""
+    """Return the read-only properties of a schema and the members of its allOf."""
     schema = _followed(validator, schema)
     if not isinstance(schema, Mapping) or hops == 0:
         return frozenset()

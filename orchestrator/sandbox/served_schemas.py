@@ -1,4 +1,4 @@
-"""JSON schemas of one document: following references, joining allOf, checking a value."""
+"""JSON schemas of one document: references, merged allOf, alternatives and validity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Schema = Mapping[str, Any]
 
 _BASE = "urn:sandbox:document"
 _BRANCHES = 40
-"""Alternatives that are looked at: of more than that a value is found among the first."""
+"""Most alternatives that are examined."""
 _MOST = 40
 
 JsonObject = dict[str, Any]
@@ -38,16 +38,16 @@ class SchemaBook:
         self._formats = oas30_format_checker if is_30 else oas31_format_checker
         self._kind = bounded(OAS30Validator if is_30 else OAS31Validator, document)
         resource = DRAFT202012.create_resource(_absolute(document))
-        # Crawled once: an uncrawled registry is crawled anew by every check.
+        # Crawled once: every check would crawl an uncrawled registry again.
         self._registry: Registry[Any] = Registry().with_resource(_BASE, resource).crawl()
-        # By identity; what a key belongs to is kept, for a freed id may be given to another one.
+        # By identity; the schema is kept too, because a freed id may be reused.
         self._resolved: dict[int, tuple[Schema, Schema]] = {}
         self._variants: dict[int, tuple[Schema, tuple[Schema, ...]]] = {}
         self._validators: dict[int, tuple[Schema, Validator]] = {}
         self._asked: dict[int, tuple[Schema, Validator]] = {}
 
     def follow(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The object that a chain of references ends at; a node without one is itself.
+        """Follow a chain of references to its end; a node without one is returned itself.
 
         Raises:
             LookupError: the reference leaves the document, finds nothing or leads in a circle.
@@ -62,7 +62,7 @@ class SchemaBook:
         return node
 
     def resolve(self, schema: Schema) -> Schema:
-        """The schema with its own reference and allOf folded in; children stay as they are."""
+        """Return the schema with its own reference and allOf merged; children stay as they are."""
         if "$ref" not in schema and "allOf" not in schema:
             return schema
         if id(schema) not in self._resolved:
@@ -79,7 +79,7 @@ class SchemaBook:
         return joined
 
     def variants(self, schema: Schema) -> tuple[Schema, ...]:
-        """The schema with each of its alternatives folded in; itself alone when it has none."""
+        """Return the schema merged with each of its alternatives; itself alone when it has none."""
         key = id(schema)
         if key not in self._variants:
             self._variants[key] = (schema, tuple(self._alternatives(self.resolve(schema))))
@@ -98,7 +98,7 @@ class SchemaBook:
             yield from self._alternatives(self.resolve(folded))
 
     def _discriminated(self, discriminator: Any, branch: Any, resolved: Schema) -> Schema:
-        """What a discriminator asks of the values of one branch, which may say so itself."""
+        """Return the constraint that a discriminator puts on one branch."""
         if not is_discriminator(discriminator) or not isinstance(branch, Mapping):
             return {}
         name = discriminator["propertyName"]
@@ -109,19 +109,19 @@ class SchemaBook:
         return {"properties": {name: {"enum": values}}, "required": [name]} if values else {}
 
     def properties(self, schema: Schema) -> dict[str, Schema]:
-        """The properties of an object schema, those of its first alternative included."""
+        """Return the properties of an object schema, including those of its first alternative."""
         resolved = self.resolve(schema)
         own = dict(resolved.get("properties", {}))
         alternative = self.alternative(resolved)
         return {**self.properties(alternative), **own} if alternative else own
 
     def alternative(self, schema: Schema) -> Schema | None:
-        """The first oneOf or anyOf branch; None when the schema has none."""
+        """Return the first oneOf or anyOf branch, or None."""
         branches = schema.get("oneOf") or schema.get("anyOf")
         return self.resolve(branches[0]) if branches else None
 
     def type_of(self, schema: Schema) -> str | None:
-        """The JSON type that values take, null aside; None when the schema leaves it open."""
+        """Return the JSON type of the values apart from null; None when the schema allows any."""
         declared = schema.get("type")
         if isinstance(declared, list):
             return next((str(name) for name in declared if name != "null"), "null")
@@ -132,22 +132,22 @@ class SchemaBook:
         return "array" if "items" in schema else None
 
     def is_object(self, schema: Schema) -> bool:
-        """Whether the first that the schema allows is an object."""
+        """True if the schema's first alternative is an object."""
         return self.type_of(self.variants(schema)[0]) == "object"
 
     def is_compound(self, schema: Schema) -> bool:
-        """Whether the first that the schema allows has parts."""
+        """True if the schema's first alternative is an object or an array."""
         return self.type_of(self.variants(schema)[0]) in ("object", "array")
 
     def is_valid(self, schema: Schema, value: Any) -> bool:
-        """True when the value conforms, formats included."""
+        """True if the value conforms, formats included."""
         key = id(schema)
         if key not in self._validators:
             self._validators[key] = (schema, self._validator(schema))
         return self._validators[key][1].is_valid(value)
 
     def errors_of_request(self, schema: Schema, value: Any) -> Iterator[ValidationError]:
-        """What of a value that was sent breaks the schema."""
+        """Yield the errors of a value in a request."""
         key = id(schema)
         if key not in self._asked:
             self._asked[key] = (schema, self._validator(schema, asked(self._kind)))
@@ -165,7 +165,7 @@ class SchemaBook:
 
 
 def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
-    """The object that a reference within a document names.
+    """Return the object that a reference within a document names.
 
     Raises:
         LookupError: the reference leaves the document, or finds no object.
@@ -188,7 +188,7 @@ def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
 
 
 def _absolute(node: Any) -> Any:
-    """The node with local references made absolute, so that a part of it can be checked alone."""
+    """Make local references absolute, so that a part of the document can be checked alone."""
     if isinstance(node, Mapping):
         if is_discriminator(node.get("discriminator")):
             return _with_discriminator(node)
@@ -203,7 +203,7 @@ def _absolute_entry(key: str, value: Any) -> Any:
 
 
 def _with_discriminator(node: Mapping[str, Any]) -> Any:
-    """The node with a discriminator that names a schema for each of its values."""
+    """Complete the mapping of a discriminator for each branch that is a reference."""
     branches = node.get("oneOf") or node.get("anyOf") or []
     mapping = {
         value: _BASE + reference
@@ -219,7 +219,7 @@ def _with_discriminator(node: Mapping[str, Any]) -> Any:
 
 
 def joined_schema(first: Schema, second: Schema) -> dict[str, Any]:
-    """What both schemas say together; where they cannot be told as one, the second wins."""
+    """Merge two schemas; where that is impossible, the second wins."""
     joined = {**first, **second}
     for keyword in first.keys() & second.keys():
         join = _JOINS.get(keyword)
@@ -254,7 +254,7 @@ def _types(first: Any, second: Any) -> Any:
 
 
 def _branches(first: list[Any], second: list[Any]) -> list[Any]:
-    """Each alternative of the one with each of the other."""
+    """Combine each alternative of one schema with each of the other."""
     pairs = [{"allOf": [one, other]} for one in first for other in second]
     return pairs if len(pairs) <= _MOST else second
 
@@ -278,20 +278,20 @@ _JOINS: Mapping[str, Callable[[Any, Any], Any]] = {
     "maximum": min,
     "maxLength": min,
     "maxItems": min,
-    # Null is a value only where both parts take it.
+    # Null is valid only where both parts allow it.
     "nullable": lambda first, second: first is True and second is True,
 }
 
 
 def is_discriminator(value: Any) -> bool:
-    """Whether this names a property that tells alternatives apart."""
+    """Return True for a discriminator with a property name."""
     return isinstance(value, Mapping) and isinstance(value.get("propertyName"), str)
 
 
 def values_of(
     discriminator: Mapping[str, Any], branch: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    """The values by which a discriminator means an alternative, each with its reference."""
+    """Yield the discriminator values that select an alternative, each with its reference."""
     reference = branch.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#"):
         return

@@ -1,4 +1,4 @@
-"""One document as an ASGI app: checks a request, injects the planned faults, does it, answers."""
+"""One document as an ASGI app: validates requests, injects faults, performs and answers."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from orchestrator.sandbox.synthesis import UnsupportedSchema
 _log = logging.getLogger(__name__)
 _BROKEN_OFF = frozenset({"truncate", "cut_chunk"})
 _UNTOLD = frozenset({"status_after", "drop_after", "refuse_repeat"})
-"""Kinds of which the caller does not learn what came of it."""
+"""Kinds that hide the outcome from the caller."""
 _UNANSWERED = frozenset({"drop_after", "refuse_repeat"}) | _BROKEN_OFF
 
 
 class _Visit(NamedTuple):
-    """One request to an operation; path is what follows the document's prefix."""
+    """One request to an operation; path is the path after the document's prefix."""
 
     operation: ServedOperation
     request: Request
@@ -47,7 +47,7 @@ class _Visit(NamedTuple):
     body: bytes
 
     def cause(self, arguments: Mapping[str, Any]) -> Cause:
-        """Who asks, from the headers and from the reference among the arguments."""
+        """Return the origin of the request, from its headers and its client reference."""
         headers = self.request.headers
         reference = arguments.get("client_reference")
         key = headers.get("idempotency-key") or headers.get("x-idempotency-key")
@@ -105,7 +105,7 @@ class Service:
             await response(scope, receive, send)
 
     def _meant(self, request: Request, path: str, body: bytes) -> ServedOperation | None:
-        """The operation that is called: of several at one path the first that takes the request."""
+        """Return the called operation: the first at this path that accepts the request."""
         query = dict(request.query_params)
         found = self._document.candidates(request.method, path, query)
         for operation in found if len(found) > 1 else ():
@@ -122,7 +122,7 @@ class Service:
         return RequestRefused(405, f"{path} takes {allow}, not {method}.", headers={"Allow": allow})
 
     async def _handle(self, visit: _Visit, fault: InjectedFault) -> Response | None:
-        """The response, or None when the connection is to be closed without one."""
+        """Return the response, or None when the connection is to be closed without one."""
         if fault.delay_s:
             await asyncio.sleep(fault.delay_s)
         refusal = _refusal_before(visit.operation, fault)
@@ -139,7 +139,7 @@ class Service:
         return response
 
     def _do_nothing(self, visit: _Visit, fault: InjectedFault, rule: FaultRule) -> Response | None:
-        """The response to a request that the provider never works on."""
+        """Return the response to a request that the provider does not perform."""
         status = visit.operation.success_status
         if rule.kind == "drop_before":
             self._record(visit, None, fault)
@@ -153,14 +153,14 @@ class Service:
         return broken_success(rule.breach, status)
 
     def _later(self, delay_s: float, visit: _Visit, fault: InjectedFault) -> None:
-        """The same request once more, after its answer; whom it would be answered to is gone."""
+        """Perform the same request again after its answer; its own answer goes nowhere."""
         loop = asyncio.get_running_loop()
         loop.call_later(delay_s, self._perform, visit, fault)
 
     def _perform(
         self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
     ) -> Response | None:
-        """Do what is asked, and answer as the fault lets it."""
+        """Perform the request, and answer as the fault allows."""
         rule = fault.rule
         is_told = rule is None or rule.kind not in _UNTOLD
         try:
@@ -180,13 +180,13 @@ class Service:
     def _answer(
         self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
     ) -> ProviderAnswer:
-        """Check the request, do it, and record it with its effect in one transaction.
+        """Validate, perform and record a request with its effect in one transaction.
 
-        What is not to be kept is done and undone: its answer is all that comes of it.
+        A request that is not to be kept is rolled back after its answer is made.
 
         Raises:
             RequestRefused: credentials are missing, the request does not follow the document, the
-                provider refuses, or no answer can be made up from the schema.
+                provider refuses, or no answer can be made from the schema.
         """
         operation, request = visit.operation, visit.request
         check_credentials(self._document, operation, request, tokens=self._tokens)
@@ -226,7 +226,7 @@ class Service:
         call: Call | None = None,
         replayed: bool = False,
     ) -> None:
-        """Write down that a request arrived; status is None when no answer leaves."""
+        """Record that a request arrived; status is None when no answer is sent."""
         self._ledger.record_request(
             at=timestamp(self._clock()),
             provider=self._document.name,
@@ -278,13 +278,13 @@ def check_credentials(
     *,
     tokens: Collection[str] = (),
 ) -> None:
-    """Pass when one of the operation's security alternatives is met.
+    """Check that one of the operation's security alternatives is met.
 
     Args:
         document: whose security schemes apply.
-        operation: what is called; its own `security` replaces the document's.
+        operation: the called one; its own `security` replaces the document's.
         request: its headers, cookies and query.
-        tokens: the credentials that are known; empty accepts any non-empty one.
+        tokens: the accepted credentials; empty accepts any non-empty one.
 
     Raises:
         RequestRefused: 401; the credential is missing or unknown.

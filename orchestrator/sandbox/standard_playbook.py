@@ -1,4 +1,4 @@
-"""Hand-written behaviour, words and things for the documents that ship with the product."""
+"""Hand-written behaviours, words and resources for the documents that ship with the product."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TEXTS = {
 
 
 def offer_flights(draft: Draft) -> None:
-    """One price per route, then a little more or less for each flight."""
+    """Price flights by route, with a small variation per flight."""
     arguments = draft.arguments
     is_return = arguments.get("return_date") is not None
     if is_return:
@@ -47,12 +47,12 @@ def offer_flights(draft: Draft) -> None:
 
 
 def tell_flight_status(draft: Draft) -> None:
-    """Every flight is on time."""
+    """Report every flight as on time."""
     draft.body |= {"flight_state": "scheduled", "delay_minutes": 0}
 
 
 def offer_rooms(draft: Draft) -> None:
-    """A rate per night by stars, times the nights."""
+    """Price rooms by a nightly rate that grows with the stars."""
     arguments = draft.arguments
     nights = _refuse_backwards(draft, "check_in", "check_out")
     for item in draft.items:
@@ -63,7 +63,7 @@ def offer_rooms(draft: Draft) -> None:
 
 
 def offer_cars(draft: Draft) -> None:
-    """A rate per day by class, times the days begun."""
+    """Price cars by a daily rate per class, times the days begun."""
     days = max(1, _refuse_backwards(draft, "start_date", "end_date", is_same_day_fine=True))
     for item in draft.items:
         rate = _CAR_DAYS.get(item["car_class"], 40) * draft.rng.uniform(0.9, 1.25)
@@ -71,7 +71,7 @@ def offer_cars(draft: Draft) -> None:
 
 
 def charge_car(draft: Draft) -> None:
-    """Full insurance costs a quarter more."""
+    """Charge a quarter more for full insurance."""
     if draft.arguments.get("insurance") == "full":
         price = draft.body["price"]
         dearer = CurrencyAmount(money(price["amount"] * 1.25).amount, price["currency"])
@@ -81,7 +81,7 @@ def charge_car(draft: Draft) -> None:
 def _refuse_backwards(
     draft: Draft, first: str, last: str, *, is_same_day_fine: bool = False
 ) -> int:
-    """Days between two dates.
+    """Return the days between two dates.
 
     Raises:
         RequestRefused: the second is too early.
@@ -147,21 +147,21 @@ TRAVEL = Playbook(
 
 
 def offer_tables(draft: Draft) -> None:
-    """A deposit per head, and another time for each table when none was asked for."""
+    """Set a deposit per head, and a different time for each table when none was requested."""
     for item, time in zip(draft.items, _SERVING_TIMES, strict=False):
         item["time"] = draft.arguments.get("time", time)
         item["price"] = money(draft.rng.choice((5, 8, 10))).times(item["party_size"]).to_json()
 
 
 def offer_meals(draft: Draft) -> None:
-    """What a portion costs."""
+    """Price a portion of each meal."""
     for item in draft.items:
         due = money(draft.rng.randrange(850, 2400, 50) / 100, draft.arguments.get("currency"))
         item["price"] = due.to_json()
 
 
 def charge_meals(draft: Draft) -> None:
-    """The price of a portion, as often as ordered."""
+    """Charge the price of a portion times the quantity."""
     portion = find_money(draft.parents)
     if portion:
         draft.body["price"] = portion.times(draft.body["quantity"]).to_json()
@@ -182,7 +182,7 @@ DINING = Playbook(
 
 
 def sum_report(draft: Draft) -> None:
-    """The total of a report is the sum of its items, all in one currency."""
+    """Sum the items of a report, which must have one currency."""
     items = draft.arguments["items"]
     currencies = sorted({item["currency"] for item in items})
     if len(currencies) > 1:
@@ -195,7 +195,7 @@ def sum_report(draft: Draft) -> None:
 
 
 def check_policy(draft: Draft) -> None:
-    """An item over the limit is a finding, and a finding is not allowed."""
+    """Report items over the limit; any such finding disallows the report."""
     items = enumerate(draft.arguments["items"], start=1)
     draft.items = [
         {"item_number": number, "finding_text": f"Costs more than {_ITEM_LIMIT}; ask first."}
@@ -206,7 +206,7 @@ def check_policy(draft: Draft) -> None:
 
 
 def list_categories(draft: Draft) -> None:
-    """Every category once, with its limit."""
+    """List every category once, with its limit."""
     draft.items = [
         {"category": name, "daily_limit": money(limit).to_json()}
         for name, limit in _DAILY_LIMITS.items()
@@ -214,7 +214,7 @@ def list_categories(draft: Draft) -> None:
 
 
 def number_invoices(draft: Draft) -> None:
-    """Each invoice has its own number; open ones fall due in the coming weeks."""
+    """Number the invoices, and let open ones fall due in the coming weeks."""
     for item in draft.items:
         due = draft.call.now + timedelta(days=draft.rng.randint(3, 30))
         item["invoice_number"] = f"INV-{draft.rng.randint(10000, 99999)}"
@@ -222,7 +222,7 @@ def number_invoices(draft: Draft) -> None:
 
 
 def offer_free_slots(draft: Draft) -> None:
-    """Different times of the day, in order."""
+    """Offer different times of the day, in order."""
     times = sorted(draft.rng.sample(("09:00", "10:30", "13:00", "14:30", "16:00"), 3))
     minutes = draft.arguments.get("duration_minutes", 30)
     day = draft.arguments["date"]
@@ -230,7 +230,7 @@ def offer_free_slots(draft: Draft) -> None:
 
 
 def find_files(draft: Draft) -> None:
-    """Files named for what was looked for, the latest first unless asked otherwise."""
+    """Name files after the query, the latest first unless requested otherwise."""
     stem = "-".join(re.findall(r"\w+", draft.arguments["query"].lower())) or "file"
     for age, item in enumerate(draft.items):
         changed = draft.call.now - timedelta(days=7 * age + 1)
@@ -273,14 +273,14 @@ OFFICE = Playbook(
 
 
 def tell_day(draft: Draft) -> None:
-    """The weather of one city on one day, the same whoever asks and however often."""
+    """Report the weather of one city on one day, equal for equal requests."""
     day = draft.arguments.get("date") or draft.call.now.date().isoformat()
     sky = _sky(draft.arguments["city"], day)
     draft.body |= {name: value for name, value in sky.items() if name in draft.body}
 
 
 def tell_now(draft: Draft) -> None:
-    """Somewhere between the lowest and the highest temperature of today."""
+    """Report a temperature between today's lowest and highest."""
     sky = _sky(draft.arguments["city"], draft.call.now.date().isoformat())
     middle = round((sky["temperature_min_c"] + sky["temperature_max_c"]) / 2, 1)
     draft.body |= {"condition": sky["condition"], "temperature_c": middle}
@@ -288,12 +288,12 @@ def tell_now(draft: Draft) -> None:
 
 
 def list_alerts(draft: Draft) -> None:
-    """Most cities have no warning, some have one."""
+    """Report one warning for some cities, none for most."""
     draft.items = draft.items[: draft.rng.choice((0, 0, 1))]
 
 
 def tell_air(draft: Draft) -> None:
-    """An index with the level that it stands for."""
+    """Report an index with its level."""
     index = draft.rng.randint(12, 120)
     levels = ((50, "good"), (100, "fair"), (200, "poor"))
     level = next((name for limit, name in levels if index <= limit), "bad")

@@ -1,4 +1,4 @@
-"""Makes plausible values from JSON schemas; the same seed and hints give the same value."""
+"""Plausible values made from JSON schemas; equal seeds and hints give equal values."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["Scene", "Synthesizer", "UnsupportedSchema"]
 
 _DEEPEST = 5
 _DEEP = 40
-"""Schemas within one another: beyond this nothing more is begun."""
+"""Levels of schemas beyond which nothing more is made."""
 _OTHER_KINDS = ("string", "integer", "boolean", "object", "array", "null")
-# An order like this reads as a thing that was just made and still stands.
+# A state of this list means that the resource was just made and is live.
 _STANDING_STATES = ("confirmed", "booked", "active", "reserved", "accepted", "sent", "submitted")
 _ALWAYS_TRUE = ("healthy", "ok", "success", "allowed", "available")
 _CANCEL = ("cancel", "refund", "void", "revert", "recall", "withdraw", "delete", "remove", "releas")
@@ -47,13 +47,13 @@ class UnsupportedSchema(ValueError):
 
 @dataclass
 class Effort:
-    """How many values were made for one answer; a long text counts for several."""
+    """The number of values made for one answer; a long text counts for several."""
 
     values: int = 0
 
     @property
     def is_large(self) -> bool:
-        """Whether no more should be made than has to be."""
+        """True if only required values should be made from now on."""
         return self.values > _PLENTY
 
     def spend(self, values: int) -> None:
@@ -69,18 +69,18 @@ class Effort:
 
 @dataclass(frozen=True)
 class Scene:
-    """What one answer is made from.
+    """The inputs of one answer.
 
     Attributes:
-        rng: the only source of chance.
+        rng: the only random source.
         now: the moment of the call.
-        day: the day the request is about; dates are near it.
-        hints: values by property name, taken over where they fit the schema.
-        omit: names of optional properties to leave out.
-        wrappers: properties that hold the thing itself, so that the hints speak of what is inside.
-        is_request: what is made are arguments: examples come first, and at every depth only what
-            is required.
-        effort: what was made so far.
+        day: the day of the request; dates are near it.
+        hints: values by property name, used where they fit the schema.
+        omit: selects optional properties to leave out, by name.
+        wrappers: properties that wrap the resource, so that the hints apply inside them.
+        is_request: arguments are made: examples come first, and at every depth only required
+            properties.
+        effort: the values made so far.
     """
 
     rng: Random
@@ -93,7 +93,7 @@ class Scene:
     effort: Effort = field(default_factory=Effort)
 
     def inside(self) -> Scene:
-        """The scene of a nested object: of the hints only the currency still means the same."""
+        """Return the scene of a nested object: of the hints only the currency keeps its meaning."""
         kept = {key: value for key, value in self.hints.items() if key == "currency"}
         inside = Scene(self.rng, self.now, self.day, kept, effort=self.effort)
         return replace(inside, omit=self.omit, is_request=True) if self.is_request else inside
@@ -107,10 +107,10 @@ class Synthesizer:
         self._words = words
 
     def value(self, schema: Schema, scene: Scene, *, name: str = "", depth: int = 0) -> Any:
-        """One value that conforms to the schema.
+        """Return one value that conforms to the schema.
 
         Raises:
-            UnsupportedSchema: nothing that was tried conforms.
+            UnsupportedSchema: no candidate conforms.
         """
         scene.effort.spend(1)
         if depth > _DEEP:
@@ -123,10 +123,10 @@ class Synthesizer:
         return self._first_valid(resolved, candidates, name)
 
     def object(self, schema: Schema, scene: Scene, *, depth: int = 0) -> dict[str, Any]:
-        """One object with every property that the scene does not omit.
+        """Return one object with every property that the scene does not omit.
 
         Raises:
-            UnsupportedSchema: nothing that was tried conforms.
+            UnsupportedSchema: no candidate conforms.
         """
         resolved = self._book.resolve(schema)
         first: dict[str, Any] | None = None
@@ -141,11 +141,11 @@ class Synthesizer:
                 fault = fault or error
         if first is None:
             raise fault or UnsupportedSchema("no value found for the answer: give it an example")
-        # What it says of itself contradicts itself: as much as can be said is still worth most.
+        # The schema contradicts itself: an object with as many values as possible is best.
         return first
 
     def _objects(self, schema: Schema, scene: Scene, depth: int) -> Iterator[dict[str, Any]]:
-        """Objects with as much as can be made, and with as little as is required."""
+        """Yield an object with as many properties as possible, then one with as few."""
         yield self._object(schema, scene, depth, is_scarce=False)
         yield self._object(schema, scene, depth, is_scarce=True)
 
@@ -176,21 +176,21 @@ class Synthesizer:
         return self._filled_up(schema, made, scene, depth)
 
     def _leaves_empty(self, name: str, schema: Schema, scene: Scene) -> bool:
-        """True if an answer lists troubles there, of which a success has none."""
+        """True if an answer lists errors there, of which a success has none."""
         if scene.is_request or name in scene.hints:
             return False
         listed = self._book.resolve(schema)
         return self._book.type_of(listed) == "array" and not listed.get("minItems")
 
     def _is_unsaid(self, schema: Schema, scene: Scene) -> bool:
-        """Whether a property has no business in this direction."""
+        """True if a property does not occur in this direction."""
         resolved = self._book.resolve(schema)
         return resolved.get("readOnly" if scene.is_request else "writeOnly") is True
 
     def _filled_up(
         self, schema: Schema, made: dict[str, Any], scene: Scene, depth: int
     ) -> dict[str, Any]:
-        """With as many more members as the schema wants, under the names that it lets them have."""
+        """Add members under allowed names until the schema's `minProperties` is met."""
         missing = int(schema.get("minProperties", 0)) - len(made)
         if missing <= 0:
             return made
@@ -208,10 +208,10 @@ class Synthesizer:
         return made
 
     def identifier(self, schema: Schema, rng: Random, *, name: str) -> str | int:
-        """An id in the style of the schema's example: "bkg_4f81c0" gives "bkg_" and more.
+        """Return an id in the style of the schema's example: "bkg_4f81c0" gives "bkg_" and more.
 
         Raises:
-            UnsupportedSchema: nothing that was tried conforms.
+            UnsupportedSchema: no candidate conforms.
         """
         kinds = self._book.variants(schema)
         named = (kind for kind in kinds if self._book.type_of(kind) in ("string", "integer"))
@@ -225,12 +225,12 @@ class Synthesizer:
     def status(
         self, schema: Schema, *, is_cancelled: bool, gone: Collection[str] = frozenset()
     ) -> Any:
-        """The word of an enum that says the thing stands, or is cancelled; None for none.
+        """Return the value of an enum that means live or cancelled, or None.
 
         Args:
-            schema: of the property that says it.
-            is_cancelled: which of both is wanted.
-            gone: the words of which the document says that they mean cancelled.
+            schema: of the property with the state.
+            is_cancelled: the wanted meaning.
+            gone: the values that the document declares as cancelled.
         """
         listed = self._book.resolve(schema).get("enum", [])
         states = {state: state.casefold() for state in listed if isinstance(state, str) and state}
@@ -255,7 +255,7 @@ class Synthesizer:
             yield from examples(schema)
         variants = self._book.variants(schema)
         if depth > 0:
-            # A thing that is named in place of told is shorter, and as true.
+            # A reference by id is shorter than a nested object, and as valid.
             variants = tuple(sorted(variants, key=self._is_compound))
         for variant in variants:
             with suppress(UnsupportedSchema):
@@ -266,7 +266,7 @@ class Synthesizer:
         return self._book.type_of(schema) in ("object", "array")
 
     def _plain(self, schema: Schema, scene: Scene, name: str, depth: int) -> Iterator[Any]:
-        """Values of a schema without alternatives."""
+        """Yield values of a schema without alternatives."""
         if "const" in schema:
             yield schema["const"]
         if "enum" in schema:
@@ -326,7 +326,7 @@ class Synthesizer:
 
 
 def _beside(schema: Schema) -> Schema:
-    """The schema of members that no property describes."""
+    """Return the schema of members that no property describes."""
     found = schema.get("additionalProperties")
     return found if isinstance(found, Mapping) else {}
 
@@ -338,7 +338,7 @@ def _nothing_for(name: str) -> UnsupportedSchema:
 def strings(
     schema: Schema, scene: Scene, name: str, words: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
-    """Texts that may conform, the likeliest first."""
+    """Yield texts that may conform, the likeliest first."""
     rng = scene.rng
     scene.effort.spend(int(schema.get("minLength", 0)) // _LONG)
     yield from _formatted(str(schema.get("format")), scene, name)
@@ -356,7 +356,7 @@ def strings(
 
 
 def examples(schema: Schema) -> list[Any]:
-    """What the schema itself gives as values: its examples, and its default."""
+    """Return the schema's own examples and default."""
     single = [schema["example"]] if "example" in schema else []
     default = [schema["default"]] if "default" in schema else []
     several = schema.get("examples")
@@ -364,7 +364,7 @@ def examples(schema: Schema) -> list[Any]:
 
 
 def identifiers(schema: Schema, rng: Random, name: str) -> Iterator[str]:
-    """Texts that can name a thing: of its format, else in the style of the schema's example."""
+    """Yield texts that can be ids: of the format, else in the style of the schema's example."""
     yield from _formatted(str(schema.get("format")), Scene(rng, _SOME_DAY, _SOME_DAY), name)
     if "pattern" in schema:
         yield from texts_matching(schema["pattern"], rng, attempts=ATTEMPTS)
@@ -407,7 +407,7 @@ def _formatted(kind: str, scene: Scene, name: str) -> Iterator[str]:
 
 def _moment(scene: Scene, name: str) -> datetime:
     if name.startswith("expire"):
-        # Whole days: the same search within a day gives the very same offers.
+        # Whole days: the same search within a day gives the same offers.
         return scene.now.replace(hour=23, minute=59, second=0) + timedelta(days=1)
     is_past = name.endswith("_at") and not scene.is_request
     if is_past and not name.startswith(("depart", "arriv", "start", "end", "send")):
@@ -424,7 +424,7 @@ def _sentences(schema: Schema, rng: Random, name: str) -> Iterator[str]:
 
 
 def integers(schema: Schema, rng: Random, name: str) -> Iterator[int]:
-    """Whole numbers that may conform."""
+    """Yield whole numbers that may conform."""
     low, high = _bounds(schema, name, 1)
     step = max(1, int(schema.get("multipleOf", 1)))
     least, most = -(-int(low) // step), int(high) // step
@@ -433,7 +433,7 @@ def integers(schema: Schema, rng: Random, name: str) -> Iterator[int]:
 
 
 def numbers(schema: Schema, rng: Random, name: str) -> Iterator[float]:
-    """Numbers that may conform."""
+    """Yield numbers that may conform."""
     low, high = _bounds(schema, name, 0.01)
     step = schema.get("multipleOf")
     for _ in range(ATTEMPTS):
@@ -445,7 +445,7 @@ def numbers(schema: Schema, rng: Random, name: str) -> Iterator[float]:
 
 
 def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
-    """Declared limits, and where one is missing, what is usual under that name."""
+    """Return the declared limits, and usual ones for the name where they are missing."""
     is_money = name in MONEY_NAMES or "price" in name
     usual = (20.0, 300.0) if is_money else (1.0, 100.0)
     low, high = _limit(schema, "Minimum", step), _limit(schema, "Maximum", -step)
@@ -459,9 +459,9 @@ def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
 
 
 def _limit(schema: Schema, name: str, step: float) -> Any:
-    """The declared limit, a step inside of it where it is exclusive; None for none."""
+    """Return the declared limit, one step inside if it is exclusive, or None."""
     limit, exclusive = schema.get(name.lower()), schema.get(f"exclusive{name}")
-    # OpenAPI 3.0 writes exclusive limits as true beside the limit, 3.1 as the limit itself.
+    # OpenAPI 3.0 writes exclusive limits as true next to the limit, 3.1 as the limit itself.
     if isinstance(exclusive, int | float) and not isinstance(exclusive, bool):
         return exclusive + step
     return limit + step if exclusive is True and limit is not None else limit
