@@ -19,8 +19,8 @@ from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.references import format_pointer
 from orchestrator.json_schema.validation import SCHEMA_FAULTS, describe_violations, unknown_name
 from orchestrator.json_schema.validator import (
-    ASKED,
     KEYWORDS,
+    REQUEST_FORMATS,
     Keyword,
     SchemaValidator,
     extra_names,
@@ -40,7 +40,7 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
     try:
         fields = personal_fields(catalog, tool)
         validator = _validator_class(fields, bool(file_handles_in(arguments)))(
-            tool.input_schema, format_checker=ASKED
+            tool.input_schema, format_checker=REQUEST_FORMATS
         )
         violations = describe_violations(validator.iter_errors(arguments))
         return tuple(dict.fromkeys((*check_names(catalog, tool, arguments), *violations)))

@@ -19,7 +19,7 @@ from orchestrator.json_schema.references import (
     reference_of,
 )
 
-_MEND_FILE = "put the file into the folder of the document, or make one file of them all"
+_FIX_FILE = "put the file into the folder of the document, or make one file of them all"
 _MAX_HOPS = 32
 """Longest chain of references that is followed, far beyond real documents; it ends circles."""
 
@@ -126,7 +126,7 @@ def _joined(base: str, said: str) -> str:
 
 @dataclass(frozen=True)
 class DocumentNode:
-    """One value of a document and the path to it.
+    """A value of a document and the path to it.
 
     `DocumentNode.of("flights", parsed)` is the root; `.at(key)` and `.items()` follow references.
     A compiled schema, which needs its document no more, is a plain `JsonObject`.
@@ -308,7 +308,7 @@ class DocumentNode:
         if len(twice) > 1:
             raise self.invalid(
                 f"{reference!r} may be {format_pointer(twice[0])} or {format_pointer(twice[1])}: "
-                f"both have the $dynamicAnchor {name!r}, and no $id of their own tells them apart",
+                f"both have the $dynamicAnchor {name!r}, and no $id distinguishes them",
                 "give the schemas around them an $id each, or the anchors different names",
             )
         return self._placed(meant)
@@ -346,7 +346,7 @@ class DocumentNode:
             if path is None:
                 return self, self._elsewhere(reference)
             if (why := _why_unread(self.root, path)) is not None:
-                return self, self.invalid(f"{path[1]!r} cannot be read: {why}", _MEND_FILE)
+                return self, self.invalid(f"{path[1]!r} cannot be read: {why}", _FIX_FILE)
             return self._placed(path), None
         except (LookupError, ValueError):
             return self, self.invalid(f"{reference!r} leads nowhere")
@@ -355,7 +355,7 @@ class DocumentNode:
         if ":" in reference.partition("#")[0]:
             return self.invalid(
                 f"{reference!r} is a URL, and nothing is read from the network",
-                "keep a copy in a file beside the document, and refer to that",
+                "keep a copy in a file next to the document, and refer to that",
             )
         return self.invalid(f"{reference!r} is in another file, which is not at hand")
 

@@ -12,10 +12,10 @@ from orchestrator.json_schema.document import DocumentNode, DynamicScope
 from orchestrator.json_schema.openapi_dialect import (
     ANNOTATIONS,
     as_json_schema,
-    discriminating,
-    led_branches,
+    branch_values,
+    discriminator_property,
     openapi_version,
-    with_leading_values,
+    restricted_to,
 )
 from orchestrator.json_schema.references import (
     dynamic_reference_of,
@@ -128,8 +128,8 @@ class SchemaExpansion:
     def opened(self, schema: JsonObject) -> JsonObject:
         """Replace an expanded schema's own reference by the definition that it names."""
         while (name := _def_referred(schema)) in self._targets:
-            beside = {k: v for k, v in schema.items() if k != "$ref"}
-            schema = {**self._definition(name), **beside}
+            siblings = {k: v for k, v in schema.items() if k != "$ref"}
+            schema = {**self._definition(name), **siblings}
         return schema
 
     def closed(self, schema: JsonObject) -> JsonObject:
@@ -196,14 +196,14 @@ class SchemaExpansion:
         if way.entered is not None:
             way = way._replace(entered=schema.entered(way.entered))
         if way.hidden:
-            return self._expand_anew(schema, way)
+            return self._expand_uncached(schema, way)
         key = (schema.path, way)
         if key not in self._expanded:
-            self._expanded[key] = expanded = self._expand_anew(schema, way)
+            self._expanded[key] = expanded = self._expand_uncached(schema, way)
             self._mentioned.setdefault(id(expanded))
         return self._expanded[key]
 
-    def _expand_anew(self, schema: DocumentNode, way: _Way) -> JsonObject:
+    def _expand_uncached(self, schema: DocumentNode, way: _Way) -> JsonObject:
         if isinstance(schema.value, bool):
             return {} if schema.value else {"not": {}}
         if reference_of(schema.value) is not None:
@@ -215,8 +215,8 @@ class SchemaExpansion:
         for keyword, child in schema.raw_items():
             if keyword not in _DROPPED:
                 expanded[keyword] = self._expand_keyword(keyword, child, way)
-        _leave_out(expanded, way.hidden)
-        _lead(expanded, schema)
+        _without_hidden(expanded, way.hidden)
+        _restrict_alternatives(expanded, schema)
         is_nullable = schema.mapping().get("nullable") is True
         return as_json_schema(expanded, is_3_0=self._is_3_0, is_nullable=is_nullable)
 
@@ -224,15 +224,15 @@ class SchemaExpansion:
         self, schema: DocumentNode, targets: Sequence[DocumentNode], way: _Way
     ) -> JsonObject:
         expansions: list[JsonValue] = [self._expand_target(target, way) for target in targets]
-        beside: JsonObject = {
+        siblings: JsonObject = {
             keyword: self._expand_keyword(keyword, child, way)
             for keyword, child in schema.raw_items()
-            if keyword != "$ref" and self._counts_beside_reference(keyword)
+            if keyword != "$ref" and self._is_kept_next_to_reference(keyword)
         }
         (first, *more) = expansions
-        if isinstance(first, dict) and not more and beside.keys() <= ANNOTATIONS:
-            return {**first, **beside} if beside else first
-        return {"allOf": expansions, **beside}
+        if isinstance(first, dict) and not more and siblings.keys() <= ANNOTATIONS:
+            return {**first, **siblings} if siblings else first
+        return {"allOf": expansions, **siblings}
 
     def _expand_target(self, target: DocumentNode, way: _Way) -> JsonObject:
         if not self.graph.must_define(target, way.limit):
@@ -243,7 +243,7 @@ class SchemaExpansion:
         self._targets[name] = _Target(target, entered)
         return {"$ref": format_reference(_DEFS, name)}
 
-    def _counts_beside_reference(self, keyword: str) -> bool:
+    def _is_kept_next_to_reference(self, keyword: str) -> bool:
         if keyword in _DROPPED:
             return False
         # OpenAPI 3.0 ignores the keywords next to a $ref; a description does no harm.
@@ -322,28 +322,30 @@ def _def_referred(schema: JsonObject) -> str:
     return steps[1] if steps is not None and len(steps) == 2 else ""
 
 
-def _lead(expanded: JsonObject, schema: DocumentNode) -> None:
+def _restrict_alternatives(expanded: JsonObject, schema: DocumentNode) -> None:
     """Restrict each alternative to the discriminator values that select it."""
     written = schema.mapping()
-    name = discriminating(written)
+    name = discriminator_property(written)
     for keyword in ("oneOf", "anyOf") if name is not None else ():
         branches, expansions = written.get(keyword), expanded.get(keyword)
         if name is None or not isinstance(branches, list) or not isinstance(expansions, list):
             continue
-        led = led_branches(written, branches, lambda reference: schema.target(reference).value)
+        selected = branch_values(
+            written, branches, lambda reference: schema.target(reference).value
+        )
         expanded[keyword] = (
             [
-                with_leading_values(branch, name, one.values)
+                restricted_to(branch, name, one.values)
                 if isinstance(branch, dict) and not one.is_own
                 else branch
-                for branch, one in zip(expansions, led, strict=True)
+                for branch, one in zip(expansions, selected, strict=True)
             ]
-            if led is not None
+            if selected is not None
             else expansions
         )
 
 
-def _leave_out(schema: JsonObject, hidden: frozenset[str]) -> None:
+def _without_hidden(schema: JsonObject, hidden: frozenset[str]) -> None:
     if not hidden:
         return
     properties, required = schema.get("properties"), schema.get("required")

@@ -58,8 +58,8 @@ def flatten_object(
         # Required without a schema: any value is valid, but it needs a place.
         flat.properties.setdefault(name, {})
     # It names properties, or excludes all.
-    tells = flat.properties or any(part.get("additionalProperties") is False for part in parts)
-    return flat if tells and _is_plain(flat.constraints, set(flat.properties)) else None
+    is_listed = flat.properties or any(part.get("additionalProperties") is False for part in parts)
+    return flat if is_listed and _is_plain(flat.constraints, set(flat.properties)) else None
 
 
 def rename_properties(schema: JsonObject, names: Mapping[str, str]) -> JsonObject:

@@ -78,7 +78,7 @@ def _nullable(schema: JsonObject) -> JsonObject:
 
 
 @dataclass(frozen=True)
-class LedBranch:
+class BranchValues:
     """An alternative with the discriminator values that select it."""
 
     values: frozenset[str]
@@ -86,50 +86,52 @@ class LedBranch:
     """True if its own schema lists the values."""
 
 
-def discriminating(schema: Mapping[str, Any]) -> str | None:
+def discriminator_property(schema: Mapping[str, Any]) -> str | None:
     """Return the property of a schema's discriminator, or None."""
     discriminator = schema.get("discriminator")
     name = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
     return name if isinstance(name, str) else None
 
 
-def led_branches(
+def branch_values(
     schema: Mapping[str, Any], branches: Sequence[Any], lookup: Lookup
-) -> list[LedBranch] | None:
+) -> list[BranchValues] | None:
     """Return the values that select each alternative; None when one of them is unknown.
 
     Values in the alternative's own schema come before the discriminator's mapping, and the mapping
     before the name of the schema: a document that contradicts itself is read as its schemas are.
     """
-    name = discriminating(schema)
+    name = discriminator_property(schema)
     if name is None:
         return None
     mapping = schema["discriminator"].get("mapping")
     named = mapping if isinstance(mapping, Mapping) else {}
-    found = [_led(branch, name, named, lookup) for branch in branches]
+    found = [_values_of(branch, name, named, lookup) for branch in branches]
     known = [one for one in found if one is not None]
     return known if len(known) == len(found) else None
 
 
-def with_leading_values(branch: JsonObject, name: str, values: Iterable[str]) -> JsonObject:
+def restricted_to(branch: JsonObject, name: str, values: Iterable[str]) -> JsonObject:
     """Restrict an alternative to these values of the property."""
     properties = branch.get("properties")
     known = properties if isinstance(properties, dict) else {}
     own = known.get(name)
-    led: JsonObject = {**(own if isinstance(own, dict) else {}), "enum": [*sorted(values)]}
-    return {**branch, "properties": {**known, name: led}}
+    restricted: JsonObject = {**(own if isinstance(own, dict) else {}), "enum": [*sorted(values)]}
+    return {**branch, "properties": {**known, name: restricted}}
 
 
-def _led(branch: Any, name: str, mapping: Mapping[str, Any], lookup: Lookup) -> LedBranch | None:
+def _values_of(
+    branch: Any, name: str, mapping: Mapping[str, Any], lookup: Lookup
+) -> BranchValues | None:
     own = _own_values(branch, name, lookup, _HOPS)
     if own:
-        return LedBranch(own, is_own=True)
+        return BranchValues(own, is_own=True)
     reference = branch.get("$ref") if isinstance(branch, Mapping) else None
     if not isinstance(reference, str):
         return None
     schema_name = reference.rpartition("/")[2]
     mapped = {value for value, meant in mapping.items() if meant in (reference, schema_name)}
-    return LedBranch(frozenset(map(str, mapped or {schema_name})), is_own=False)
+    return BranchValues(frozenset(map(str, mapped or {schema_name})), is_own=False)
 
 
 def _own_values(schema: Any, name: str, lookup: Lookup, hops: int) -> frozenset[str]:

@@ -23,7 +23,7 @@ _Path = tuple[str, ...]
 
 @dataclass(eq=False)
 class _Vertex:
-    """One schema of the document, with the references that it contains."""
+    """A schema of the document, with the references that it contains."""
 
     path: _Path
     targets: list[DocumentNode]

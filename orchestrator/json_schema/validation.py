@@ -12,7 +12,7 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.validator import ASKED, SchemaValidator, extra_names
+from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator, extra_names
 
 FIRST_DAY: Final = "formatMinimum"
 """Keyword for the earliest allowed day of a field, in ISO 8601."""
@@ -73,7 +73,7 @@ def _violations(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[s
     for name, schema in fields.items():
         if is_handle(values[name]):
             continue
-        validator = SchemaValidator(schema, format_checker=ASKED)
+        validator = SchemaValidator(schema, format_checker=REQUEST_FORMATS)
         try:
             texts = describe_violations(validator.iter_errors(values[name]))
         except PatternUndecided as undecided:
@@ -81,10 +81,10 @@ def _violations(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[s
         except SCHEMA_FAULTS:
             continue  # the preparation of the call reports a schema that cannot be evaluated
         yield from (_named(name, text) for text in texts)
-        yield from _out_of_its_days(name, schema, values[name])
+        yield from _outside_bounds(name, schema, values[name])
 
 
-def _out_of_its_days(name: str, schema: JsonObject, value: JsonValue) -> Iterator[str]:
+def _outside_bounds(name: str, schema: JsonObject, value: JsonValue) -> Iterator[str]:
     """Yield the problems of a day with the earliest and the latest allowed one."""
     first, last = schema.get(FIRST_DAY), schema.get(LAST_DAY)
     if isinstance(value, str) and isinstance(first, str) and value < first:
@@ -117,7 +117,7 @@ def _describe(error: ValidationError) -> Iterator[str]:
     elif error.validator in ("additionalProperties", "unevaluatedProperties"):
         yield from _extra(error)
     elif error.validator in ("anyOf", "oneOf"):
-        yield from _led(error) or [_alternatives(error)]
+        yield from _selected_alternative(error) or [_alternatives(error)]
     else:
         yield f"{_subject(error)} {_rule(error)}"
 
@@ -155,7 +155,7 @@ def _branches(error: ValidationError) -> dict[object, list[ValidationError]]:
     return branches
 
 
-def _led(error: ValidationError) -> tuple[str, ...]:
+def _selected_alternative(error: ValidationError) -> tuple[str, ...]:
     """Describe the breaches of the single alternative that a property's value selects, if any."""
     branches = _branches(error)
     elsewhere: dict[str, dict[object, list[str]]] = {}

@@ -153,7 +153,7 @@ def _is_duration(value: object) -> bool:
     return not isinstance(value, str) or _DURATION.fullmatch(value) is not None
 
 
-def _answered() -> FormatChecker:
+def _answer_formats() -> FormatChecker:
     checker: FormatChecker = deepcopy(Draft202012Validator.FORMAT_CHECKER)
     checker.checks("byte")(_is_byte)
     for name, bits in _BITS.items():
@@ -165,15 +165,15 @@ def _answered() -> FormatChecker:
     return checker
 
 
-def _asked() -> FormatChecker:
-    checker = _answered()
+def _request_formats() -> FormatChecker:
+    checker = _answer_formats()
     checker.checks("uri")(_is_uri)
     checker.checks("duration")(_is_duration)
     return checker
 
 
-ASKED: Final = _asked()
+REQUEST_FORMATS: Final = _request_formats()
 """Formats of requests. `binary`, `password`, `float` and `double` constrain no JSON value."""
-ANSWERED: Final = _answered()
+ANSWER_FORMATS: Final = _answer_formats()
 """Formats of answers, without links and durations: a harmless deviation must not make the outcome
 of an order look unknown."""

@@ -16,9 +16,9 @@ from orchestrator.sandbox.playbook import Call, Draft, Playbook
 from orchestrator.sandbox.served_schemas import JsonObject, Schema
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
 
-WENT_WRONG = ("reject", "fail", "error")
+FAILURE_PREFIXES = ("reject", "fail", "error")
 """Prefixes of properties that only an answer about a failure has."""
-BAD_NEWS = ("cancel", "refund", "void", *WENT_WRONG)
+NEGATIVE_PREFIXES = ("cancel", "refund", "void", *FAILURE_PREFIXES)
 """Prefixes of properties that only an answer about a cancellation or a failure has."""
 _DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
 
@@ -52,7 +52,7 @@ class AnswerComposer:
             if name in wrapper:
                 return False
             unsaid = bool(made) and name in inputs
-            return name not in facts and (unsaid or name.startswith(BAD_NEWS))
+            return name not in facts and (unsaid or name.startswith(NEGATIVE_PREFIXES))
 
         # Seeded by the resource, so that two reads of it agree.
         identity = ":".join(str(facts[name]) for name in sorted(made)) or call.fingerprint
@@ -84,14 +84,14 @@ class AnswerComposer:
     ) -> Any:
         """Return a value of a schema: hints where they fit, made values elsewhere."""
         wrapper = self._document.wrapper(call.operation)
-        wrappers = frozenset((*wrapper, *self._said_in(schema, wrapper, hints)))
+        wrappers = frozenset((*wrapper, *self._value_wrapper(schema, wrapper, hints)))
         chance, day = rng or self.rng(call), _day(hints, call.now)
         scene = Scene(chance, call.now, day, hints, omit, wrappers)
         if self._document.book.is_object(schema):
             return self.make.object(schema, scene)
         return self.make.value(schema, scene)
 
-    def _said_in(
+    def _value_wrapper(
         self, schema: Schema, wrapper: Sequence[str], hints: Mapping[str, Any]
     ) -> list[str]:
         """Return the one part that holds the request's values: {"id", "attributes": {...}}."""

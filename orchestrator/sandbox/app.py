@@ -30,7 +30,7 @@ from orchestrator.sandbox.served_operations import OperationKind, Position, Serv
 from orchestrator.sandbox.service import Service
 from orchestrator.sandbox.standard_playbook import STANDARD
 
-DEEDS = ("create", "list", "read", "change", "delete")
+ACTIONS = ("create", "list", "read", "change", "delete")
 
 
 def utc_now() -> datetime:
@@ -199,7 +199,7 @@ def _bad_rules(error: Exception) -> RequestRefused:
 
 @dataclass(frozen=True)
 class KindMemory:
-    """One kind of resource and the operations on it, by action."""
+    """A kind of resource and the operations on it, by action."""
 
     thing: str
     path: str
@@ -241,15 +241,15 @@ def memory_of(document: Document, path: str) -> DocumentMemory:
     others: list[str] = []
     for operation in document.operations:
         place = document.kind_place(operation)
-        deed = deed_of(operation)
-        if place is None or deed is None:
+        action = action_of(operation)
+        if place is None or action is None:
             others.append(operation.operation_id)
             continue
         labels[place.things] = place.label
-        found[place.things].setdefault(deed, []).append(operation.operation_id)
+        found[place.things].setdefault(action, []).append(operation.operation_id)
     kinds = [
-        KindMemory(labels[things], things, {d: deeds[d] for d in DEEDS if d in deeds})
-        for things, deeds in found.items()
+        KindMemory(labels[things], things, {a: actions[a] for a in ACTIONS if a in actions})
+        for things, actions in found.items()
     ]
     return DocumentMemory(
         document.name,
@@ -262,7 +262,7 @@ def memory_of(document: Document, path: str) -> DocumentMemory:
     )
 
 
-def deed_of(operation: ServedOperation) -> str | None:
+def action_of(operation: ServedOperation) -> str | None:
     """Return what an operation does to the resources of its path; None when it touches none."""
     match operation.kind:
         case OperationKind.CREATE:

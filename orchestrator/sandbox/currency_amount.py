@@ -71,13 +71,9 @@ def raise_money(body: Any, factor: Decimal) -> None:
             body[name] = {**body[name], "amount": dearer} if is_pair else dearer
             return
     for value in body.values():
-        if _is_about_money(value):
+        if isinstance(value, Mapping) and _read(value, None) is not None:
             raise_money(value, factor)
             return
-
-
-def _is_about_money(value: Any) -> bool:
-    return isinstance(value, Mapping) and _read(value, None) is not None
 
 
 def _read(value: Any, currency: Any) -> CurrencyAmount | None:

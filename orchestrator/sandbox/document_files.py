@@ -62,7 +62,7 @@ def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
             f"no OpenAPI document found: name a folder of .yaml or .json files{why}"
         )
     for reason in left_out:
-        warnings.warn(f"{reason}; it is left out until that is mended", stacklevel=2)
+        warnings.warn(f"{reason}; it is left out until that is fixed", stacklevel=2)
     return found
 
 

@@ -26,7 +26,7 @@ _LOCATIONS = ("path", "query", "header", "cookie")
 _LINKS = ("x-orchet-cancels", "x-orchet-cancel-for", "x-orchet-compensation-probe")
 _NO_PATHS = "it has none, so there is nothing to serve"
 _ADD_PATHS = "add them, or leave the document out"
-_REMOVE = "mend it there, or remove the operation by an overlay"
+_REMOVE = "fix it there, or remove the operation by an overlay"
 Steps = tuple[str, ...]
 
 _LITERAL = frozenset({"example", "examples", "enum", "const", "default"})
@@ -111,8 +111,8 @@ class _Reader:
         def look(_: _Written) -> object:
             answer = operation.answer_schema or {}
             asked = operation.kind, operation.input_names, operation.item_schema
-            told = self.book.properties(answer), self.book.variants(answer)
-            return asked, told
+            answered = self.book.properties(answer), self.book.variants(answer)
+            return asked, answered
 
         written = _Written(operation.path, operation.method, {}, operation.raw)
         return self._attempted(written, look) is not None
@@ -280,9 +280,6 @@ class Soundness:
                     waiting.append(_Part(target, _steps_of(reference), is_names=False))
             waiting += _members(part)
         self._sound |= passed
-
-    def _is_passed(self, reference: str, passed: set[str]) -> bool:
-        return reference in self._sound or reference in passed
 
     def _target(self, reference: str, steps: Steps) -> Any:
         try:

@@ -141,7 +141,7 @@ class Document:
         self, operation: ServedOperation, asked: Mapping[str, Schema]
     ) -> tuple[Schema, ...]:
         named = self.resource_ids.get(operation.operation_id, UNNAMED)
-        own = self.book.properties(self.thing_schema(operation)).get(named) or {"type": "string"}
+        own = self.book.properties(self.resource_schema(operation)).get(named) or {"type": "string"}
         more = asked.get(operation.place.things) if operation.place is not None else None
         return ({"allOf": [more, own]}, own) if more else (own,)
 
@@ -202,7 +202,7 @@ class Document:
 
         A plain `id` says nothing about the kind: the last word of the path does.
         """
-        if name not in self._told_apart:
+        if name not in self._identifying_names:
             return False
         if name != UNNAMED:
             return True
@@ -211,7 +211,7 @@ class Document:
         return any(maker.place is None or maker.place.label == last for maker in makers)
 
     @cached_property
-    def _told_apart(self) -> frozenset[str]:
+    def _identifying_names(self) -> frozenset[str]:
         """Names of ids that identify the kind of a resource: one kind alone has them."""
         kinds: dict[str, set[str]] = defaultdict(set)
         for operation_id, name in self.resource_ids.items():
@@ -271,7 +271,7 @@ class Document:
         fed = _readings(operation.compensation_args).values()
         return [r.path[0] for r in fed if r.message == "response" and r.source == "header"]
 
-    def asked_by_request(
+    def repeated_inputs(
         self, operation: ServedOperation
     ) -> list[tuple[ServedOperation, dict[str, RuntimeExpression]]]:
         """Return the inputs by which a cancel or a probe repeats the request of its resource.
@@ -308,16 +308,17 @@ class Document:
         path = self.resource_paths.get(operation.operation_id)
         if path is None:
             answers = self.book.properties(operation.answer_schema or {})
-            makers = self._cancelled_by(operation)
+            makers = self.cancelled_by(operation)
             made = [self.resource_ids.get(maker.operation_id) for maker in makers]
             ids = {*operation.own_ids(answers), *(name for name in made if name in answers)}
             path = None if ids else self._enveloped_id(operation, answers, made)
         return path[:-1] if path else ()
 
-    def _cancelled_by(self, cancel: ServedOperation) -> list[ServedOperation]:
+    def cancelled_by(self, cancel: ServedOperation) -> list[ServedOperation]:
         """Return the operations that this one cancels, declared at either end of the pair."""
-        ends = (cancel.operation_id, cancel.cancel_for)
-        return [o for o in self.operations if o.cancels == ends[0] or o.operation_id == ends[1]]
+        by_cancel = [o for o in self.operations if o.operation_id == cancel.cancel_for]
+        by_maker = [o for o in self.operations if o.cancels == cancel.operation_id]
+        return [*by_cancel, *(o for o in by_maker if o not in by_cancel)]
 
     @cached_property
     def gone_states(self) -> Mapping[str, frozenset[str]]:
@@ -334,7 +335,7 @@ class Document:
         named = (name for name in (*self.gone_states, "status", "state") if name in properties)
         return next(named, "status")
 
-    def said_of_thing(
+    def given_values(
         self, operation: ServedOperation, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return the values that a request gives the resource, without the answer's wrapping."""
@@ -344,7 +345,7 @@ class Document:
                 said = {**inner, **{name: v for name, v in said.items() if name != step}}
         return said
 
-    def thing_schema(self, operation: ServedOperation) -> Schema:
+    def resource_schema(self, operation: ServedOperation) -> Schema:
         """Return the schema of the resource inside an answer."""
         schema = operation.answer_schema or {}
         for step in self.wrapper(operation):

@@ -57,7 +57,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class ProviderEffect:
-    """One change that a provider made.
+    """A change that a provider made.
 
     A create is live until it is cancelled. An update or a cancel is an event: its status is the
     state in which it left the resource. `at` is ISO 8601 in UTC; `amount` is in `currency`.
@@ -85,7 +85,7 @@ class ProviderEffect:
 
 @dataclass(frozen=True)
 class RequestRecord:
-    """One request that arrived; status is None when it got no answer.
+    """A request that arrived; status is None when it got no answer.
 
     Its arguments are those of path, query and body, named as in the document, with defaults; None
     when the request was refused before they were read.
@@ -237,8 +237,8 @@ def _of_mission(mission_id: str | None) -> tuple[str, Sequence[str | int]]:
 
 def _request(row: Row) -> RequestRecord:
     read = row["arguments"]
-    told = {"replayed": bool(row["replayed"]), "arguments": json.loads(read) if read else None}
-    return RequestRecord(**{**dict(row), **told})
+    converted = {"replayed": bool(row["replayed"]), "arguments": json.loads(read) if read else None}
+    return RequestRecord(**{**dict(row), **converted})
 
 
 def _effect(row: Row) -> ProviderEffect:
@@ -247,7 +247,7 @@ def _effect(row: Row) -> ProviderEffect:
 
 
 class Database:
-    """One SQLite file, or memory; usable from any thread, one transaction at a time.
+    """A SQLite file, or memory; usable from any thread, one transaction at a time.
 
     Each transaction is committed before its answer is sent, and the write-ahead log survives a
     killed process, so the file holds every answer that was sent.
@@ -261,9 +261,6 @@ class Database:
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute("PRAGMA busy_timeout = 5000")
         self._connection.executescript(_TABLES)
-        known = {row["name"] for row in self.rows("PRAGMA table_info(requests)")}
-        if "arguments" not in known:  # a file from before requests kept them
-            self.write("ALTER TABLE requests ADD COLUMN arguments TEXT")
 
     @contextmanager
     def transaction(self, *, is_kept: bool = True) -> Iterator[None]:

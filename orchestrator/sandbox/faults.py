@@ -42,7 +42,7 @@ SURCHARGE = Decimal("1.25")
 
 
 class FaultRule(BaseModel):
-    """One kind of fault for one operation.
+    """A rule that injects one kind of fault into the requests of one operation.
 
     - `status_before`: answers `status` without performing the request.
     - `status_after`: performs it, then answers `status`.

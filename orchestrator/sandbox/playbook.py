@@ -19,7 +19,7 @@ from orchestrator.sandbox.served_schemas import JsonObject
 
 @dataclass(frozen=True)
 class Call:
-    """One validated call; arguments joins path, query and body, including defaults."""
+    """A validated call; arguments joins path, query and body, including defaults."""
 
     operation: ServedOperation
     arguments: dict[str, Any]

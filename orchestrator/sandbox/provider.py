@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox.answer_composer import BAD_NEWS, WENT_WRONG, AnswerComposer
+from orchestrator.sandbox.answer_composer import FAILURE_PREFIXES, NEGATIVE_PREFIXES, AnswerComposer
 from orchestrator.sandbox.currency_amount import (
     MONEY_NAMES,
     CurrencyAmount,
@@ -106,26 +106,26 @@ class Provider:
         operation = call.operation
         named = self._document.resource_ids.get(operation.operation_id, UNNAMED)
         parents = self._find.parents(call)
-        again = self._again(call, named)
-        if again is None:
+        existing = self._existing(call, named)
+        if existing is None:
             self._refuse_known_reference(call, named)
-        identity = self._identity(call, named, is_known=again is not None)
+        identity = self._identity(call, named, is_known=existing is not None)
         resource_id = str(identity)
         body = self._new_body(call, named, identity, parents)
         if call.surcharge != 1 and isinstance(body, dict):
             raise_money(body, call.surcharge)
         inherited = {k: v for k, v in parents.items() if k not in _OWN_FACTS}
-        said = self._document.said_of_thing(operation, call.arguments)
-        facts = {**inherited, **said, named: identity, **self._told(operation, body)}
+        said = self._document.given_values(operation, call.arguments)
+        facts = {**inherited, **said, named: identity, **self._answered_values(operation, body)}
         facts[SENT] = {**call.arguments, KEY: call.cause.idempotency_key}
-        reference = again.client_reference if again else call.cause.client_reference
+        reference = existing.client_reference if existing else call.cause.client_reference
         self._store.keep(Resource(named, resource_id, operation.operation_id, reference, facts))
         self._store.forget_cancellations(resource_id)
-        told = self._told(operation, body)
-        for name in self._document.known_ids & set(told) - {named, *call.arguments}:
+        answered = self._answered_values(operation, body)
+        for name in self._document.known_ids & set(answered) - {named, *call.arguments}:
             # An upload also makes a file: later calls can name what a create hands out.
-            self._reads.remember(name, [told])
-        self._record(call, "create", named, resource_id, call.cause, find_money(told))
+            self._reads.remember(name, [answered])
+        self._record(call, "create", named, resource_id, call.cause, find_money(answered))
         return body
 
     def _new_body(
@@ -134,12 +134,12 @@ class Provider:
         schema = call.operation.answer_schema
         if schema is None:
             return None
-        said = self._document.said_of_thing(call.operation, call.arguments)
+        said = self._document.given_values(call.operation, call.arguments)
         hints = {**said, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
-        thing = self._document.thing_schema(call.operation)
-        hints |= self._due(thing, hints, parents)
+        thing = self._document.resource_schema(call.operation)
+        hints |= self._offered_price(thing, hints, parents)
         hints |= {named: identity, **self._compose.state(thing, is_cancelled=False)}
-        hints |= self._verb_state(call.operation)
+        hints |= self._named_state(call.operation)
         if call.cause.client_reference:
             hints["client_reference"] = call.cause.client_reference
         inputs, wrapper = self._document.input_names, self._document.wrapper(call.operation)
@@ -147,23 +147,23 @@ class Provider:
         def omit(name: str) -> bool:
             if name in hints or name in wrapper:
                 return False
-            return name in inputs or name.startswith(BAD_NEWS)
+            return name in inputs or name.startswith(NEGATIVE_PREFIXES)
 
         body = self._compose.filled(call, schema, hints, omit=omit)
         return self._compose.behaved(call, parents, body)
 
-    def _told(self, operation: ServedOperation, body: Any) -> JsonObject:
+    def _answered_values(self, operation: ServedOperation, body: Any) -> JsonObject:
         """Return an answer's statements about its resource."""
-        told: JsonObject = body if isinstance(body, dict) else {}
+        answered: JsonObject = body if isinstance(body, dict) else {}
         for step in self._document.wrapper(operation):
-            inner = told.get(step)
-            told = inner if isinstance(inner, dict) else {}
-        return told
+            inner = answered.get(step)
+            answered = inner if isinstance(inner, dict) else {}
+        return answered
 
     def _identity(self, call: Call, named: str, *, is_known: bool) -> str | int:
         """Return the id of a new resource: chosen by the caller, already named, or new."""
         given = self._document.chosen_name(call.operation)
-        said = self._document.said_of_thing(call.operation, call.arguments)
+        said = self._document.given_values(call.operation, call.arguments)
         given = given if given in said else None
         # A stocked provider's resources are unknown: an id in the path names an existing one.
         if is_known or (self._is_stocked and named in call.operation.path_names):
@@ -172,9 +172,9 @@ class Provider:
         identity = self._fresh_id(call, named) if given is None else said[given]
         return identity
 
-    def _again(self, call: Call, named: str) -> Resource | None:
+    def _existing(self, call: Call, named: str) -> Resource | None:
         """Return the existing resource that this call makes binding, when it names one."""
-        said = self._document.said_of_thing(call.operation, call.arguments)
+        said = self._document.given_values(call.operation, call.arguments)
         value = said.get(self._document.chosen_name(call.operation) or named)
         return self._store.resource(named, str(value)) if is_id(value) else None
 
@@ -203,7 +203,7 @@ class Provider:
                 return self._compose.make.identifier(schema, Random(seed), name=named)
         return self._compose.make.identifier(least, Random(seed), name=named)
 
-    def _due(
+    def _offered_price(
         self, schema: Schema, hints: Mapping[str, Any], parents: Mapping[str, Any]
     ) -> JsonObject:
         """Return the offered price under the name and in the shape of this answer."""
@@ -226,12 +226,14 @@ class Provider:
             return self._create(call)
         if resource is None:
             return self._update_unknown(call)
-        state = self._verb_state(call.operation)
-        said = self._document.said_of_thing(call.operation, call.arguments)
+        state = self._named_state(call.operation)
+        said = self._document.given_values(call.operation, call.arguments)
         facts = {**resource.facts, **said, **state}
         body = self._compose.projected(call, call.operation.answer_schema, facts)
         body = self._compose.behaved(call, resource.facts, body)
-        self._store.keep(replace(resource, facts={**facts, **self._told(call.operation, body)}))
+        self._store.keep(
+            replace(resource, facts={**facts, **self._answered_values(call.operation, body)})
+        )
         self._record(call, "update", resource.named, resource.resource_id, call.cause, None)
         return body
 
@@ -254,19 +256,19 @@ class Provider:
         """Answer an update of something that the provider holds and nobody made here."""
         body = self._compose.projected(call, call.operation.answer_schema, call.arguments)
         body = self._compose.behaved(call, {}, body)
-        self._record(call, "update", *self._meant(call), call.cause, None)
+        self._record(call, "update", *self._resource_name(call), call.cause, None)
         return body
 
-    def _meant(self, call: Call) -> tuple[str, str]:
+    def _resource_name(self, call: Call) -> tuple[str, str]:
         """Return the name and the id of a call's resource, as far as the call gives them."""
         place = call.operation.place
         if place is None:
             return UNNAMED, ""
         return place.parameter or place.label, str(call.arguments.get(place.parameter, ""))
 
-    def _verb_state(self, operation: ServedOperation) -> JsonObject:
+    def _named_state(self, operation: ServedOperation) -> JsonObject:
         """Return the state in an operation's name: expense_approve_report gives "approved"."""
-        thing = self._document.thing_schema(operation)
+        thing = self._document.resource_schema(operation)
         name = self._document.state_name(thing)
         states = self._document.book.resolve(
             self._document.book.properties(thing).get(name, {})
@@ -278,7 +280,7 @@ class Provider:
 
     def _cancel(self, call: Call) -> Any:
         operation = call.operation
-        is_paired = bool(self._find.makers(operation))
+        is_paired = bool(self._document.cancelled_by(operation))
         resource = self._find.to_cancel(call) if is_paired else self._find.unpaired(call)
         if resource is None:
             return self._cancel_unknown(call)
@@ -295,7 +297,7 @@ class Provider:
         """Answer a cancel of something that the provider holds and nobody made here."""
         body = self._compose.projected(call, call.operation.answer_schema, call.arguments)
         body = self._compose.behaved(call, {}, body)
-        self._record(call, "cancel", *self._meant(call), call.cause, None)
+        self._record(call, "cancel", *self._resource_name(call), call.cause, None)
         return body
 
     def _refuse_second_delete(self, call: Call) -> None:
@@ -313,7 +315,9 @@ class Provider:
             state[OVER] = True
         self._store.keep(replace(resource, facts={**resource.facts, **state}))
         self._store.keep_cancellation(call.operation.operation_id, resource_id, {"body": body})
-        made: list[str | None] = [o.operation_id for o in self._find.makers(call.operation)]
+        made: list[str | None] = [
+            o.operation_id for o in self._document.cancelled_by(call.operation)
+        ]
         # A cancel without a pair, such as a DELETE, ends everything of the resource.
         for operation_id in made or [None]:
             self._ledger.mark_cancelled(
@@ -326,10 +330,12 @@ class Provider:
     def _state_after(self, call: Call, resource: Resource, said_by: ServedOperation) -> JsonObject:
         """Return the cancelled state, unless the cancel only reverts a later change."""
         is_whole = self._is_whole(call, resource)
-        return self._compose.state(self._document.thing_schema(said_by), is_cancelled=is_whole)
+        return self._compose.state(self._document.resource_schema(said_by), is_cancelled=is_whole)
 
     def _is_whole(self, call: Call, resource: Resource) -> bool:
-        makers = [operation.operation_id for operation in self._find.makers(call.operation)]
+        makers = [
+            operation.operation_id for operation in self._document.cancelled_by(call.operation)
+        ]
         return not makers or resource.operation in makers
 
     def _cancelled_body(self, call: Call, resource: Resource) -> Any:
@@ -344,7 +350,7 @@ class Provider:
         unknown = {"reason", "client_reference", "refund", "refund_amount"}
 
         def omit(name: str) -> bool:
-            return name not in hints and (name in unknown or name.startswith(WENT_WRONG))
+            return name not in hints and (name in unknown or name.startswith(FAILURE_PREFIXES))
 
         return self._compose.filled(call, schema, hints, omit=omit)
 

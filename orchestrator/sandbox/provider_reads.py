@@ -58,12 +58,12 @@ class ProviderReads:
 
     def _refuse_over(self, call: Call, facts: Mapping[str, Any]) -> None:
         """Refuse to return a cancelled resource if the answer has no state to show it."""
-        schema = self._document.thing_schema(call.operation)
+        schema = self._document.resource_schema(call.operation)
         if facts.get(OVER) and not self._compose.state(schema, is_cancelled=True):
             raise RequestRefused(call.operation.refusal(404, 410), "It was cancelled.")
 
     def _found(self, call: Call) -> Mapping[str, Any]:
-        sent = self._find.by_what_was_sent(call)
+        sent = self._find.by_repeated_inputs(call)
         if sent is not None:
             return sent.facts
         if "client_reference" in call.arguments:
@@ -100,13 +100,13 @@ class ProviderReads:
 
     def _stored(self, call: Call, named: str) -> list[JsonObject]:
         try:
-            sent = self._find.by_what_was_sent(call)
+            sent = self._find.by_repeated_inputs(call)
         except RequestRefused:
             return []
         found = self._kept(call, named) if sent is None else [sent]
         can_say = bool(self._compose.state(call.operation.item_schema or {}, is_cancelled=True))
-        told = [r.facts for r in found if can_say or not r.facts.get(OVER)]
-        return self._matching(call, told)
+        shown = [r.facts for r in found if can_say or not r.facts.get(OVER)]
+        return self._matching(call, shown)
 
     def _kept(self, call: Call, named: str) -> list[Resource]:
         """Return the resources of the listed kind under the same parents."""

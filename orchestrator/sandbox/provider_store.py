@@ -52,18 +52,9 @@ class ProviderStore:
         where = "client_reference = ? AND (? IS NULL OR property = ?) ORDER BY seq"
         return self._first(where, client_reference, property_name, property_name)
 
-    def resource_of_id(self, resource_id: str) -> Resource | None:
-        """Return the newest resource of that id, whatever its property; None for none."""
-        return self._first("resource_id = ? ORDER BY seq DESC", resource_id)
-
     def resources_of_id(self, resource_id: str) -> list[Resource]:
         """Return all resources of that id, of any kind, newest first."""
         return self._select("resource_id = ? ORDER BY seq DESC", resource_id)
-
-    def is_offered(self, offer_id: str) -> bool:
-        """Return True if any list ever offered this id."""
-        sql = "SELECT 1 FROM offers WHERE provider = ? AND offer_id = ?"
-        return self._database.row(sql, self._provider, offer_id) is not None
 
     def offer_of_id(self, offer_id: str) -> JsonObject:
         """Return the facts that a list gave for this id under any name; {} for none."""

@@ -24,6 +24,8 @@ from orchestrator.sandbox.wire_values import (
     RawQuery,
     Style,
     WireValues,
+    essence_of,
+    is_json_type,
     read_header,
     read_named,
     read_path,
@@ -38,7 +40,7 @@ _STYLES = frozenset({"style", "explode", "allowReserved"})
 
 
 class _Declared(NamedTuple):
-    """One declared parameter."""
+    """A declared parameter."""
 
     location: str
     required: bool
@@ -154,7 +156,7 @@ class RequestValidator:
             violations.append(Violation("body", str(error)))
             return {}
         schema = entry.get("schema")
-        if isinstance(schema, Mapping) and _speaks(media_type, self._values.types(schema)):
+        if isinstance(schema, Mapping) and _is_schema_for(media_type, self._values.types(schema)):
             violations += self._breaches("body", schema, value)
         return value if isinstance(value, dict) else {"body": value}
 
@@ -162,10 +164,10 @@ class RequestValidator:
         yield from _schema_violations(field, self._book.errors_of_request(schema, value))
 
 
-def _speaks(media_type: str, types: set[str]) -> bool:
+def _is_schema_for(media_type: str, types: set[str]) -> bool:
     """Return True if the schema applies to the value read: of XML, only the text is read."""
     essence = essence_of(media_type)
-    is_structured = is_json(media_type) or essence.startswith("multipart/")
+    is_structured = is_json_type(media_type) or essence.startswith("multipart/")
     is_text = not types or bool(types - {"object", "array", "null"})
     return is_structured or essence.endswith("/x-www-form-urlencoded") or is_text
 
@@ -232,16 +234,6 @@ class _Part(NamedTuple):
     content: bytes
 
 
-def essence_of(content_type: str) -> str:
-    """Return the media type without parameters, in lower case."""
-    return content_type.partition(";")[0].strip().lower()
-
-
-def is_json(content_type: str) -> bool:
-    """Return True if a body of this type is JSON."""
-    return essence_of(content_type).endswith(("/json", "+json"))
-
-
 def described_type(content: Mapping[str, Any], content_type: str) -> Mapping[str, Any]:
     """Return a document's entry for a media type: its own, else that of a matching range.
 
@@ -267,7 +259,7 @@ def read_body(book: SchemaBook, entry: Mapping[str, Any], content_type: str, dat
     schema: Schema = entry.get("schema") or {}
     values = WireValues(book)
     essence = essence_of(content_type)
-    if is_json(content_type):
+    if is_json_type(content_type):
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -339,7 +331,7 @@ def _field(values: WireValues, schema: Schema, parts: list[_Part]) -> Any:
 
 
 def _one(values: WireValues, schema: Schema, part: _Part) -> Any:
-    if is_json(part.content_type):
+    if is_json_type(part.content_type):
         try:
             return json.loads(part.content)
         except (ValueError, RecursionError) as error:

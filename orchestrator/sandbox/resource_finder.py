@@ -11,7 +11,6 @@ from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_store import ProviderStore, Resource
 from orchestrator.sandbox.served_operations import (
     Position,
-    ServedOperation,
     ThingPlace,
     is_id,
     sole,
@@ -46,8 +45,8 @@ class ResourceFinder:
             if name in self._document.known_ids:
                 facts |= self._facts(call, name, str(value))
             elif name in call.operation.path_names:
-                found = self._store.resource_of_id(str(value))
-                facts |= found.facts if found else {}
+                newest = self._store.resources_of_id(str(value))[:1]
+                facts |= newest[0].facts if newest else {}
         return facts
 
     def _facts(self, call: Call, name: str, value: str) -> JsonObject:
@@ -75,7 +74,7 @@ class ResourceFinder:
         for resource in self._store.resources_of_id(str(value)):
             if self._is_of_kind(resource, place):
                 return resource
-        if self._is_unheard_of(call, place, str(value)):
+        if self._is_missing(call, place, str(value)):
             raise self._unknown(call, place.parameter, value)
         return None
 
@@ -85,13 +84,13 @@ class ResourceFinder:
         at = maker.place if maker is not None else None
         return at is None or at.position is Position.WITHIN or at.things == place.things
 
-    def _is_unheard_of(self, call: Call, place: ThingPlace, value: str) -> bool:
+    def _is_missing(self, call: Call, place: ThingPlace, value: str) -> bool:
         """True if a resource of this id would be known if it existed."""
         is_known_kind = self._document.kind_place(call.operation) is not None
         if self._is_stocked or not is_known_kind or place.position is Position.ALL:
             return False
         standing = (self._playbook.standing_thing(n, value) for n in self._playbook.standing)
-        return not self._store.is_offered(value) and not any(standing)
+        return not self._store.offer_of_id(value) and not any(standing)
 
     def by_reference(self, call: Call, named: str | None) -> Resource:
         """Return the resource of the call's client reference.
@@ -105,7 +104,7 @@ class ResourceFinder:
             raise self._unknown(call, "client_reference", reference)
         return found
 
-    def by_what_was_sent(self, call: Call) -> Resource | None:
+    def by_repeated_inputs(self, call: Call) -> Resource | None:
         """Return the newest resource whose request has the values that this call repeats, if any.
 
         Raises:
@@ -115,7 +114,7 @@ class ResourceFinder:
         if "client_reference" in call.arguments:
             return None
         repeated = None
-        for maker, inputs in self._document.asked_by_request(call.operation):
+        for maker, inputs in self._document.repeated_inputs(call.operation):
             wanted = {n: reading for n, reading in inputs.items() if n in call.arguments}
             for resource in self._store.resources_of(maker.operation_id) if wanted else ():
                 sent = resource.facts.get(SENT, {})
@@ -134,9 +133,9 @@ class ResourceFinder:
             RequestRefused: there is none.
         """
         ids: dict[str, str] = {}
-        for maker in self.makers(call.operation):
+        for maker in self._document.cancelled_by(call.operation):
             ids |= self._document.cancel_inputs(maker)
-        found = self._by_id(call, ids) or self.by_what_was_sent(call)
+        found = self._by_id(call, ids) or self.by_repeated_inputs(call)
         return found or self.by_reference(call, next(iter(ids.values()), None))
 
     def unpaired(self, call: Call) -> Resource | None:
@@ -148,13 +147,6 @@ class ResourceFinder:
         if "client_reference" in call.arguments:
             return self.by_reference(call, None)
         return self.at_place(call) or self.named(call)
-
-    def makers(self, cancel: ServedOperation) -> list[ServedOperation]:
-        """Return the operations that this one cancels, declared at either end of the pair."""
-        operations = self._document.operations
-        by_cancel = [o for o in operations if o.operation_id == cancel.cancel_for]
-        by_maker = [o for o in operations if o.cancels == cancel.operation_id]
-        return [*by_cancel, *(o for o in by_maker if o not in by_cancel)]
 
     def named(self, call: Call) -> Resource | None:
         """Return the resource whose id a call gives; None when it gives no id.

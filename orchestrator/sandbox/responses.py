@@ -19,6 +19,7 @@ from orchestrator.sandbox.playbook import ProviderAnswer
 from orchestrator.sandbox.problems import MEDIA_TYPE, RequestRefused
 from orchestrator.sandbox.served_operations import ServedOperation, id_names, is_json
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
+from orchestrator.sandbox.wire_values import is_json_type
 
 _BEGINNINGS = {
     "application/pdf": b"%PDF-1.7\n",
@@ -57,10 +58,10 @@ def answer_response(
         return JSONResponse(
             answer.body, status_code=answer.status, headers=headers, media_type=sent_as
         )
-    return _other(operation, kind, answer, headers, asked)
+    return _file_or_text(operation, kind, answer, headers, asked)
 
 
-def _other(
+def _file_or_text(
     operation: ServedOperation,
     kind: str,
     answer: ProviderAnswer,
@@ -88,8 +89,8 @@ def _other(
 
 def _file_content(media_type: str, asked: str) -> bytes:
     """Return binary content that is equal for equal addresses."""
-    told = f"The sandbox made this up for {asked}\n".encode()
-    return _BEGINNINGS.get(media_type, b"") + b"\x00\xff\n" + told
+    label = f"The sandbox made this up for {asked}\n".encode()
+    return _BEGINNINGS.get(media_type, b"") + b"\x00\xff\n" + label
 
 
 def refusal_response(
@@ -102,20 +103,14 @@ def refusal_response(
     content = document.book.follow(declared).get("content") or {}
     if not content:
         return Response(status_code=problem.status, headers=problem.headers)
-    media_type = MEDIA_TYPE if MEDIA_TYPE in content else _json_type(content)
+    listed = [MEDIA_TYPE, *content] if MEDIA_TYPE in content else content
+    media_type = next((name for name in listed if is_json_type(name)), None)
     if media_type is None:
         return problem.to_response()
     body = _fitting(document, content[media_type].get("schema") or {}, problem.to_json(), now)
     return JSONResponse(
         body, status_code=problem.status, headers=problem.headers, media_type=media_type
     )
-
-
-def _json_type(content: dict[str, Any]) -> str | None:
-    names = (
-        name for name in content if name.partition(";")[0].strip().endswith(("/json", "+json"))
-    )
-    return next(names, None)
 
 
 def _fitting(document: Document, schema: Any, body: dict[str, Any], now: datetime) -> Any:

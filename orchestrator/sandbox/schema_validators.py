@@ -106,10 +106,10 @@ def bounded(kind: Any, document: Mapping[str, Any]) -> Any:
     `unevaluatedProperties` is not checked in documents with `patternProperties`.
     """
     keywords: dict[str, Any] = {
-        **led_keywords(),
+        **discriminated_keywords(),
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
-        "additionalProperties": _beside_patterns(kind.VALIDATORS["additionalProperties"]),
+        "additionalProperties": _additional_properties(kind.VALIDATORS["additionalProperties"]),
     }
     if _has_key(document, "patternProperties"):
         keywords["unevaluatedProperties"] = _unchecked
@@ -130,7 +130,7 @@ def _pattern_properties(
                 yield from validator.descend(value[name], schema, path=name, schema_path=pattern)
 
 
-def _beside_patterns(check: Any) -> Any:
+def _additional_properties(check: Any) -> Any:
     """Return the check of additional properties that ignores names with a pattern."""
 
     def additional(
@@ -156,25 +156,27 @@ def _has_key(node: Any, key: str) -> bool:
     return isinstance(node, list) and any(_has_key(part, key) for part in node)
 
 
-def led_keywords() -> dict[str, Any]:
+def discriminated_keywords() -> dict[str, Any]:
     """Return the keywords of alternatives, led by the discriminator next to them."""
-    return {name: _led(Draft202012Validator.VALIDATORS[name]) for name in ("oneOf", "anyOf")}
+    return {
+        name: _discriminated(Draft202012Validator.VALIDATORS[name]) for name in ("oneOf", "anyOf")
+    }
 
 
-def _led(plain: Any) -> Any:
+def _discriminated(plain: Any) -> Any:
     def alternatives(
         validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
     ) -> Iterator[ValidationError]:
-        meant = _meant(validator, branches, value, schema)
-        if meant is None:
+        selected = _selected_branch(validator, branches, value, schema)
+        if selected is None:
             yield from plain(validator, branches, value, schema) or ()
         else:
-            yield from validator.descend(value, branches[meant], schema_path=meant)
+            yield from validator.descend(value, branches[selected], schema_path=selected)
 
     return alternatives
 
 
-def _meant(
+def _selected_branch(
     validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
 ) -> int | None:
     """Return the one alternative that the value names; None for none or several."""
@@ -188,12 +190,16 @@ def _meant(
     found = [
         index
         for index, branch in enumerate(branches)
-        if said in (_own(validator, branch, str(name), _LEVELS) or _named(branch, said, target))
+        if said
+        in (
+            _allowed_values(validator, branch, str(name), _LEVELS)
+            or _mapped_values(branch, said, target)
+        )
     ]
     return found[0] if len(found) == 1 else None
 
 
-def _named(branch: Any, said: str, target: Any) -> list[str]:
+def _mapped_values(branch: Any, said: str, target: Any) -> list[str]:
     """Return the value if the mapping or the schema's name leads from it to this alternative."""
     reference = branch.get("$ref") if isinstance(branch, Mapping) else None
     if not isinstance(reference, str):
@@ -202,7 +208,7 @@ def _named(branch: Any, said: str, target: Any) -> list[str]:
     return [said] if reference.rpartition("/")[2] == wanted else []
 
 
-def _own(validator: Any, schema: Any, name: str, hops: int) -> list[str]:
+def _allowed_values(validator: Any, schema: Any, name: str, hops: int) -> list[str]:
     """Return the values that an alternative itself allows for the property."""
     schema = _followed(validator, schema)
     if not isinstance(schema, Mapping) or hops == 0:
@@ -215,10 +221,10 @@ def _own(validator: Any, schema: Any, name: str, hops: int) -> list[str]:
         if texts := [text for text in allowed if isinstance(text, str)]:
             return texts
     for part in schema.get("allOf") or ():
-        if texts := _own(validator, part, name, hops - 1):
+        if texts := _allowed_values(validator, part, name, hops - 1):
             return texts
     branches = [*(schema.get("oneOf") or ()), *(schema.get("anyOf") or ())]
-    each = [_own(validator, branch, name, hops - 1) for branch in branches]
+    each = [_allowed_values(validator, branch, name, hops - 1) for branch in branches]
     return [text for texts in each for text in texts] if all(each) else []
 
 
@@ -233,7 +239,7 @@ def _followed(validator: Any, schema: Any) -> Mapping[str, Any]:
 
 
 @cache
-def asked(kind: Any) -> Any:
+def for_requests(kind: Any) -> Any:
     """Return the validator class for requests: `readOnly` properties are not required."""
     keywords: dict[str, Any] = {"required": _required, "allOf": _nullable(_all_of)}
     for name in ("anyOf", "oneOf", "enum"):

@@ -1,4 +1,4 @@
-"""One operation of a document: its inputs, answers and kind, and the resources of its path."""
+"""An operation of a document: its inputs, answers and kind, and the resources of its path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _IS_STATE = re.compile(
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
-TROUBLES = ("errors", "warnings")
+ERROR_LISTS = ("errors", "warnings")
 """Lists in an answer that are empty on success."""
 _NAME = re.compile(r"\{[^{}]*\}")
 _ENDING = re.compile(r"(?<=[^/])\.\w+$")
@@ -37,7 +37,7 @@ _KEY_HEADERS = ("idempotency-key", "x-idempotency-key")
 
 
 class OperationKind(StrEnum):
-    """What a call of an operation does."""
+    """The effect of a call of an operation."""
 
     READ = "read"
     CREATE = "create"
@@ -46,7 +46,7 @@ class OperationKind(StrEnum):
 
 
 class ServedParameter(NamedTuple):
-    """One declared parameter; location is path, query, header or cookie."""
+    """A declared parameter; location is path, query, header or cookie."""
 
     name: str
     location: str
@@ -56,7 +56,7 @@ class ServedParameter(NamedTuple):
 
 @dataclass(frozen=True)
 class ServedOperation:
-    """One operation of a document, with its references followed."""
+    """An operation of a document, with its references followed."""
 
     operation_id: str
     method: str
@@ -106,8 +106,10 @@ class ServedOperation:
         """The lowest declared 2xx status, preferring those with a body; else 200."""
         declared = {str(code): said for code, said in self.raw.get("responses", {}).items()}
         statuses = {int(c): said for c, said in declared.items() if c.isdigit() and c[0] == "2"}
-        told = [code for code, said in statuses.items() if self.book.follow(said).get("content")]
-        return min(told or statuses, default=200)
+        with_body = [
+            code for code, said in statuses.items() if self.book.follow(said).get("content")
+        ]
+        return min(with_body or statuses, default=200)
 
     @cached_property
     def answer_schema(self) -> Schema | None:
@@ -266,7 +268,7 @@ class ServedOperation:
             return None
         lists = [name for name, value in properties.items() if self._is_object_list(value)]
         asked = bare_path(self.path).rstrip("/").rpartition("/")[2]
-        return next((n for n in lists if n not in TROUBLES or n == asked), None)
+        return next((n for n in lists if n not in ERROR_LISTS or n == asked), None)
 
     @cached_property
     def item_schema(self) -> Schema | None:

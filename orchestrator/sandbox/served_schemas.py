@@ -17,7 +17,7 @@ from openapi_schema_validator import (
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from orchestrator.sandbox.schema_validators import asked, bounded
+from orchestrator.sandbox.schema_validators import bounded, for_requests
 
 Schema = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ class SchemaBook:
         self._resolved: dict[int, tuple[Schema, Schema]] = {}
         self._variants: dict[int, tuple[Schema, tuple[Schema, ...]]] = {}
         self._validators: dict[int, tuple[Schema, Validator]] = {}
-        self._asked: dict[int, tuple[Schema, Validator]] = {}
+        self._request_validators: dict[int, tuple[Schema, Validator]] = {}
 
     def follow(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
         """Follow a chain of references to its end; a node without one is returned itself.
@@ -70,11 +70,11 @@ class SchemaBook:
         return self._resolved[id(schema)][1]
 
     def _folded(self, schema: Schema) -> Schema:
-        beside = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+        siblings = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
         parts = [self._lookup(str(schema["$ref"]))] if "$ref" in schema else []
         parts = [*parts, *schema.get("allOf", [])]
         joined: dict[str, Any] = {}
-        for part in [*(self.resolve(part) for part in parts), beside]:
+        for part in [*(self.resolve(part) for part in parts), siblings]:
             joined = joined_schema(joined, part)
         return joined
 
@@ -90,11 +90,11 @@ class SchemaBook:
         if keyword is None:
             yield schema
             return
-        beside = {name: part for name, part in schema.items() if name != keyword}
+        siblings = {name: part for name, part in schema.items() if name != keyword}
         for branch in schema[keyword][:_BRANCHES]:
             resolved = self.resolve(branch)
             named = self._discriminated(schema.get("discriminator"), branch, resolved)
-            folded = joined_schema(joined_schema(beside, resolved), named)
+            folded = joined_schema(joined_schema(siblings, resolved), named)
             yield from self._alternatives(self.resolve(folded))
 
     def _discriminated(self, discriminator: Any, branch: Any, resolved: Schema) -> Schema:
@@ -149,9 +149,12 @@ class SchemaBook:
     def errors_of_request(self, schema: Schema, value: Any) -> Iterator[ValidationError]:
         """Yield the errors of a value in a request."""
         key = id(schema)
-        if key not in self._asked:
-            self._asked[key] = (schema, self._validator(schema, asked(self._kind)))
-        yield from self._asked[key][1].iter_errors(value)
+        if key not in self._request_validators:
+            self._request_validators[key] = (
+                schema,
+                self._validator(schema, for_requests(self._kind)),
+            )
+        yield from self._request_validators[key][1].iter_errors(value)
 
     def _validator(self, schema: Schema, kind: Any = None) -> Validator:
         absolute = _absolute(schema)
@@ -211,11 +214,11 @@ def _with_discriminator(node: Mapping[str, Any]) -> Any:
         if isinstance(branch, Mapping)
         for value, reference in values_of(node["discriminator"], branch)
     }
-    beside = {key: _absolute_entry(key, part) for key, part in node.items()}
+    siblings = {key: _absolute_entry(key, part) for key, part in node.items()}
     if not mapping:
-        return {key: part for key, part in beside.items() if key != "discriminator"}
+        return {key: part for key, part in siblings.items() if key != "discriminator"}
     property_name = node["discriminator"]["propertyName"]
-    return {**beside, "discriminator": {"propertyName": property_name, "mapping": mapping}}
+    return {**siblings, "discriminator": {"propertyName": property_name, "mapping": mapping}}
 
 
 def joined_schema(first: Schema, second: Schema) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One document as an ASGI app: validates requests, injects faults, performs and answers."""
+"""A document as an ASGI app: validates requests, injects faults, performs and answers."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 _log = logging.getLogger(__name__)
 _BROKEN_OFF = frozenset({"truncate", "cut_chunk"})
-_UNTOLD = frozenset({"status_after", "drop_after", "refuse_repeat"})
+_UNREPORTED = frozenset({"status_after", "drop_after", "refuse_repeat"})
 """Kinds that hide the outcome from the caller."""
 _UNANSWERED = frozenset({"drop_after", "refuse_repeat"}) | _BROKEN_OFF
 
 
 class _Visit(NamedTuple):
-    """One request to an operation; path is the path after the document's prefix."""
+    """A request to an operation; path is the path after the document's prefix."""
 
     operation: ServedOperation
     request: Request
@@ -84,7 +84,7 @@ class Service:
         request = Request(scope, receive)
         body = await request.body()
         path = sent_path(scope)
-        found = self._meant(request, path, body)
+        found = self._called_operation(request, path, body)
         if found is None:
             await self._not_found(request.method, path).to_response()(scope, receive, send)
             return
@@ -104,7 +104,7 @@ class Service:
         else:
             await response(scope, receive, send)
 
-    def _meant(self, request: Request, path: str, body: bytes) -> ServedOperation | None:
+    def _called_operation(self, request: Request, path: str, body: bytes) -> ServedOperation | None:
         """Return the called operation: the first at this path that accepts the request."""
         query = dict(request.query_params)
         found = self._document.candidates(request.method, path, query)
@@ -130,15 +130,15 @@ class Service:
             return self._refuse(visit, refusal, fault)
         rule = fault.rule
         if rule and rule.kind in ("drop_before", "gateway", "breach_before"):
-            return self._do_nothing(visit, fault, rule)
+            return self._unperformed(visit, fault, rule)
         response = self._perform(visit, fault)
         if rule and rule.kind == "duplicate":
             self._perform(visit, fault)
         if rule and rule.kind == "late_duplicate":
-            self._later(rule.delay_s, visit, fault)
+            self._repeat_later(rule.delay_s, visit, fault)
         return response
 
-    def _do_nothing(self, visit: _Visit, fault: InjectedFault, rule: FaultRule) -> Response | None:
+    def _unperformed(self, visit: _Visit, fault: InjectedFault, rule: FaultRule) -> Response | None:
         """Return the response to a request that the provider does not perform."""
         status = visit.operation.success_status
         if rule.kind == "drop_before":
@@ -152,7 +152,7 @@ class Service:
         self._record(visit, status, fault)
         return broken_success(rule.breach, status)
 
-    def _later(self, delay_s: float, visit: _Visit, fault: InjectedFault) -> None:
+    def _repeat_later(self, delay_s: float, visit: _Visit, fault: InjectedFault) -> None:
         """Perform the same request again after its answer; its own answer goes nowhere."""
         loop = asyncio.get_running_loop()
         loop.call_later(delay_s, self._perform, visit, fault)
@@ -162,17 +162,17 @@ class Service:
     ) -> Response | None:
         """Perform the request, and answer as the fault allows."""
         rule = fault.rule
-        is_told = rule is None or rule.kind not in _UNTOLD
+        is_reported = rule is None or rule.kind not in _UNREPORTED
         try:
             answer = self._answer(visit, fault, is_kept=is_kept)
         except RequestRefused as problem:
-            if is_told:
+            if is_reported:
                 return self._refuse(visit, problem, fault)
             self._record(visit, _status_seen(rule, problem.status), fault)
         else:
             if rule and rule.kind.startswith("breach"):
                 return broken_success(rule.breach, answer.status, answer)
-            if is_told:
+            if is_reported:
                 return answer_response(visit.operation, answer, asked=str(visit.request.url))
         is_status = rule is not None and rule.kind == "status_after"
         return _failed(rule).to_response() if rule and is_status else None
@@ -239,7 +239,7 @@ class Service:
         )
         answered = "no answer" if status is None else status
         planned = f", as planned: {fault.name}" if fault.name else ""
-        again = ", told again" if replayed else ""
+        again = ", replayed" if replayed else ""
         _log.info("%s: %s%s%s", visit.operation.operation_id, answered, planned, again)
 
 

@@ -16,13 +16,11 @@ from uuid import UUID
 from orchestrator.sandbox.currency_amount import DEFAULT_CURRENCY, MONEY_NAMES
 from orchestrator.sandbox.playbook import timestamp
 from orchestrator.sandbox.schema_validators import texts_matching
-from orchestrator.sandbox.served_operations import TROUBLES
+from orchestrator.sandbox.served_operations import ERROR_LISTS
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
 _PLENTY = 1_000
 _MOST = 5_000
-__all__ = ["Scene", "Synthesizer", "UnsupportedSchema"]
-
 _DEEPEST = 5
 _DEEP = 40
 """Levels of schemas beyond which nothing more is made."""
@@ -159,9 +157,11 @@ class Synthesizer:
         for name, inner in properties.items():
             is_wanted = name in required
             is_enough = depth > _DEEPEST or scene.effort.is_large or is_scarce
-            if not is_wanted and (is_enough or scene.omit(name) or self._is_unsaid(inner, scene)):
+            if not is_wanted and (
+                is_enough or scene.omit(name) or self._is_other_direction(inner, scene)
+            ):
                 continue
-            if name.casefold() in TROUBLES and self._leaves_empty(name, inner, scene):
+            if name.casefold() in ERROR_LISTS and self._leaves_empty(name, inner, scene):
                 if is_wanted:
                     made[name] = []
                 continue
@@ -172,8 +172,10 @@ class Synthesizer:
                 if is_wanted:
                     raise
         for name in required - set(properties):
-            made[name] = self.value(_beside(schema), scene.inside(), name=name, depth=depth + 1)
-        return self._filled_up(schema, made, scene, depth)
+            made[name] = self.value(
+                _additional_schema(schema), scene.inside(), name=name, depth=depth + 1
+            )
+        return self._with_min_properties(schema, made, scene, depth)
 
     def _leaves_empty(self, name: str, schema: Schema, scene: Scene) -> bool:
         """True if an answer lists errors there, of which a success has none."""
@@ -182,12 +184,12 @@ class Synthesizer:
         listed = self._book.resolve(schema)
         return self._book.type_of(listed) == "array" and not listed.get("minItems")
 
-    def _is_unsaid(self, schema: Schema, scene: Scene) -> bool:
+    def _is_other_direction(self, schema: Schema, scene: Scene) -> bool:
         """True if a property does not occur in this direction."""
         resolved = self._book.resolve(schema)
         return resolved.get("readOnly" if scene.is_request else "writeOnly") is True
 
-    def _filled_up(
+    def _with_min_properties(
         self, schema: Schema, made: dict[str, Any], scene: Scene, depth: int
     ) -> dict[str, Any]:
         """Add members under allowed names until the schema's `minProperties` is met."""
@@ -195,7 +197,7 @@ class Synthesizer:
         if missing <= 0:
             return made
         patterns = schema.get("patternProperties") or {}
-        pattern, inner = next(iter(patterns.items()), ("", _beside(schema)))
+        pattern, inner = next(iter(patterns.items()), ("", _additional_schema(schema)))
         attempts = ATTEMPTS + missing
         names = (
             texts_matching(pattern, scene.rng, attempts=attempts)
@@ -325,7 +327,7 @@ class Synthesizer:
         return items
 
 
-def _beside(schema: Schema) -> Schema:
+def _additional_schema(schema: Schema) -> Schema:
     """Return the schema of members that no property describes."""
     found = schema.get("additionalProperties")
     return found if isinstance(found, Mapping) else {}

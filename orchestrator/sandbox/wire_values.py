@@ -53,6 +53,16 @@ class RawQuery:
         return cls(parts, tuple((name, decode(value)) for name, value in parts))
 
 
+def essence_of(content_type: str) -> str:
+    """Return the media type without parameters, in lower case."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def is_json_type(content_type: str) -> bool:
+    """Return True if a value of this media type is JSON."""
+    return essence_of(content_type).endswith(("/json", "+json"))
+
+
 def read_style(raw: Mapping[str, Any], schema: Schema) -> Style:
     """Return the style of a parameter, with OpenAPI's defaults."""
     default = "form" if raw["in"] in ("query", "cookie") else "simple"
@@ -118,8 +128,7 @@ def _exploded_object(
 
 
 def _of_content(style: Style, text: str, values: WireValues) -> Any:
-    essence = str(style.content_type).partition(";")[0].strip().lower()
-    if essence.endswith(("/json", "+json")):
+    if is_json_type(str(style.content_type)):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):

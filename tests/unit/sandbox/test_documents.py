@@ -71,7 +71,7 @@ def test_a_bad_file_of_a_folder_costs_itself_alone(shop: dict[str, Any], tmp_pat
         load_documents([tmp_path])
     (tmp_path / "shop.json").write_text(json.dumps(shop), encoding="utf-8")
 
-    with pytest.warns(UserWarning, match=r"does not parse: line 2.*left out until that is mended"):
+    with pytest.warns(UserWarning, match=r"does not parse: line 2.*left out until that is fixed"):
         found = load_documents([tmp_path])
 
     assert list(found) == ["shop"]
