@@ -28,7 +28,7 @@ from orchestrator.json_schema.validator import ANSWER_FORMATS, REQUEST_FORMATS
         ("of-our-own", ["anything"], []),
     ],
 )
-def test_what_is_sent(name: str, good: list[JsonValue], bad: list[JsonValue]) -> None:
+def test_formats_of_requests(name: str, good: list[JsonValue], bad: list[JsonValue]) -> None:
     """Values of other types than the format speaks of pass it by."""
     assert [value for value in good if not REQUEST_FORMATS.conforms(value, name)] == []
     assert [value for value in bad if REQUEST_FORMATS.conforms(value, name)] == []

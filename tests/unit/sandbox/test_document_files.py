@@ -45,7 +45,7 @@ def document(**more: Any) -> dict[str, Any]:
 
 
 def test_no_server_of_any_level_is_left() -> None:
-    """Nor an endpoint that a token would be asked for at; the document that is given stays."""
+    """Token endpoints are removed as well; the given document is not changed."""
     given = document()
     before = json.dumps(given)
 
@@ -56,7 +56,7 @@ def test_no_server_of_any_level_is_left() -> None:
 
 
 def test_no_server_is_left_behind_a_reference() -> None:
-    """Where each operation is written elsewhere, and names the servers there."""
+    """Servers of operations that are referenced are removed too."""
     given = document()
     given["x-parts"] = given["paths"]
     given["paths"] = {
@@ -72,7 +72,7 @@ def test_no_server_is_left_behind_a_reference() -> None:
 
 
 def test_the_sandbox_may_move_to_another_port() -> None:
-    """What a mission has pinned follows it there, by the server variables."""
+    """A pinned document reaches the new port by its server variables."""
     (turned,) = redirected(
         {"real": document()}, "http://{host}:{port}", variables={"host": "h", "port": "1"}
     ).values()
@@ -138,7 +138,7 @@ def test_no_document_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_bad_file_of_a_folder_costs_itself_alone(shop: dict[str, Any], tmp_path: Path) -> None:
-    """It is told; and refused where nothing else is there."""
+    """The file is reported, and refused when nothing else is there."""
     (tmp_path / "bad.yaml").write_text("openapi: 3.1.0\ninfo: {title: x", encoding="utf-8")
     with pytest.raises(DocumentError, match=r"no OpenAPI document found.*does not parse: line 2"):
         load_documents([tmp_path])

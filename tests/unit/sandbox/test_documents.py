@@ -12,7 +12,7 @@ from orchestrator.sandbox.served_operations import OperationKind
 
 
 def test_a_document_without_paths_costs_itself_alone(shop: dict[str, Any]) -> None:
-    """It is said not to be served; where no document has paths there is nothing to serve."""
+    """It is listed as not served; if no document has paths there is nothing to serve."""
     hollow = {"openapi": "3.1.0"}
     with EffectLedger() as ledger:
         memories = memories_of(create_app({"hooks": hollow, "shop": shop}, ledger=ledger))
@@ -28,7 +28,7 @@ def test_a_document_without_paths_costs_itself_alone(shop: dict[str, Any]) -> No
 
 
 def test_kinds_follow_the_contract(shop: dict[str, Any]) -> None:
-    """What each operation of the shop does to the world."""
+    """Each operation of the shop has its kind."""
     kinds = {o.operation_id: o.kind for o in read_document("shop", shop).operations}
 
     assert kinds == {
