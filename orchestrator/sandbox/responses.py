@@ -17,7 +17,7 @@ from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.faults import Breach
 from orchestrator.sandbox.playbook import ProviderAnswer
 from orchestrator.sandbox.problems import MEDIA_TYPE, RequestRefused
-from orchestrator.sandbox.served_operations import ServedOperation, id_names, is_json
+from orchestrator.sandbox.served_operations import ServedOperation, id_names, may_be_json
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 from orchestrator.sandbox.wire_values import is_json_type
 
@@ -53,7 +53,7 @@ def answer_response(
     kind = operation.answer_type
     if answer.status in _BODILESS or (kind is None and answer.body is None):
         return Response(status_code=answer.status, headers=headers)
-    if kind is None or is_json(kind):
+    if kind is None or may_be_json(kind):
         sent_as = "application/json" if kind is None or "*" in kind else kind
         return JSONResponse(
             answer.body, status_code=answer.status, headers=headers, media_type=sent_as

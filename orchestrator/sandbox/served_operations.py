@@ -120,7 +120,7 @@ class ServedOperation:
     def answer_type(self) -> str | None:
         """The media type of the success answer; None when it has no body."""
         names = list(self._answer_content)
-        return next((name for name in names if is_json(name)), next(iter(names), None))
+        return next((name for name in names if may_be_json(name)), next(iter(names), None))
 
     @cached_property
     def _answer_content(self) -> Mapping[str, Any]:
@@ -294,12 +294,12 @@ def is_id(value: Any) -> bool:
 def json_schema(book: SchemaBook, content: Mapping[str, Any]) -> Schema | None:
     """Return the schema of the JSON media type; None when there is none."""
     for media_type, value in content.items():
-        if is_json(media_type):
+        if may_be_json(media_type):
             return book.resolve(value.get("schema") or {})
     return None
 
 
-def is_json(media_type: str) -> bool:
+def may_be_json(media_type: str) -> bool:
     """Return True if bodies of this type are JSON."""
     kind = media_type.split(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json") or kind == "*/*"
