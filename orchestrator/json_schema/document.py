@@ -23,7 +23,6 @@ _FIX_FILE = "put the file into the folder of the document, or make one file of t
 _MAX_HOPS = 32
 """Longest chain of references that is followed, far beyond real documents; it ends circles."""
 
-
 DynamicScope = tuple[tuple[str, tuple[str, ...]], ...]
 """The first schema of each `$dynamicAnchor` name on the way to a schema, by name."""
 _Path = tuple[str, ...]

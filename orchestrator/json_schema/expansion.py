@@ -61,7 +61,7 @@ class _Way(NamedTuple):
     limit: int
     """Largest referenced schema that is inlined, in schema nodes."""
     entered: DynamicScope | None
-    """None where nothing that it reaches is dynamic."""
+    """The dynamic scope; None if nothing that the schema reaches is dynamic."""
     hidden: frozenset[str] = frozenset()
     """Properties that an enclosing schema leaves out."""
 

@@ -41,7 +41,7 @@ KEYWORDS: Final[Mapping[str, Literal["schema", "list", "map"]]] = {
     **dict.fromkeys(_MAPS, "map"),
     **dict.fromkeys(_SINGLE, "schema"),
 }
-"""What each keyword holds: one schema, a list of schemas, or schemas by name."""
+"""Each keyword with what it holds: one schema, a list of schemas, or schemas by name."""
 _MAX_NESTING = 100
 """Most levels of nested schemas; real documents stay below twenty."""
 _MOST_TAKEN = 5_000

@@ -21,14 +21,14 @@ from orchestrator.sandbox.served_operations import (
 )
 from orchestrator.sandbox.served_schemas import JsonObject, SchemaBook, referred
 
+Steps = tuple[str, ...]
+
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _LOCATIONS = ("path", "query", "header", "cookie")
 _LINKS = ("x-orchet-cancels", "x-orchet-cancel-for", "x-orchet-compensation-probe")
 _NO_PATHS = "it has none, so there is nothing to serve"
 _ADD_PATHS = "add them, or leave the document out"
 _REMOVE = "fix it there, or remove the operation by an overlay"
-Steps = tuple[str, ...]
-
 _LITERAL = frozenset({"example", "examples", "enum", "const", "default"})
 """Keywords whose values are data: a `$ref` in them is no reference."""
 _NAMED = frozenset(
@@ -48,6 +48,7 @@ _FORMATS = frozenset(_KNOWN | _MADE)
 _CARRIERS = frozenset({"in", "content", "schema"})
 """Keywords of parameters, bodies and headers, where `required` is a boolean."""
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "schemas", "paths"})
+"""Keywords whose members have names of the document, for `tidied`."""
 
 
 def read_document(name: str, raw: Mapping[str, Any]) -> Document:

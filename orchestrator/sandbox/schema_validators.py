@@ -24,7 +24,9 @@ _STATES: Final = 50_000
 _WIDE: Final = 512
 _UNMAKEABLE = (re.error, ValueError, LookupError, OverflowError, RecursionError)
 _HOPS: Final = 32
+"""References that are followed in a row."""
 _LEVELS: Final = 16
+"""Levels of alternatives and allOf that are searched for a property."""
 
 
 def is_match(pattern: str, text: str) -> bool:
@@ -210,16 +212,14 @@ def _mapped_values(branch: Any, said: str, target: Any) -> list[str]:
 
 def _allowed_values(validator: Any, schema: Any, name: str, hops: int) -> list[str]:
     """Return the values that an alternative itself allows for the property."""
-    schema = _followed(validator, schema)
-    if not isinstance(schema, Mapping) or hops == 0:
+    if hops == 0:
         return []
+    schema = _followed(validator, schema)
     properties = schema.get("properties")
-    inner = properties.get(name) if isinstance(properties, Mapping) else None
-    inner = _followed(validator, inner)
-    if isinstance(inner, Mapping):
-        allowed = [inner["const"]] if "const" in inner else inner.get("enum") or []
-        if texts := [text for text in allowed if isinstance(text, str)]:
-            return texts
+    inner = _followed(validator, properties.get(name) if isinstance(properties, Mapping) else None)
+    allowed = [inner["const"]] if "const" in inner else inner.get("enum") or []
+    if texts := [text for text in allowed if isinstance(text, str)]:
+        return texts
     for part in schema.get("allOf") or ():
         if texts := _allowed_values(validator, part, name, hops - 1):
             return texts
@@ -229,6 +229,7 @@ def _allowed_values(validator: Any, schema: Any, name: str, hops: int) -> list[s
 
 
 def _followed(validator: Any, schema: Any) -> Mapping[str, Any]:
+    """Return the end of a chain of references; {} when it is no object schema."""
     for _ in range(_HOPS):
         if not isinstance(schema, Mapping):
             break
@@ -284,9 +285,9 @@ def _all_of(
 
 def _read_only(validator: Any, schema: Any, hops: int) -> frozenset[str]:
     """Return the read-only properties of a schema and the members of its allOf."""
-    schema = _followed(validator, schema)
-    if not isinstance(schema, Mapping) or hops == 0:
+    if hops == 0:
         return frozenset()
+    schema = _followed(validator, schema)
     own = {
         name
         for name, inner in (schema.get("properties") or {}).items()

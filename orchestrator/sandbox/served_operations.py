@@ -19,8 +19,6 @@ _IS_STATE = re.compile(
 )
 """The condition that a property equals a text."""
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
-
-
 ERROR_LISTS = ("errors", "warnings")
 """Lists in an answer that are empty on success."""
 _NAME = re.compile(r"\{[^{}]*\}")
