@@ -213,16 +213,14 @@ def _linked(operations: list[ServedOperation]) -> list[ServedOperation]:
     def named(value: Any) -> Any:
         if isinstance(value, Mapping) and "operationId" in value:
             return {**value, "operationId": named(value["operationId"])}
-        return served.get(value) or served.get(_plain(value)) or value if _is_text(value) else value
+        if not isinstance(value, str):
+            return value
+        return served.get(value) or served.get(_plain(value)) or value
 
     return [
         replace(o, raw={k: named(v) if k in _LINKS else v for k, v in o.raw.items()})
         for o in operations
     ]
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _plain(name: str) -> str:
@@ -278,7 +276,8 @@ class Soundness:
                 if isinstance(reference, str) and reference not in self._sound | passed:
                     passed.add(reference)
                     target = self._target(reference, part.steps)
-                    waiting.append(_Part(target, _steps_of(reference), is_names=False))
+                    steps_of_target = tuple(reference.removeprefix("#/").split("/"))
+                    waiting.append(_Part(target, steps_of_target, is_names=False))
             waiting += _members(part)
         self._sound |= passed
 
@@ -306,10 +305,6 @@ def _members(part: _Part) -> Iterator[_Part]:
         elif name not in _LITERAL and name not in _UNUSED and not name.startswith("x-"):
             is_names = name in _NAMED and isinstance(value, Mapping)
             yield _Part(value, (*part.steps, name), is_names=is_names)
-
-
-def _steps_of(reference: str) -> Steps:
-    return tuple(reference.removeprefix("#/").split("/"))
 
 
 def _check_shape(node: Mapping[str, Any], steps: Steps) -> None:

@@ -225,7 +225,7 @@ class Provider:
         if resource is None and self._makes(call.operation):
             return self._create(call)
         if resource is None:
-            return self._update_unknown(call)
+            return self._change_unknown(call, "update")
         state = self._named_state(call.operation)
         said = self._document.given_values(call.operation, call.arguments)
         facts = {**resource.facts, **said, **state}
@@ -252,11 +252,11 @@ class Provider:
             return place is None
         return place is None or place.position is not Position.ONE
 
-    def _update_unknown(self, call: Call) -> Any:
-        """Answer an update of something that the provider holds and nobody made here."""
+    def _change_unknown(self, call: Call, kind: EffectKind) -> Any:
+        """Answer a change of something that the provider holds and nobody made here."""
         body = self._compose.projected(call, call.operation.answer_schema, call.arguments)
         body = self._compose.behaved(call, {}, body)
-        self._record(call, "update", *self._resource_name(call), call.cause, None)
+        self._record(call, kind, *self._resource_name(call), call.cause, None)
         return body
 
     def _resource_name(self, call: Call) -> tuple[str, str]:
@@ -283,7 +283,7 @@ class Provider:
         is_paired = bool(self._document.cancelled_by(operation))
         resource = self._find.to_cancel(call) if is_paired else self._find.unpaired(call)
         if resource is None:
-            return self._cancel_unknown(call)
+            return self._change_unknown(call, "cancel")
         earlier = self._store.cancellation(operation.operation_id, resource.resource_id)
         if earlier is not None:
             self._refuse_second_delete(call)
@@ -291,13 +291,6 @@ class Provider:
         body = self._cancelled_body(call, resource)
         body = self._compose.behaved(call, resource.facts, body)
         self._close(call, resource, body)
-        return body
-
-    def _cancel_unknown(self, call: Call) -> Any:
-        """Answer a cancel of something that the provider holds and nobody made here."""
-        body = self._compose.projected(call, call.operation.answer_schema, call.arguments)
-        body = self._compose.behaved(call, {}, body)
-        self._record(call, "cancel", *self._resource_name(call), call.cause, None)
         return body
 
     def _refuse_second_delete(self, call: Call) -> None:
