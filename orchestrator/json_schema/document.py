@@ -103,8 +103,8 @@ class SchemaNames:
 
     def _note(self, found: _Found, schema: JsonObject, path: _Path, base: str) -> str:
         """Record the names of a schema and return the base URI inside it."""
-        if isinstance(said := schema.get("$id"), str):
-            base = _joined(base, said)
+        if isinstance(declared := schema.get("$id"), str):
+            base = _joined(base, declared)
             found.resources.setdefault(base, path)
             found.bases[path] = base
         for keyword in ("$anchor", "$dynamicAnchor"):
@@ -115,10 +115,10 @@ class SchemaNames:
         return base
 
 
-def _joined(base: str, said: str) -> str:
+def _joined(base: str, declared: str) -> str:
     """Resolve a URI against its base; an invalid one leaves the base unchanged."""
     try:
-        return urldefrag(urljoin(base, said)).url
+        return urldefrag(urljoin(base, declared)).url
     except ValueError:
         return base
 

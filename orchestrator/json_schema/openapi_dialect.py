@@ -36,10 +36,10 @@ def openapi_version(document: JsonValue) -> tuple[int, int] | None:
 
     A version without its last part, or without quotes in YAML, is accepted.
     """
-    said = document.get("openapi") if isinstance(document, dict) else None
-    if isinstance(said, bool) or not isinstance(said, str | float):
+    declared = document.get("openapi") if isinstance(document, dict) else None
+    if isinstance(declared, bool) or not isinstance(declared, str | float):
         return None
-    found = _VERSION.fullmatch(str(said))
+    found = _VERSION.fullmatch(str(declared))
     return (int(found[1]), int(found[2])) if found is not None else None
 
 

@@ -99,20 +99,20 @@ class AnswerComposer:
         parts = book.properties(schema)
         for step in wrapper:
             parts = book.properties(parts[step]) if step in parts else parts
-        said = {*hints} - {"id", "type"}
-        if not said.isdisjoint(parts):
+        given = {*hints} - {"id", "type"}
+        if not given.isdisjoint(parts):
             return []
         found = [
             name
             for name, part in parts.items()
-            if book.is_object(part) and not said.isdisjoint(book.properties(part))
+            if book.is_object(part) and not given.isdisjoint(book.properties(part))
         ]
         return found if len(found) == 1 else []
 
     def rng(self, call: Call) -> Random:
         """Return a random source seeded by the request without its filters."""
-        asked = {k: v for k, v in call.arguments.items() if not filters.is_filter(k)}
-        text = json.dumps(asked, sort_keys=True)
+        unfiltered = {k: v for k, v in call.arguments.items() if not filters.is_filter(k)}
+        text = json.dumps(unfiltered, sort_keys=True)
         return Random(f"{self._seed}:{call.operation.operation_id}:{text}")
 
 

@@ -111,9 +111,9 @@ class _Reader:
 
         def look(_: _Written) -> object:
             answer = operation.answer_schema or {}
-            asked = operation.kind, operation.input_names, operation.item_schema
+            inputs = operation.kind, operation.input_names, operation.item_schema
             answered = self.book.properties(answer), self.book.variants(answer)
-            return asked, answered
+            return inputs, answered
 
         written = _Written(operation.path, operation.method, {}, operation.raw)
         return self._attempted(written, look) is not None
@@ -193,9 +193,9 @@ class _Reader:
 
     def _named(self, written: _Written) -> str:
         """Return its operationId, or one made of method and path; never that of another one."""
-        said = written.raw.get("operationId")
+        declared = written.raw.get("operationId")
         made = f"{written.method}_{re.sub(r'[^a-z0-9]+', '_', written.path.lower()).strip('_')}"
-        name = said if isinstance(said, str) and said else made
+        name = declared if isinstance(declared, str) and declared else made
         if name in self._names:
             name = next(n for i in range(2, 10**6) if (n := f"{name}_{i}") not in self._names)
         self._names.add(name)

@@ -127,7 +127,7 @@ class Document:
 
     @cached_property
     def _id_schemas(self) -> dict[str, tuple[Schema, ...]]:
-        asked = {
+        by_path = {
             o.place.things: parameter.schema
             for o in sorted(self.operations, key=lambda o: o.method == "delete")
             for parameter in o.parameters
@@ -135,14 +135,14 @@ class Document:
             and o.place.position is Position.ONE
             and (parameter.location, parameter.name) == ("path", o.place.parameter)
         }
-        return {o.operation_id: self._ids_of(o, asked) for o in self.operations if o.is_writing}
+        return {o.operation_id: self._ids_of(o, by_path) for o in self.operations if o.is_writing}
 
     def _ids_of(
-        self, operation: ServedOperation, asked: Mapping[str, Schema]
+        self, operation: ServedOperation, by_path: Mapping[str, Schema]
     ) -> tuple[Schema, ...]:
         named = self.resource_ids.get(operation.operation_id, UNNAMED)
         own = self.book.properties(self.resource_schema(operation)).get(named) or {"type": "string"}
-        more = asked.get(operation.place.things) if operation.place is not None else None
+        more = by_path.get(operation.place.things) if operation.place is not None else None
         return ({"allOf": [more, own]}, own) if more else (own,)
 
     def kind_place(self, operation: ServedOperation) -> ThingPlace | None:
@@ -339,11 +339,11 @@ class Document:
         self, operation: ServedOperation, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return the values that a request gives the resource, without the answer's wrapping."""
-        said = dict(arguments)
+        values = dict(arguments)
         for step in self.wrapper(operation):
-            if isinstance(inner := said.get(step), Mapping):
-                said = {**inner, **{name: v for name, v in said.items() if name != step}}
-        return said
+            if isinstance(inner := values.get(step), Mapping):
+                values = {**inner, **{name: v for name, v in values.items() if name != step}}
+        return values
 
     def resource_schema(self, operation: ServedOperation) -> Schema:
         """Return the schema of the resource inside an answer."""
@@ -385,11 +385,11 @@ def _readings(args: Mapping[str, Any] | None) -> dict[str, RuntimeExpression]:
 
 
 def _sent(
-    args: Mapping[str, Any] | None, asked: ServedOperation, maker: ServedOperation
+    args: Mapping[str, Any] | None, reader: ServedOperation, maker: ServedOperation
 ) -> dict[str, RuntimeExpression]:
     """Return the inputs that repeat the request: declared ones, else those of the same name."""
     if args is not None:
         read = _readings(args)
         return {name: reading for name, reading in read.items() if reading.message == "request"}
-    shared = sorted(asked.input_names & maker.input_names)
+    shared = sorted(reader.input_names & maker.input_names)
     return {name: RuntimeExpression("request", "body", (name,)) for name in shared}

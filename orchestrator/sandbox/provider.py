@@ -115,8 +115,8 @@ class Provider:
         if call.surcharge != 1 and isinstance(body, dict):
             raise_money(body, call.surcharge)
         inherited = {k: v for k, v in parents.items() if k not in _OWN_FACTS}
-        said = self._document.given_values(operation, call.arguments)
-        facts = {**inherited, **said, named: identity, **self._answered_values(operation, body)}
+        values = self._document.given_values(operation, call.arguments)
+        facts = {**inherited, **values, named: identity, **self._answered_values(operation, body)}
         facts[SENT] = {**call.arguments, KEY: call.cause.idempotency_key}
         reference = existing.client_reference if existing else call.cause.client_reference
         self._store.keep(Resource(named, resource_id, operation.operation_id, reference, facts))
@@ -134,8 +134,8 @@ class Provider:
         schema = call.operation.answer_schema
         if schema is None:
             return None
-        said = self._document.given_values(call.operation, call.arguments)
-        hints = {**said, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
+        values = self._document.given_values(call.operation, call.arguments)
+        hints = {**values, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
         thing = self._document.resource_schema(call.operation)
         hints |= self._offered_price(thing, hints, parents)
         hints |= {named: identity, **self._compose.state(thing, is_cancelled=False)}
@@ -163,19 +163,19 @@ class Provider:
     def _identity(self, call: Call, named: str, *, is_known: bool) -> str | int:
         """Return the id of a new resource: chosen by the caller, already named, or new."""
         given = self._document.chosen_name(call.operation)
-        said = self._document.given_values(call.operation, call.arguments)
-        given = given if given in said else None
+        values = self._document.given_values(call.operation, call.arguments)
+        given = given if given in values else None
         # A stocked provider's resources are unknown: an id in the path names an existing one.
         if is_known or (self._is_stocked and named in call.operation.path_names):
             given = given or named
         identity: str | int
-        identity = self._fresh_id(call, named) if given is None else said[given]
+        identity = self._fresh_id(call, named) if given is None else values[given]
         return identity
 
     def _existing(self, call: Call, named: str) -> Resource | None:
         """Return the existing resource that this call makes binding, when it names one."""
-        said = self._document.given_values(call.operation, call.arguments)
-        value = said.get(self._document.chosen_name(call.operation) or named)
+        values = self._document.given_values(call.operation, call.arguments)
+        value = values.get(self._document.chosen_name(call.operation) or named)
         return self._store.resource(named, str(value)) if is_id(value) else None
 
     def _refuse_known_reference(self, call: Call, named: str) -> None:
@@ -227,8 +227,8 @@ class Provider:
         if resource is None:
             return self._change_unknown(call, "update")
         state = self._named_state(call.operation)
-        said = self._document.given_values(call.operation, call.arguments)
-        facts = {**resource.facts, **said, **state}
+        values = self._document.given_values(call.operation, call.arguments)
+        facts = {**resource.facts, **values, **state}
         body = self._compose.projected(call, call.operation.answer_schema, facts)
         body = self._compose.behaved(call, resource.facts, body)
         self._store.keep(
@@ -320,10 +320,12 @@ class Provider:
         refund = find_money(resource.facts)
         self._record(call, "cancel", named, resource_id, cause, refund)
 
-    def _state_after(self, call: Call, resource: Resource, said_by: ServedOperation) -> JsonObject:
+    def _state_after(
+        self, call: Call, resource: Resource, operation: ServedOperation
+    ) -> JsonObject:
         """Return the cancelled state, unless the cancel only reverts a later change."""
         is_whole = self._is_whole(call, resource)
-        return self._compose.state(self._document.resource_schema(said_by), is_cancelled=is_whole)
+        return self._compose.state(self._document.resource_schema(operation), is_cancelled=is_whole)
 
     def _is_whole(self, call: Call, resource: Resource) -> bool:
         makers = [

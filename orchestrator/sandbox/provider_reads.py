@@ -135,7 +135,7 @@ class ProviderReads:
         schema = call.operation.item_schema or {}
         rng = self._compose.rng(call)
         shuffled = {k: rng.sample(v, len(v)) for k, v in self._playbook.words.items()}
-        said = {**parents, **call.arguments}
+        known = {**parents, **call.arguments}
         offers = []
         properties = self._document.book.properties(schema)
         fullest = max((len(shuffled[name]) for name in shuffled if name in properties), default=0)
@@ -143,7 +143,7 @@ class ProviderReads:
             # In turn, so that items of one answer have distinct names and each name is offered.
             words = {name: choices[number % len(choices)] for name, choices in shuffled.items()}
             salt = Random(f"{rng.random()}")
-            offers.append(self._compose.filled(call, schema, {**words, **said}, rng=salt))
+            offers.append(self._compose.filled(call, schema, {**words, **known}, rng=salt))
         return offers
 
     def remember(self, name: str, items: list[JsonObject]) -> None:

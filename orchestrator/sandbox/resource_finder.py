@@ -118,8 +118,8 @@ class ResourceFinder:
             wanted = {n: reading for n, reading in inputs.items() if n in call.arguments}
             for resource in self._store.resources_of(maker.operation_id) if wanted else ():
                 sent = resource.facts.get(SENT, {})
-                said = {n: sent.get(KEY) if r.is_key else r.of(sent) for n, r in wanted.items()}
-                if all(sole(call.arguments[name]) == value for name, value in said.items()):
+                values = {n: sent.get(KEY) if r.is_key else r.of(sent) for n, r in wanted.items()}
+                if all(sole(call.arguments[name]) == value for name, value in values.items()):
                     return resource
             repeated = next(iter(wanted), repeated)
         if repeated is not None:

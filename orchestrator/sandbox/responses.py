@@ -42,11 +42,11 @@ _CHUNK = b"fff\r\n"
 
 
 def answer_response(
-    operation: ServedOperation, answer: ProviderAnswer, *, asked: str = ""
+    operation: ServedOperation, answer: ProviderAnswer, *, url: str = ""
 ) -> Response:
     """Return the answer with the body and the media type that the document declares.
 
-    Each requested address (`asked`) gets different file content.
+    Each `url` gets different file content.
     """
     replayed = {"Idempotent-Replayed": "true"} if answer.replayed else {}
     headers = {**answer.headers, **replayed}
@@ -58,7 +58,7 @@ def answer_response(
         return JSONResponse(
             answer.body, status_code=answer.status, headers=headers, media_type=sent_as
         )
-    return _file_or_text(operation, kind, answer, headers, asked)
+    return _file_or_text(operation, kind, answer, headers, url)
 
 
 def _file_or_text(
@@ -66,7 +66,7 @@ def _file_or_text(
     kind: str,
     answer: ProviderAnswer,
     headers: Mapping[str, str],
-    asked: str,
+    url: str,
 ) -> Response:
     main = kind.split(";")[0].strip().lower()
     sent_as = "application/octet-stream" if "*" in main else kind
@@ -77,7 +77,7 @@ def _file_or_text(
     elif main.startswith("text/") or "json" in main or "yaml" in main:
         content = _TEXT
     else:
-        content = _file_content(sent_as, asked)
+        content = _file_content(sent_as, url)
         ending = mimetypes.guess_extension(sent_as) or ".bin"
         name = f"{operation.operation_id}{ending}"
         named = {"content-disposition": f'attachment; filename="{name}"'}
@@ -87,9 +87,9 @@ def _file_or_text(
     return response
 
 
-def _file_content(media_type: str, asked: str) -> bytes:
+def _file_content(media_type: str, url: str) -> bytes:
     """Return binary content that is equal for equal addresses."""
-    label = f"The sandbox made this up for {asked}\n".encode()
+    label = f"The sandbox made this up for {url}\n".encode()
     return _BEGINNINGS.get(media_type, b"") + b"\x00\xff\n" + label
 
 

@@ -184,30 +184,30 @@ def _selected_branch(
     """Return the one alternative that the value names; None for none or several."""
     discriminator = schema.get("discriminator")
     name = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
-    said = value.get(name) if isinstance(value, Mapping) and isinstance(name, str) else None
-    if not isinstance(said, str):
+    selector = value.get(name) if isinstance(value, Mapping) and isinstance(name, str) else None
+    if not isinstance(selector, str):
         return None
     mapping = discriminator.get("mapping") if isinstance(discriminator, Mapping) else None
-    target = mapping.get(said) if isinstance(mapping, Mapping) else None
+    target = mapping.get(selector) if isinstance(mapping, Mapping) else None
     found = [
         index
         for index, branch in enumerate(branches)
-        if said
+        if selector
         in (
             _allowed_values(validator, branch, str(name), _LEVELS)
-            or _mapped_values(branch, said, target)
+            or _mapped_values(branch, selector, target)
         )
     ]
     return found[0] if len(found) == 1 else None
 
 
-def _mapped_values(branch: Any, said: str, target: Any) -> list[str]:
+def _mapped_values(branch: Any, selector: str, target: Any) -> list[str]:
     """Return the value if the mapping or the schema's name leads from it to this alternative."""
     reference = branch.get("$ref") if isinstance(branch, Mapping) else None
     if not isinstance(reference, str):
         return []
-    wanted = str(said if target is None else target).rpartition("/")[2]
-    return [said] if reference.rpartition("/")[2] == wanted else []
+    wanted = str(selector if target is None else target).rpartition("/")[2]
+    return [selector] if reference.rpartition("/")[2] == wanted else []
 
 
 def _allowed_values(validator: Any, schema: Any, name: str, hops: int) -> list[str]:

@@ -100,12 +100,16 @@ class ServedOperation:
         return dict(parse_qsl(query, keep_blank_values=True))
 
     @cached_property
+    def _responses(self) -> dict[str, Any]:
+        return {str(code): response for code, response in self.raw.get("responses", {}).items()}
+
+    @cached_property
     def success_status(self) -> int:
         """The lowest declared 2xx status, preferring those with a body; else 200."""
-        declared = {str(code): said for code, said in self.raw.get("responses", {}).items()}
-        statuses = {int(c): said for c, said in declared.items() if c.isdigit() and c[0] == "2"}
+        found = self._responses.items()
+        statuses = {int(c): response for c, response in found if c.isdigit() and c[0] == "2"}
         with_body = [
-            code for code, said in statuses.items() if self.book.follow(said).get("content")
+            code for code, response in statuses.items() if self.book.follow(response).get("content")
         ]
         return min(with_body or statuses, default=200)
 
@@ -122,7 +126,7 @@ class ServedOperation:
 
     @cached_property
     def _answer_content(self) -> Mapping[str, Any]:
-        responses = {str(code): said for code, said in self.raw.get("responses", {}).items()}
+        responses = self._responses
         for code in (str(self.success_status), "2XX", "2xx", "default"):
             if code in responses:
                 content: Mapping[str, Any] = self.book.follow(responses[code]).get("content") or {}
@@ -149,7 +153,7 @@ class ServedOperation:
 
     def declares(self, status: int) -> bool:
         """Return True if the document declares this status."""
-        return str(status) in {str(code) for code in self.raw.get("responses", {})}
+        return str(status) in self._responses
 
     @cached_property
     def chosen_name(self) -> str | None:
@@ -265,8 +269,8 @@ class ServedOperation:
         if id_names(properties):
             return None
         lists = [name for name, value in properties.items() if self._is_object_list(value)]
-        asked = bare_path(self.path).rstrip("/").rpartition("/")[2]
-        return next((n for n in lists if n not in ERROR_LISTS or n == asked), None)
+        last_segment = bare_path(self.path).rstrip("/").rpartition("/")[2]
+        return next((n for n in lists if n not in ERROR_LISTS or n == last_segment), None)
 
     @cached_property
     def item_schema(self) -> Schema | None:

@@ -173,7 +173,7 @@ class Service:
             if rule and rule.kind.startswith("breach"):
                 return broken_success(rule.breach, answer.status, answer)
             if is_reported:
-                return answer_response(visit.operation, answer, asked=str(visit.request.url))
+                return answer_response(visit.operation, answer, url=str(visit.request.url))
         is_status = rule is not None and rule.kind == "status_after"
         return _failed(rule).to_response() if rule and is_status else None
 

@@ -237,9 +237,9 @@ class Synthesizer:
         listed = self._book.resolve(schema).get("enum", [])
         states = {state: state.casefold() for state in listed if isinstance(state, str) and state}
         if is_cancelled:
-            said = [state for state in states if state in gone]
+            declared = [state for state in states if state in gone]
             worded = (state for word in _CANCEL for state in states if word in states[state])
-            return next(iter([*said, *worded]), None)
+            return next(iter([*declared, *worded]), None)
         left = [state for state in states if state not in gone]
         best = [state for word in _STANDING_STATES for state in left if states[state] == word]
         fresh = [state for state in left if not any(word in states[state] for word in _GONE)]
