@@ -59,19 +59,21 @@ async def test_refusal_uses_a_status_that_the_document_declares(
     assert answer.status_code == 400
 
 
-async def test_text_that_is_not_json_is_refused(http: httpx.AsyncClient) -> None:
-    """Broken JSON is the caller's mistake, not a crash."""
-    headers = {"Content-Type": "application/json"}
-    answer = await http.post("/shop/orders", content=b"{book", headers=headers)
+@pytest.mark.parametrize(
+    ("content_type", "content", "status"),
+    [
+        ("application/json", b"{book", 422),
+        ("application/x-www-form-urlencoded", b"book_id=b", 415),
+    ],
+)
+async def test_unreadable_body_is_refused(
+    http: httpx.AsyncClient, content_type: str, content: bytes, status: int
+) -> None:
+    """Broken JSON, or a form where JSON is declared, is the caller's mistake, not a crash."""
+    headers = {"Content-Type": content_type}
+    answer = await http.post("/shop/orders", content=content, headers=headers)
 
-    assert answer.status_code == 422
-
-
-async def test_unknown_media_type_is_refused(http: httpx.AsyncClient) -> None:
-    """A form where JSON is declared answers 415."""
-    answer = await http.post("/shop/orders", data={"book_id": "b"})
-
-    assert answer.status_code == 415
+    assert answer.status_code == status
 
 
 async def test_unknown_path_and_method_are_refused(http: httpx.AsyncClient) -> None:
