@@ -15,11 +15,16 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.pii import Handle, field_of, handles_in, handles_within
 from orchestrator.core.received_files import file_handles_in, is_file_handle
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.formats import ASKED
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.validator import KEYWORDS, Keyword, SchemaValidator, extra_names
-from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations, unknown_name
+from orchestrator.json_schema.references import format_pointer
+from orchestrator.json_schema.validation import SCHEMA_FAULTS, describe_violations, unknown_name
+from orchestrator.json_schema.validator import (
+    KEYWORDS,
+    REQUEST_FORMATS,
+    Keyword,
+    SchemaValidator,
+    extra_names,
+)
 
 
 def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -35,7 +40,7 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
     try:
         fields = personal_fields(catalog, tool)
         validator = _validator_class(fields, bool(file_handles_in(arguments)))(
-            tool.input_schema, format_checker=ASKED
+            tool.input_schema, format_checker=REQUEST_FORMATS
         )
         violations = describe_violations(validator.iter_errors(arguments))
         return tuple(dict.fromkeys((*check_names(catalog, tool, arguments), *violations)))

@@ -9,9 +9,8 @@ from pydantic import JsonValue
 
 from orchestrator.core.errors import DocumentUnreadable
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.references import FILES_KEY
-from orchestrator.json_schema.schema_names import SchemaNames
+from orchestrator.json_schema.document import SchemaNames
+from orchestrator.json_schema.references import FILES_KEY, format_pointer
 from orchestrator.json_schema.walker import KEYWORDS
 
 _EXTENSION = "x-"

@@ -22,7 +22,7 @@ from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCall
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import matches_pattern
-from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import format_pointer
 from orchestrator.json_schema.walker import alternatives_of, properties_of
 
 GONE_WHEN = "gone-when"

@@ -16,7 +16,7 @@ from typing import Literal, cast
 from pydantic import JsonValue
 
 from orchestrator.catalog.expressions import Expression, parse_expression
-from orchestrator.json_schema.pointer import follow
+from orchestrator.json_schema.references import follow
 
 STATUS = "$statusCode"
 Operator = Literal["present", "absent", "==", "!="]

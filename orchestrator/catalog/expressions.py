@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import follow, parse_pointer
+from orchestrator.json_schema.references import follow, parse_pointer
 
 Message = Literal["request", "response"]
 Source = Literal["body", "header", "path", "query"]

@@ -9,7 +9,7 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.expansion import DocumentSchemas
 from orchestrator.json_schema.openapi_dialect import openapi_version
-from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import format_pointer
 from orchestrator.json_schema.wellformed import find_defect
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")

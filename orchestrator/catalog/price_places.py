@@ -9,7 +9,7 @@ from orchestrator.catalog.expressions import Expression
 from orchestrator.catalog.money_units import property_of, views
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import follow
+from orchestrator.json_schema.references import follow
 
 
 @dataclass(frozen=True)

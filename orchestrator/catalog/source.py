@@ -19,8 +19,7 @@ from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.pointer import format_pointer, parse_pointer
-from orchestrator.json_schema.references import FILES_KEY
+from orchestrator.json_schema.references import FILES_KEY, format_pointer, parse_pointer
 from orchestrator.json_schema.wellformed import find_defect
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})

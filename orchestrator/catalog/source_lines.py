@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from orchestrator.json_schema.pointer import parse_pointer
+from orchestrator.json_schema.references import parse_pointer
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _JSON: Any = json.decoder

@@ -14,9 +14,8 @@ from orchestrator.catalog.skipped import UnreadFile
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.sandbox import DocumentError, create_app, redirected
-from orchestrator.sandbox.app import memories_of
+from orchestrator.sandbox.app import DocumentMemory, memories_of
 from orchestrator.sandbox.effect_ledger import EffectLedger
-from orchestrator.sandbox.remembered import DocumentMemory
 
 HOST = "127.0.0.1"
 _SOURCES = "documents-read.json"

@@ -7,9 +7,8 @@ from typing import Any
 from orchestrator.catalog.expressions import Expression, expressions_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.sandbox.scenes import Scene, UnsupportedSchema
 from orchestrator.sandbox.served_schemas import SchemaBook
-from orchestrator.sandbox.synthesis import Synthesizer
+from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 
 Steps = tuple[str, ...]
 

@@ -8,7 +8,7 @@ from orchestrator.catalog.lint.place_uses import Uses
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.lint.suppressions import IGNORED, Ignores
 from orchestrator.core.shown_text import number_of
-from orchestrator.json_schema.pointer import parse_pointer
+from orchestrator.json_schema.references import parse_pointer
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from orchestrator.catalog.skipped import UnreadFile
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.pointer import format_pointer, parse_pointer
+from orchestrator.json_schema.references import format_pointer, parse_pointer
 
 INVALID = Code("ORC001", "error", "A document is valid OpenAPI")
 IDLE = Code("ORC003", "warning", "An action of an overlay changes something")

@@ -15,8 +15,7 @@ from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.source import read_contract_schema
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.references import definition_of
+from orchestrator.json_schema.references import definition_of, format_pointer
 from orchestrator.json_schema.walker import properties_of
 
 PREFIXES = ("x-orchet-", "x-orqen-")

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.openapi_dialect import openapi_version
-from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import format_pointer
 
 _SCHEMAS = {(3, 0): schema_v30, (3, 1): schema_v31, (3, 2): schema_v32}
 _MASK = "this value"

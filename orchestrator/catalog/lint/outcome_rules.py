@@ -12,10 +12,9 @@ from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.references import with_definitions
+from orchestrator.json_schema.references import format_pointer, with_definitions
+from orchestrator.json_schema.validation import SCHEMA_FAULTS
 from orchestrator.json_schema.validator import SchemaValidator
-from orchestrator.json_schema.violations import SCHEMA_FAULTS
 from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, subschemas
 
 _ARGS = "x-orchet-compensation-args"

@@ -8,8 +8,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.operations import METHODS, Operation
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import follow
-from orchestrator.json_schema.references import parse_reference, reference_of
+from orchestrator.json_schema.references import follow, parse_reference, reference_of
 
 _OF_ALL = frozenset({"info", "security", "servers"})
 """What stands at the root of a document and is about all of it, to the last of its parts."""

@@ -18,8 +18,8 @@ from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import with_definitions
+from orchestrator.json_schema.validation import SCHEMA_FAULTS
 from orchestrator.json_schema.validator import SchemaValidator
-from orchestrator.json_schema.violations import SCHEMA_FAULTS
 from orchestrator.json_schema.walker import properties_of, required_of, subschemas
 
 _ARGS = "x-orchet-compensation-args"

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.lint.finding import Code, Problem, Suppression
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import format_pointer
 
 KEY = "x-orchet-lint-ignore"
 IGNORED = Code("ORC065", "note", "A suppression has a reason and suppresses something")

@@ -8,7 +8,7 @@ from orchestrator.catalog.suggest.path_shape import PathShape
 from orchestrator.catalog.suggest.takes_back import Removal
 from orchestrator.catalog.tool import InputBinding, Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import format_pointer
 
 
 class Filled(NamedTuple):

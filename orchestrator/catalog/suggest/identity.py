@@ -7,8 +7,7 @@ from typing import Final
 
 from orchestrator.catalog.suggest.path_shape import PathShape
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.references import format_pointer, resolve
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import name_words

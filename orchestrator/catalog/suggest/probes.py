@@ -9,8 +9,7 @@ from orchestrator.catalog.suggest.survey import Surveyed
 from orchestrator.catalog.suggest.takes_back import cancelled_states
 from orchestrator.catalog.tool import InputBinding, Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.references import format_pointer, resolve
 from orchestrator.json_schema.walker import properties_of
 
 

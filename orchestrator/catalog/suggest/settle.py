@@ -11,7 +11,7 @@ from orchestrator.catalog.suggest.overlay_text import overlay_text
 from orchestrator.catalog.suggest.proposal import Proposal
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import format_pointer
 
 _ROUNDS = 4
 """What becomes a question takes its other end along; no chain of these is longer."""

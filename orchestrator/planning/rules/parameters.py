@@ -20,8 +20,8 @@ from orchestrator.core.read_once import read_once
 from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve, with_definitions
+from orchestrator.json_schema.validation import SCHEMA_FAULTS
 from orchestrator.json_schema.validator import SchemaValidator
-from orchestrator.json_schema.violations import SCHEMA_FAULTS
 from orchestrator.json_schema.walker import needs_something, properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from orchestrator.json_schema.formats import ANSWERED, ASKED
+from orchestrator.json_schema.validator import ANSWER_FORMATS, REQUEST_FORMATS
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,13 @@ from orchestrator.json_schema.formats import ANSWERED, ASKED
         ("of-our-own", ["anything"], []),
     ],
 )
-def test_what_is_sent(name: str, good: list[JsonValue], bad: list[JsonValue]) -> None:
+def test_formats_of_requests(name: str, good: list[JsonValue], bad: list[JsonValue]) -> None:
     """Values of other types than the format speaks of pass it by."""
-    assert [value for value in good if not ASKED.conforms(value, name)] == []
-    assert [value for value in bad if ASKED.conforms(value, name)] == []
+    assert [value for value in good if not REQUEST_FORMATS.conforms(value, name)] == []
+    assert [value for value in bad if REQUEST_FORMATS.conforms(value, name)] == []
 
 
 def test_a_link_in_an_answer_may_be_relative() -> None:
     """An order that was made must not seem unclear for it."""
-    assert ANSWERED.conforms("/orders/1", "uri")
-    assert not ANSWERED.conforms("3.12.2026", "date")
+    assert ANSWER_FORMATS.conforms("/orders/1", "uri")
+    assert not ANSWER_FORMATS.conforms("3.12.2026", "date")

@@ -1,4 +1,4 @@
-"""Alternatives that a discriminator tells apart, in arguments, requests and answers."""
+"""Alternatives selected by a discriminator, in arguments, requests and answers."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ class _Call:
         self._contract = Endpoints({}).of(self._catalog, self._tool).contract
 
     def problems(self, pay: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:
-        """Of the arguments, of the request, and of an answer that says the same."""
+        """Return the problems of the arguments, of the request, and of an equal answer."""
         placement = place_arguments(self._tool, {"pay": pay}, body_required=True)
         headers = httpx.Headers({"content-type": "application/json"})
         return (
@@ -106,7 +106,7 @@ NESTED = _choice("Both", "Card", card="#/components/schemas/Card")
 def test_the_named_alternative_is_the_one(
     version: str, schema: dict[str, Any], pay: JsonObject
 ) -> None:
-    """Although another one would fit as well; by mapping, by name, by what the schemas say."""
+    """It is selected by mapping, by name or by its schema, even if another would fit."""
     assert _Call(schema, version).problems(pay) == ((), (), None)
 
 
@@ -124,7 +124,7 @@ def test_the_named_alternative_is_the_one(
 def test_what_the_named_alternative_asks_is_asked(
     version: str, schema: dict[str, Any], pay: JsonObject
 ) -> None:
-    """And what is said of it is said of that alternative alone."""
+    """Problems are those of the selected alternative alone."""
     missing = {"Card": "number", "card": "number", "Dog": "bark"}.get(str(pay["kind"]), "own")
 
     arguments, request, answer = _Call(schema, version).problems(pay)
@@ -135,7 +135,7 @@ def test_what_the_named_alternative_asks_is_asked(
 
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
 def test_a_value_that_leads_nowhere_is_named(version: str) -> None:
-    """In what is sent; an answer may know more than its document."""
+    """Requests with an unknown value are refused; answers may go beyond the document."""
     arguments, request, answer = _Call(MAPPED, version).problems({"kind": "cash"})
 
     assert arguments == request == ("pay.kind must be one of card, sepa",)

@@ -1,4 +1,4 @@
-"""Schemas that are referred to by names of their own, as JSON Schema 2020-12 allows."""
+"""Schemas referenced by `$id` and anchors, as JSON Schema 2020-12 allows."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ ROOT: dict[str, Any] = {
     ],
 )
 def test_a_name_leads_to_its_schema(inside: str, reference: str, found: tuple[str, ...]) -> None:
-    """By `$id`, by `$anchor`, and by pointers that begin at the schema around them."""
+    """The name may be an `$id`, an `$anchor`, or a pointer from the enclosing schema."""
     root = {**ROOT, "x-orchet-files": {"/schemas/owner": "No such file"}}
     node = DocumentNode.of("d", root).require("components").require("schemas").require(inside)
 
@@ -58,7 +58,7 @@ def test_a_name_leads_to_its_schema(inside: str, reference: str, found: tuple[st
     ],
 )
 def test_a_name_that_nothing_has_leads_nowhere(reference: str, reason: str) -> None:
-    """An anchor is known inside of its own schema only, and no URL is ever opened."""
+    """An anchor is known only inside its own schema, and no URL is ever opened."""
     node = DocumentNode.of("d", ROOT).require("components").require("schemas").require("Here")
 
     with pytest.raises(DocumentInvalid, match=reason):

@@ -67,7 +67,7 @@ async def test_one_way_flight_has_no_return(http: httpx.AsyncClient) -> None:
 
 
 async def test_dates_in_the_wrong_order_are_refused(http: httpx.AsyncClient) -> None:
-    """Nobody leaves before arriving."""
+    """A return before the departure is refused."""
     stay = {**STAY, "check_out": STAY["check_in"]}
     trip = {**TRIP, "return_date": "2026-12-02"}
     answers = [
@@ -91,7 +91,7 @@ async def test_room_costs_its_rate_times_the_nights(http: httpx.AsyncClient) -> 
 
 
 async def test_found_hotel_can_be_looked_up(http: httpx.AsyncClient) -> None:
-    """What the search said of a hotel is what its page says, every time."""
+    """A hotel's page repeats what the search returned, every time."""
     offer = (await get(http, "/hotels/rooms", **STAY))["offers"][0]
     hotel = await get(http, f"/hotels/hotels/{offer['hotel_id']}")
 
@@ -110,7 +110,7 @@ async def test_full_insurance_makes_a_car_dearer(http: httpx.AsyncClient) -> Non
 
 
 async def test_table_is_for_the_party_and_at_the_time(http: httpx.AsyncClient) -> None:
-    """Asked for a time, all tables are at it; else each is at another."""
+    """Tables are at the requested time; without one, each is at another."""
     party = {"city": "Lisbon", "date": "2026-12-04", "party_size": 4}
     at_eight = (await get(http, "/dining/tables", **party, time="20:00"))["tables"]
     whenever = (await get(http, "/dining/tables", **party))["tables"]
@@ -130,7 +130,7 @@ async def test_meals_are_paid_by_the_portion(http: httpx.AsyncClient) -> None:
 
 
 async def test_report_sums_its_items(http: httpx.AsyncClient) -> None:
-    """0.1 and 0.2 make 0.3; two currencies make a refusal."""
+    """0.1 and 0.2 make 0.3; two currencies are refused."""
 
     def items(*pairs: tuple[float, str]) -> dict[str, Any]:
         listed = [{"description": "x", "amount": a, "currency": c} for a, c in pairs]
@@ -165,7 +165,7 @@ async def test_paid_amount_is_that_of_the_invoice(http: httpx.AsyncClient) -> No
 
 
 async def test_team_channel_exists_and_is_found_by_a_word(http: httpx.AsyncClient) -> None:
-    """A channel can be written to without having been looked for."""
+    """A channel can be written to without a lookup."""
     found = (await get(http, "/messages/channels", query="my team"))["channels"]
     every = (await get(http, "/messages/channels"))["channels"]
     sent = await post(http, "/messages/messages", {"channel_id": "chn_general", "text": "Hi"})
@@ -176,7 +176,7 @@ async def test_team_channel_exists_and_is_found_by_a_word(http: httpx.AsyncClien
 
 
 async def test_uploaded_file_can_be_shared(http: httpx.AsyncClient) -> None:
-    """The file_id that an upload answers is known to the other operations."""
+    """Other operations know the file_id that an upload answers."""
     upload = await post(
         http, "/files/uploads", {"file_name": "plan.txt", "content_text": "one two"}
     )
@@ -199,7 +199,7 @@ async def test_found_files_are_named_for_the_query(http: httpx.AsyncClient) -> N
 
 
 async def test_weather_belongs_to_city_and_day(http: httpx.AsyncClient) -> None:
-    """The same question has one answer; another city or day has another."""
+    """Equal requests get equal answers; another city or day gets another."""
     asked = {"city": "Oslo", "date": "2026-12-03"}
     first = await get(http, "/weather/forecast", **asked)
     again = await get(http, "/weather/forecast", **{**asked, "city": "oslo"})
@@ -212,7 +212,7 @@ async def test_weather_belongs_to_city_and_day(http: httpx.AsyncClient) -> None:
 
 
 async def test_event_list_takes_a_span(http: httpx.AsyncClient) -> None:
-    """A trip that touches the span is in it."""
+    """The list includes a trip that overlaps the span."""
     trip = {"title": "Lisbon", "start_date": "2026-12-03", "end_date": "2026-12-06"}
     event = await post(http, "/calendar/events", trip)
     inside = await get(http, "/calendar/events", start_date="2026-12-05", end_date="2026-12-31")

@@ -1,4 +1,4 @@
-"""Providers that answer what no document of theirs declares, and charge what nobody approved."""
+"""Providers that answer undeclared bodies, and charge more than was approved."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ KEY = {"Idempotency-Key": "m1.leg.1", "X-Request-Id": "m1.leg.1"}
 
 @pytest.fixture
 def order(http: httpx.AsyncClient, book_id: str) -> Callable[[], Awaitable[httpx.Response]]:
-    """Places the same order, again and again."""
+    """Place the same order on each call."""
 
     async def place() -> httpx.Response:
         body = {"book_id": book_id, "client_reference": "m1.leg.1"}
@@ -47,7 +47,7 @@ async def test_a_breach_before_did_nothing(
 async def test_a_breach_after_did_it(
     breach: Breach, order: Order, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """The same answer from outside, and the order stands: its key shows it."""
+    """The answer is the same, but the order exists: its key shows it."""
     faults.replace([FaultRule(operation_id=ORDER, kind="breach_after", breach=breach, times=1)])
 
     broken = await order()
@@ -62,7 +62,7 @@ async def test_a_breach_after_did_it(
 async def test_a_refusal_is_no_breach(
     http: httpx.AsyncClient, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """What the provider refuses is refused, whatever was planned for its success."""
+    """The provider's refusal is answered, whatever was planned for its success."""
     faults.replace([FaultRule(kind="breach_after")])
 
     answer = await http.get("/shop/orders/ord_none")
@@ -74,7 +74,7 @@ async def test_a_refusal_is_no_breach(
 async def test_a_gateway_answers_with_a_page(
     order: Order, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """No document declares it, and nothing was done."""
+    """The page is not declared, and nothing was made."""
     faults.replace([FaultRule(operation_id=ORDER, kind="gateway", status=404)])
 
     answer = await order()
@@ -118,7 +118,7 @@ async def test_a_late_duplicate_arrives_after_its_answer(
 async def test_an_overcharge_is_in_the_answer_and_on_record(
     order: Order, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """A quarter more than was offered."""
+    """The charge is a quarter more than the offer."""
     fair = (await order()).json()["price"]["amount"]
     ledger.database.write("DELETE FROM answers")
     ledger.database.write("DELETE FROM resources")
@@ -133,7 +133,7 @@ async def test_an_overcharge_is_in_the_answer_and_on_record(
 async def test_a_request_is_kept_as_the_provider_read_it(
     order: Order, book_id: str, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """With the document's defaults; what was refused unread has no arguments."""
+    """Arguments include the document's defaults; a request that was refused unread has none."""
     faults.replace([FaultRule(kind="rate_limit", times=1)])
 
     await order()

@@ -1,4 +1,4 @@
-"""Documents whose patterns, paths and schemas are written to keep the sandbox busy."""
+"""Hostile documents: patterns, paths and schemas cost bounded time."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.sandbox.bounded_patterns import is_match, texts_matching
+from orchestrator.sandbox.document_files import redirected
 from orchestrator.sandbox.document_reading import read_document
-from orchestrator.sandbox.loopback import redirected
+from orchestrator.sandbox.schema_validators import is_match, texts_matching
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 
@@ -22,7 +22,7 @@ Opener = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def quick() -> Iterator[None]:
-    """Each of these takes moments of the processor, and took for ever."""
+    """Fail when a test takes more than five seconds of processor time."""
     began = time.process_time()
     yield
     assert time.process_time() - began < 5
@@ -30,7 +30,7 @@ def quick() -> Iterator[None]:
 
 @pytest.mark.parametrize("pattern", ENDLESS)
 def test_a_pattern_is_matched_in_bounded_time(pattern: str) -> None:
-    """What goes back and forth over a text is decided, or left to the product."""
+    """A pattern that backtracks over a text is decided, or left to the client."""
     assert is_match(pattern, LONG) in (True, False)
 
 
@@ -47,13 +47,13 @@ def test_a_pattern_is_matched_in_bounded_time(pattern: str) -> None:
     ],
 )
 def test_an_ordinary_pattern_is_decided(pattern: str, text: str, found: bool) -> None:
-    """Of an everyday pattern the sandbox says whether a text matches."""
+    """The sandbox decides ordinary patterns."""
     assert is_match(pattern, text) is found
 
 
 @pytest.mark.parametrize("pattern", ["a" * 20_000, r"(?<n>a)\k<n>", "[^]", "("])
-def test_a_pattern_that_is_not_decided_is_held_against_nobody(pattern: str) -> None:
-    """What the sandbox cannot read or cannot bound counts as a match."""
+def test_an_undecided_pattern_refuses_nothing(pattern: str) -> None:
+    """An unsupported or unbounded pattern counts as a match."""
     assert is_match(pattern, LONG)
 
 
@@ -62,7 +62,7 @@ def test_a_pattern_that_is_not_decided_is_held_against_nobody(pattern: str) -> N
     ["(((a{99}){99}){99}){99}", "a{1000000000}", "([\x00-\U0010ffff]{100}){100}", "(" * 5_000, "("],
 )
 def test_no_endless_text_is_made(pattern: str) -> None:
-    """A pattern that repeats repetitions, or that is none, gives fewer texts, not an error."""
+    """A pattern of nested repetitions, or an invalid one, gives fewer texts, not an error."""
     assert sum(map(len, texts_matching(pattern, Random(0), attempts=20))) < 200_000
 
 
@@ -86,7 +86,7 @@ def test_no_endless_text_is_made(pattern: str) -> None:
     ],
 )
 def test_a_value_is_checked_in_bounded_time(schema: dict[str, Any], version: str) -> None:
-    """Wherever a pattern stands in a schema, it is bounded."""
+    """A pattern is bounded at every place of a schema."""
     book = SchemaBook({"openapi": version, "components": {"schemas": {"X": schema}}})
     value = LONG if schema["type"] == "string" else {LONG: 1}
     assert book.is_valid(schema, value) in (True, False)
@@ -120,7 +120,7 @@ async def test_a_request_is_checked_in_bounded_time(open_app: Opener, shop: dict
     ],
 )
 def test_no_endless_value_is_made(schema: dict[str, Any]) -> None:
-    """What would be too large to be made is refused in words."""
+    """A value that would be too large is refused with a message."""
     deep = {"type": "array", "minItems": 90, "items": {"type": "array", "minItems": 90}}
     deep["items"]["items"] = {"type": "integer"}  # type: ignore[index]
     book = SchemaBook({"openapi": "3.1.0", "components": {"schemas": {"Deep": deep}}})
@@ -177,7 +177,7 @@ def test_a_path_gives_its_values(template: str, path: str, values: list[str] | N
 async def test_a_provider_that_has_no_id_left_says_so(
     open_app: Opener, shop: dict[str, Any]
 ) -> None:
-    """A second thing is not looked an id for without end where the schema allows one alone."""
+    """The search for a free id ends when the schema allows only one."""
     placed = shop["components"]["schemas"]["Order"]["properties"]
     placed["order_id"] = {"type": "string", "pattern": "^only$"}
     async with open_app() as http:
@@ -205,7 +205,7 @@ def test_references_in_a_circle_are_named(kind: str) -> None:
 
 
 def test_paths_that_refer_to_each_other_are_not_turned_for_ever() -> None:
-    """A path that is a reference to itself, by way of another, leads nowhere and stays so."""
+    """A path that is a reference to itself, by way of another, stays unresolved."""
     paths = {"/x": {"$ref": "#/paths/~1y"}, "/y": {"$ref": "#/paths/~1x"}}
     turned = redirected({"d": {"openapi": "3.1.0", "paths": paths}}, "http://127.0.0.1:1")
     read = read_document("d", turned["d"])
@@ -231,7 +231,7 @@ def test_a_schema_that_is_its_own_alternative_is_named() -> None:
 async def test_an_answer_that_must_contain_itself_is_refused(
     open_app: Opener, shop: dict[str, Any]
 ) -> None:
-    """An answer without end is answered with a reason."""
+    """An infinite answer is refused with a reason."""
     order = shop["components"]["schemas"]["Order"]
     order["properties"]["again"] = {"$ref": "#/components/schemas/Order"}
     order["required"] = [*order.get("required", []), "again"]

@@ -1,4 +1,4 @@
-"""Documents of strangers: what cannot be served costs itself, and the rest is remembered."""
+"""Third-party documents: defective operations are left out, the rest works and is remembered."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 import yaml
 
+from orchestrator.sandbox.app import memory_of
 from orchestrator.sandbox.document_reading import read_document
-from orchestrator.sandbox.remembered import memory_of
 from orchestrator.sandbox.served_schemas import SchemaBook
 
 Opener = Callable[..., Any]
@@ -33,7 +33,7 @@ DONE = {"204": {"description": "done"}}
 
 
 def desk(**paths: Any) -> dict[str, Any]:
-    """A help desk; more paths beside its own."""
+    """Return a help desk with more paths in addition to its own."""
     own = {
         "/tickets": {
             "get": {"operationId": "tickets/list", "responses": {"200": LISTED}},
@@ -71,7 +71,7 @@ def desk(**paths: Any) -> dict[str, Any]:
 def test_one_bad_operation_costs_one_operation(
     operation: dict[str, Any], pointer: str, reason: str
 ) -> None:
-    """It is left out with its place, its reason and what to do; the rest is served."""
+    """The operation is left out with its place, reason and remedy; the rest is served."""
     document = read_document("desk", desk(**{"/bad": {"post": {"responses": {}, **operation}}}))
 
     (skipped,) = document.skipped
@@ -82,12 +82,12 @@ def test_one_bad_operation_costs_one_operation(
 
 
 def test_flaws_that_no_call_meets_cost_nothing() -> None:
-    """A null description of a tag, a reference in an extension, a format of their own."""
+    """A null description of a tag, a reference in an extension and a custom format are accepted."""
     assert read_document("desk", desk()).skipped == ()
 
 
-def test_what_is_remembered_is_told() -> None:
-    """By kind of thing: which operations make, list, read, change and end it."""
+def test_the_memory_lists_operations_by_kind_and_action() -> None:
+    """Operations are listed by kind of resource and by action."""
     (kind,) = memory_of(read_document("desk", desk()), "/desk").kinds
 
     assert kind.thing == "tickets"
@@ -100,8 +100,8 @@ def test_what_is_remembered_is_told() -> None:
     }
 
 
-async def test_a_thing_is_made_listed_read_changed_and_ended(open_app: Opener) -> None:
-    """Without a word of ours in the document, and whatever the path calls its id."""
+async def test_a_resource_is_made_listed_read_changed_and_deleted(open_app: Opener) -> None:
+    """The document needs no `x-orchet-` keyword, and its path may name the id in any way."""
     async with open_app(documents={"desk": desk()}) as http:
         made = (await http.post("/desk/tickets", json={"subject": "Lamp"})).json()
         changed = await http.put(f"/desk/tickets/{made['id']}", json={"subject": "Heater"})
@@ -119,7 +119,7 @@ async def test_a_thing_is_made_listed_read_changed_and_ended(open_app: Opener) -
 
 
 async def test_properties_that_are_taken_from_elsewhere_are_read(open_app: Opener) -> None:
-    """As documents of many files write them: twice in one schema, and in a circle."""
+    """Documents of many files write them so: twice in one schema, and in a circle."""
     parts = {
         "named": {"name": {"type": "string", "minLength": 1}},
         "sized": {"size": {"type": "integer"}, "inner": {"properties": {"$ref": "#/x-p/sized"}}},
@@ -141,7 +141,7 @@ async def test_properties_that_are_taken_from_elsewhere_are_read(open_app: Opene
 
 
 async def test_a_discriminator_is_what_the_alternatives_say_themselves(open_app: Opener) -> None:
-    """Where they do: their names stand for values only where nothing else is said."""
+    """Their names stand for values only if they declare none."""
     named = {
         name: {
             "type": "object",
@@ -164,7 +164,7 @@ async def test_a_discriminator_is_what_the_alternatives_say_themselves(open_app:
 
 
 async def test_an_id_is_one_that_the_paths_take(open_app: Opener) -> None:
-    """Though the answer says less of it: a cancel that is checked before it is sent needs it."""
+    """The answer says less about the id, but a validated cancel needs a valid one."""
     document = desk()
     format_of_key = {**KEY, "schema": {"type": "string", "format": "uuid"}}
     document["paths"]["/tickets/{key}"]["parameters"] = [format_of_key]
@@ -177,8 +177,8 @@ async def test_an_id_is_one_that_the_paths_take(open_app: Opener) -> None:
     assert ended.status_code == 204
 
 
-async def test_what_has_parts_is_no_id(open_app: Opener) -> None:
-    """Though it is called like the path's parameter: the id is one of its parts."""
+async def test_a_property_with_parts_is_not_an_id(open_app: Opener) -> None:
+    """A property named like the path's parameter may be the resource with the id in it."""
     parts = {"ip": {"type": "string", "format": "ipv4"}, "locked": {"type": "boolean"}}
     address = {"type": "object", "required": list(parts), "properties": parts}
     told = {"type": "object", "properties": {"fixed_ip": address}, "required": ["fixed_ip"]}
@@ -202,8 +202,8 @@ async def test_what_has_parts_is_no_id(open_app: Opener) -> None:
     assert [ended.status_code, gone.status_code] == [204, 404]
 
 
-async def test_operations_of_one_path_are_told_apart(open_app: Opener) -> None:
-    """By the query in the path, or by what each takes where only a fragment differs."""
+async def test_operations_of_one_path_are_distinguished(open_app: Opener) -> None:
+    """The query in the path distinguishes them, or else the request body."""
 
     def taking(name: str, answers: str) -> dict[str, Any]:
         schema = {"type": "object", "required": [name], "additionalProperties": False}
@@ -275,7 +275,7 @@ async def test_a_name_by_which_one_kind_is_found_is_free_for_others(open_app: Op
 
 
 async def test_an_id_that_the_document_shows_exists(open_app: Opener) -> None:
-    """What is handed out under it is named by it in requests; an id that nobody gave is not."""
+    """Requests may name an id from an example; an unknown id is refused."""
     named = {"type": "string", "example": "cus_7f31"}
     customer = {"type": "object", "properties": {"customer_id": named, "name": {"type": "string"}}}
     listed = {"type": "array", "items": customer}
@@ -303,7 +303,7 @@ KENNEL = Path(__file__).parents[2] / "documents" / "kennel.yaml"
 async def test_a_state_of_any_name_and_case_says_what_became_of_a_thing(
     open_app: Opener,
 ) -> None:
-    """A thing that was just made stands; one that was cancelled goes on being listed as such."""
+    """A new resource is live; a cancelled one stays listed with its state."""
     document = read_document("kennel", yaml.safe_load(KENNEL.read_text(encoding="utf-8")))
     stay = {"arrives": "2027-03-03", "leaves": "2027-03-06"}
     async with open_app(documents={"kennel": document}) as client:
@@ -320,7 +320,7 @@ async def test_a_state_of_any_name_and_case_says_what_became_of_a_thing(
 
 
 async def test_a_probe_says_which_state_means_gone(open_app: Opener) -> None:
-    """In whatever language."""
+    """The language of the states does not matter."""
     written = yaml.safe_load(KENNEL.read_text(encoding="utf-8"))
     written["components"]["schemas"]["Stay"]["properties"]["state"]["enum"] = ["weg", "da"]
     written["paths"]["/stays"]["post"]["x-orchet-compensation-probe"] = {
@@ -340,7 +340,7 @@ async def test_a_probe_says_which_state_means_gone(open_app: Opener) -> None:
 
 
 async def test_the_answer_to_a_cancel_names_what_was_cancelled(open_app: Opener) -> None:
-    """Calls that are all POST to a path of their own, and answer in {result, error}."""
+    """All calls are POSTs to a path of their own and answer {result, error}."""
     number = {"advance_no": {"type": "integer"}}
     result = {
         "type": "object",
@@ -379,7 +379,7 @@ async def test_the_answer_to_a_cancel_names_what_was_cancelled(open_app: Opener)
 
 
 async def test_what_a_body_wraps_is_of_the_thing(open_app: Opener) -> None:
-    """`{"tag": {...}}` is sent and answered: the answer has the id beside what was sent."""
+    """`{"tag": {...}}` is sent and answered: the answer has the id next to the sent values."""
     read_only = {"type": "string", "readOnly": True}
     label = {"type": "string"}
     tag = {"type": "object", "properties": {"id": read_only, "label": label}, "required": ["label"]}
@@ -411,7 +411,7 @@ async def test_what_a_body_wraps_is_of_the_thing(open_app: Opener) -> None:
 
 
 async def test_what_is_said_of_a_thing_stands_in_its_attributes(open_app: Opener) -> None:
-    """As JSON:API has it; and the list says how many there are, on one page."""
+    """JSON:API wraps them so; the list reports the count, on one page."""
     part = {"type": "object", "properties": {"subject": {"type": "string", "example": "Desk"}}}
     told = {"id": {"type": "string"}, "type": {"type": "string"}, "attributes": part}
     one = {"type": "object", "required": [*told], "properties": told}
@@ -443,7 +443,7 @@ async def test_what_is_said_of_a_thing_stands_in_its_attributes(open_app: Opener
 
 
 async def test_the_callers_own_are_those_that_are_kept_elsewhere(open_app: Opener) -> None:
-    """`/me/tickets` has what `/tickets/{key}` is one of; ids are as the examples are."""
+    """`/me/tickets` lists the resources of `/tickets/{key}`; ids follow the examples."""
     document = desk()
     document["paths"]["/me/tickets"] = document["paths"].pop("/tickets")
     id_of_it = {"type": "string", "readOnly": True, "example": "5017"}
@@ -505,7 +505,7 @@ async def test_no_id_has_a_control_character(open_app: Opener, pattern: str) -> 
 
 
 async def test_a_success_lists_no_errors_and_no_warnings(open_app: Opener) -> None:
-    """Required lists of troubles are empty, optional ones are left out."""
+    """Required lists of errors are empty, optional ones are left out."""
     troubles = {"type": "array", "items": _object(code=TEXT, detail=TEXT)}
     told = _object(status=TEXT, errors=troubles, warnings=troubles)
     told["required"] = ["status", "errors"]
@@ -519,7 +519,7 @@ async def test_a_success_lists_no_errors_and_no_warnings(open_app: Opener) -> No
 
 
 async def test_a_thing_is_found_under_the_name_that_its_maker_gave(open_app: Opener) -> None:
-    """The path's parameter is a value of the request, inside the envelope of the thing."""
+    """The path's parameter is a value of the request, inside the envelope of the resource."""
     sent, told = _object(tax=_object(code=TEXT)), _object(tax=_object(id=TEXT, code=TEXT))
     sent["required"] = ["tax"]
     code = {**KEY, "name": "code"}
