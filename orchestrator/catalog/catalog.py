@@ -1,27 +1,31 @@
 """The catalog: the compiled tools of a set of documents, named by its content digest."""
 
+import hashlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final, cast
 
+from pydantic import JsonValue
 from rapidfuzz import fuzz, process
 
 from orchestrator.catalog.compile import compile_documents
-from orchestrator.catalog.digest import content_digest
 from orchestrator.catalog.functions import compile_functions
-from orchestrator.catalog.skipped import SkippedOperation, UnreadFile
+from orchestrator.catalog.operations import SkippedOperation, UnreadFile
 from orchestrator.catalog.source import Sources, located, read_sources
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import SCHEMA_FIELDS, Tool
 from orchestrator.core.errors import (
+    DocumentInvalid,
     OverlayWarning,
     SkippedWarning,
     ToolNotFound,
     UnreadWarning,
 )
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.canonical import canonical_object, canonical_text
+from orchestrator.json_schema.document import DocumentNode
 
 _NEAR = 3
 _NEAR_ENOUGH = 70
@@ -166,3 +170,128 @@ def load_sources(*paths: str | Path, overlays: Sequence[str | Path] = ()) -> Sou
     for action in sources.idle:
         warnings.warn(str(action), OverlayWarning, stacklevel=3)
     return sources
+
+
+GONE: Final = frozenset({404, 410})
+"""Statuses of HTTP that say that nothing is there."""
+
+
+def declares_gone(catalog: Catalog, tool: Tool) -> bool:
+    """Whether an answer that nothing is there is one of those declared."""
+    return not declared_statuses(catalog, tool).isdisjoint(map(str, GONE))
+
+
+def declared_statuses(catalog: Catalog, tool: Tool) -> frozenset[str]:
+    """As the document writes them: `200`, `4XX`, `default`; none for a tool without a document."""
+    document = catalog.documents.get(tool.document)
+    if document is None:
+        return frozenset()
+    root = DocumentNode.of(tool.document, document)
+    try:
+        responses = root.at("paths", tool.path, tool.method.lower(), "responses")
+    except DocumentInvalid:
+        return frozenset()
+    return frozenset(responses.mapping()) if responses is not None else frozenset()
+
+
+def content_digest(documents: JsonObject, tools: JsonObject) -> str:
+    """Hex SHA-256 of the canonical JSON (RFC 8785) of `{documents, tools}`, both by name.
+
+    Tools are as `Tool.as_json` gives them.
+    """
+    digest = hashlib.sha256()
+    for piece in _pieces(documents, tools):
+        digest.update(piece.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _pieces(documents: JsonObject, tools: JsonObject) -> Iterator[str]:
+    """The canonical text, a tool at a time: all of it at once may be hundreds of megabytes."""
+    yield f'{{"documents":{canonical_text(documents)},"tools":{{'
+    known: dict[int, str] = {}
+
+    def shared(_: str, schema: JsonValue) -> str:
+        """Written once: it is known again by its identity, and the caller keeps it alive."""
+        if id(schema) not in known:
+            known[id(schema)] = canonical_text(schema)
+        return known[id(schema)]
+
+    def keyword(name: str, value: JsonValue) -> str:
+        if name in ("$defs", "properties") and isinstance(value, dict):
+            return canonical_object(value, shared)
+        return canonical_text(value)
+
+    def field(name: str, value: JsonValue) -> str:
+        if name in SCHEMA_FIELDS and isinstance(value, dict):
+            return canonical_object(value, keyword)
+        return canonical_text(value)
+
+    for index, name in enumerate(sorted(tools, key=lambda name: name.encode("utf-16-be"))):
+        tool = tools[name]
+        assert isinstance(tool, dict)
+        yield f"{',' if index else ''}{canonical_text(name)}:{canonical_object(tool, field)}"
+    yield "}}"
+
+
+_FORMAT = 1
+
+
+def pack(catalog: Catalog) -> JsonObject:
+    """All of a catalog; definitions that tools share are in it once."""
+    shared: list[JsonValue] = []
+    places: dict[int, int] = {}
+
+    def place_of(definition: JsonValue) -> int:
+        if id(definition) not in places:
+            places[id(definition)] = len(shared)
+            shared.append(definition)
+        return places[id(definition)]
+
+    def packed(schema: JsonValue) -> JsonValue:
+        if not isinstance(schema, dict) or not isinstance(schema.get("$defs"), dict):
+            return schema
+        defs = cast("JsonObject", schema["$defs"])
+        return {**schema, "$defs": {name: place_of(item) for name, item in defs.items()}}
+
+    tools: JsonObject = {}
+    for name, tool in catalog.tools.items():
+        content = tool.as_json()
+        tools[name] = {**content, **{field: packed(content[field]) for field in SCHEMA_FIELDS}}
+    return {
+        "format": _FORMAT,
+        "documents": dict(catalog.documents),
+        "tools": tools,
+        "shared": shared,
+    }
+
+
+def unpack(content: Any, digest: str) -> Catalog:
+    """The catalog of that digest, from what `pack` gave, back from JSON.
+
+    Raises:
+        ValueError: it is something else, or has another digest.
+    """
+    try:
+        if content["format"] != _FORMAT:
+            raise ValueError(f"it is of the format {content['format']!r}")
+        documents, shared = content["documents"], content["shared"]
+        tools: JsonObject = {
+            name: _unpacked(tool, shared) for name, tool in content["tools"].items()
+        }
+        found = content_digest(documents, tools)
+    except (AttributeError, LookupError, TypeError) as error:
+        raise ValueError(f"it is no catalog ({type(error).__name__})") from error
+    if found != digest:
+        raise ValueError(f"its content has the digest {found[:12]}")
+    compiled = {name: Tool.model_validate(tool) for name, tool in tools.items()}
+    return Catalog(documents, compiled, digest=digest)
+
+
+def _unpacked(tool: JsonObject, shared: list[JsonValue]) -> JsonObject:
+    return {**tool, **{field: _whole(tool[field], shared) for field in SCHEMA_FIELDS}}
+
+
+def _whole(schema: Any, shared: list[JsonValue]) -> JsonValue:
+    if schema is None or "$defs" not in schema:
+        return cast("JsonValue", schema)
+    return {**schema, "$defs": {name: shared[at] for name, at in schema["$defs"].items()}}

@@ -7,18 +7,13 @@ from typing import Any, Final
 
 from pydantic import JsonValue, TypeAdapter
 
-from orchestrator.catalog.conditions import parse_conditions
+from orchestrator.catalog.call_templates import expressions_of, input_read, reads_only_response
 from orchestrator.catalog.contract import input_name, read_conditions
-from orchestrator.catalog.expressions import (
-    expressions_of,
-    input_read,
-    parse_filling,
-    reads_only_response,
-)
-from orchestrator.catalog.fees import read_fee
+from orchestrator.catalog.declared_prices import read_fee
+from orchestrator.catalog.expressions import parse_conditions, parse_filling
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.peers import Peers
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
+from orchestrator.catalog.tool_names import Peers
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import matches_pattern

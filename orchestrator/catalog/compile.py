@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.card_layout import read_card_layout
 from orchestrator.catalog.compensation_contract import read_compensation, reference_inputs
 from orchestrator.catalog.contract import (
     is_irreversible,
     names_personal,
+    read_card_layout,
     read_card_type,
     read_credentials,
     read_effect,
@@ -18,13 +18,17 @@ from orchestrator.catalog.contract import (
     read_server,
     read_success_when,
 )
+from orchestrator.catalog.declared_prices import read_price
 from orchestrator.catalog.inputs import choose_content_type, is_file_type, is_json, read_inputs
-from orchestrator.catalog.operations import Operation, check_document, operations
-from orchestrator.catalog.peers import Peers
-from orchestrator.catalog.price_declaration import read_price
-from orchestrator.catalog.skipped import SkippedOperation, skipped
+from orchestrator.catalog.operations import (
+    Operation,
+    SkippedOperation,
+    check_document,
+    operations,
+    skipped,
+)
 from orchestrator.catalog.tool import Tool
-from orchestrator.catalog.tool_names import Place, name_tools, place_of, why_named
+from orchestrator.catalog.tool_names import Peers, Place, name_tools, place_of, why_named
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.received_files import ANSWER_SCHEMA
 from orchestrator.core.record import JsonObject

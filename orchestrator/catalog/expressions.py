@@ -1,14 +1,13 @@
 """OpenAPI runtime expressions: read from a contract, and filled from a call and its answer."""
 
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.tool import Tool, ToolCallTemplate
-from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import follow, parse_pointer
 
 Message = Literal["request", "response"]
@@ -118,117 +117,110 @@ def parse_expression(text: str) -> Expression:
     return Expression(message, source, (match["name"],))
 
 
-def fill_template(
-    template: ToolCallTemplate,
-    *,
-    tool: Tool,
-    arguments: JsonObject,
-    idempotency_key: str | None,
-    response_body: JsonValue,
-    response_headers: Mapping[str, str],
-) -> JsonObject:
-    """The arguments of the template's tool; those whose expressions find nothing are left out.
+STATUS = "$statusCode"
+Operator = Literal["present", "absent", "==", "!="]
 
-    Args:
-        template: the cancel or probe call of a contract.
-        tool: the tool that was called, whose bindings tell where its inputs went.
-        arguments: what it was called with, by input name.
-        idempotency_key: the key that the call carried, if it takes one.
-        response_body: the answer; None when there is none.
-        response_headers: names in any case.
+_READING = (
+    r"\$response\.(?:body(?:#(?:/[^\u0000-\u0020=!\u007f]*)?)?|header\.[#$%&'*+.^_`|~0-9A-Za-z-]+)"
+)
+_LITERAL = (
+    r'"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
+    r"|'[^'\\\u0000-\u001f]*'|-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?|true|false"
+)
+_PRESENCE = re.compile(rf" *(?P<not>! *)?(?P<reading>{_READING}) *")
+_COMPARISON = re.compile(
+    rf" *(?P<reading>\$statusCode|{_READING}) *(?P<op>[=!]=) *(?P<literal>{_LITERAL}) *"
+)
+"""The published schema of the extensions has the same patterns."""
+_EXAMPLE = '$response.body#/status == "ok"'
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition, read."""
+
+    text: str
+    reading: Expression | None
+    """Of the answer's body or headers; None: its status."""
+    operator: Operator
+    literal: str | int | float | bool | None = None
+
+    def holds(
+        self, *, status: int | None, headers: Mapping[str, str], body: JsonValue
+    ) -> bool | None:
+        """Whether an answer meets it; None when the answer lacks what is compared.
+
+        Args:
+            status: of HTTP.
+            headers: names in any case.
+            body: parsed; None when there is none.
+        """
+        value = status if self.reading is None else _read(self.reading, headers, body)
+        if self.operator in ("present", "absent"):
+            return (value is not None) is (self.operator == "present")
+        if value is None:
+            return None
+        return _is_equal(value, self.literal) is (self.operator == "==")
+
+
+def parse_condition(text: str) -> Condition:
+    """Read one condition.
+
+    Raises:
+        ValueError: the text is none.
     """
-    headers = {name.lower(): value for name, value in response_headers.items()}
-
-    def read(expression: Expression) -> JsonValue:
-        if expression.message == "request":
-            return _read_request(expression, tool, arguments, idempotency_key)
-        if expression.source == "header":
-            return headers.get(expression.path[0].lower())
-        return _follow_or_none(response_body, expression.path)
-
-    filled = {name: _fill(parse_filling(v), read) for name, v in template.arguments.items()}
-    return {name: value for name, value in filled.items() if value is not None}
+    if match := _COMPARISON.fullmatch(text):
+        status = match["reading"] == STATUS
+        reading = None if status else parse_expression(match["reading"])
+        return Condition(text, reading, cast("Operator", match["op"]), _literal(match["literal"]))
+    if match := _PRESENCE.fullmatch(text):
+        operator: Operator = "absent" if match["not"] else "present"
+        return Condition(text, parse_expression(match["reading"]), operator)
+    raise ValueError(f"{text!r} is no condition over an answer; write for example {_EXAMPLE}")
 
 
-def _fill(filling: Filling, read: Callable[[Expression], JsonValue]) -> JsonValue:
-    values = [read(part) if isinstance(part, Expression) else part for part in filling.parts]
-    if len(values) == 1:
-        return [values[0]] if filling.is_listed and values[0] is not None else values[0]
-    if any(value is None or isinstance(value, dict | list) for value in values):
-        return None
-    return "".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+def all_hold(
+    conditions: Sequence[Condition],
+    *,
+    status: int | None,
+    headers: Mapping[str, str],
+    body: JsonValue,
+) -> tuple[bool | None, str]:
+    """Whether an answer meets all; if not, or if it cannot be told, the first that is at fault."""
+    found = [(c, c.holds(status=status, headers=headers, body=body)) for c in conditions]
+    for verdict in (False, None):
+        at_fault = next((c.text for c, held in found if held is verdict), None)
+        if at_fault is not None:
+            return verdict, at_fault
+    return True, ""
 
 
-def _read_request(
-    expression: Expression, tool: Tool, arguments: JsonObject, idempotency_key: str | None
-) -> JsonValue:
-    if expression.source == "body":
-        return _follow_or_none(_sent_body(tool, arguments), expression.path)
-    name = expression.path[0]
-    if expression.source == "header" and name.lower() == (tool.idempotency_header or "").lower():
-        return idempotency_key
-    wanted = input_read(expression, tool)
-    return arguments.get(wanted) if wanted is not None else None
+def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
+    """Read several, all of which are to hold.
+
+    Raises:
+        ValueError: one of them is none.
+    """
+    return tuple(parse_condition(text) for text in texts)
 
 
-def _sent_body(tool: Tool, arguments: JsonObject) -> JsonValue:
-    fields = [b for b in tool.bindings if b.location == "body" and b.name in arguments]
-    for binding in fields:
-        if not binding.field:
-            return arguments[binding.name]
-    return {binding.field: arguments[binding.name] for binding in fields} or None
+def _literal(written: str) -> str | int | float | bool:
+    if written.startswith("'"):
+        return written[1:-1]
+    value: str | int | float | bool = json.loads(written)
+    return value
 
 
-def _follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:
+def _read(reading: Expression, headers: Mapping[str, str], body: JsonValue) -> JsonValue:
+    if reading.source == "header":
+        wanted = reading.path[0].lower()
+        return next((value for name, value in headers.items() if name.lower() == wanted), None)
     try:
-        return follow(value, path)
+        return follow(body, reading.path)
     except LookupError:
         return None
 
 
-def input_read(expression: Expression, tool: Tool) -> str | None:
-    """The input of `tool` that the expression reads back whole; None when it reads no such thing.
-
-    >>> input_read(parse_expression("$request.body#/client_reference"), tool)
-    'client_reference'
-    """
-    if expression.message != "request" or len(expression.path) != 1:
-        return None
-    name, source = expression.path[0], expression.source
-    for binding in tool.bindings:
-        is_header = source == "header" and binding.field.lower() == name.lower()
-        if binding.location == source and (binding.field == name or is_header):
-            return binding.name
-    return None
-
-
-def reads_only_response(template: ToolCallTemplate) -> bool:
-    """Whether everything that the template reads comes from the answer.
-
-    Such a call cannot be made when the answer never came.
-    """
-    expressions = expressions_of(template)
-    return bool(expressions) and all(e.message == "response" for e in expressions)
-
-
-def response_headers_read(tool: Tool) -> frozenset[str]:
-    """Lower-case names of the answer's headers that the tool's compensation reads."""
-    return frozenset(
-        expression.path[0].lower()
-        for template in (tool.compensation.templates if tool.compensation is not None else ())
-        for expression in expressions_of(template)
-        if expression.message == "response" and expression.source == "header"
-    )
-
-
-def expressions_of(template: ToolCallTemplate) -> tuple[Expression, ...]:
-    """Every reading in the template's arguments.
-
-    Raises:
-        ValueError: one of them is malformed.
-    """
-    return tuple(
-        expression
-        for value in template.arguments.values()
-        for expression in parse_filling(value).expressions
-    )
+def _is_equal(value: JsonValue, literal: str | int | float | bool | None) -> bool:
+    # JSON tells true from 1, Python does not.
+    return isinstance(value, bool) is isinstance(literal, bool) and value == literal

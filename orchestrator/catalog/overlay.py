@@ -1,10 +1,11 @@
 """OpenAPI Overlay 1.0: contracts added to documents that one does not own."""
 
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -12,8 +13,10 @@ import jsonpath_rfc9535
 from jsonpath_rfc9535 import JSONPathError
 from pydantic import Field, JsonValue
 
+from orchestrator.catalog.operations import METHODS, TOOL_MARK
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.shown_text import number_of, visible
 from orchestrator.json_schema.document import DocumentNode
 
 _Path = tuple[str | int, ...]
@@ -261,3 +264,65 @@ def _merged(target: JsonObject, update: JsonObject) -> JsonObject:
             # A bare `components:` in an overlay is a place left empty, not a wish to delete.
             merged[key] = value
     return merged
+
+
+def target_of(place: tuple[str, ...]) -> str:
+    """A JSONPath to a place of the document: `$.paths['/orders'].post`."""
+    return "$" + "".join(
+        f".{step}" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", step) else f"[{_step(step)}]"
+        for step in place
+    )
+
+
+def _step(step: str) -> str:
+    escaped = json.dumps(step, ensure_ascii=False)[1:-1].replace("'", "\\'").replace('\\"', '"')
+    return f"'{escaped}'"
+
+
+def unmarked(
+    documents: Mapping[str, JsonObject], paths: Sequence[PurePath | str] = ()
+) -> str | None:
+    """That nothing is marked, the lines that mark a tool, and the command that proposes them.
+
+    Several lines, or one where no operation is described; None where an operation is marked,
+    whatever with, and of no documents at all.
+
+    Args:
+        documents: by name, overlays applied.
+        paths: the files that they were read from, to be named in the command.
+    """
+    found = [node for name, d in documents.items() for node in _operations(name, d)]
+    if not documents or any(node.raw(TOOL_MARK) is not None for node in found):
+        return None
+    if not found:
+        named = ", ".join(map(visible, documents))
+        return f"{named}: no operation is described, none can be a tool"
+    reads = [node for node in found if node.path[-1] == "get"]
+    first = (reads or found)[0]
+    name, place = first.document, first.path
+    files = [str(path) for path in paths if PurePath(path).stem == name]
+    operations = number_of(len(found), "operation")
+    return "\n".join(
+        (
+            f"nothing is marked as a tool yet: {operations}, none with {TOOL_MARK}. An overlay "
+            "marks:",
+            "  actions:",
+            f"    - target: {visible(target_of(place))}",
+            f"      update: {{ {TOOL_MARK}: true }}",
+            "or have one proposed, for you to edit: orchestrator tools suggest "
+            f"{visible(files[0]) if files else 'DOC'} --out overlay.yaml",
+        )
+    )
+
+
+def _operations(name: str, document: JsonObject) -> Iterator[DocumentNode]:
+    """The operations of a document where they stand, be it in another file, whatever is wrong."""
+    paths = DocumentNode.of(name, document).raw("paths")
+    for _, written in paths.raw_items() if paths and isinstance(paths.value, dict) else ():
+        try:
+            item = written.overlaid()
+        except DocumentInvalid:
+            continue
+        for method in METHODS:
+            if (found := item.raw(method)) is not None and isinstance(found.value, dict):
+                yield found

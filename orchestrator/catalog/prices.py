@@ -1,37 +1,111 @@
-"""The one reader of prices: what a call will cost, and what its answer says was charged.
-
-What a document declares comes first (x-orchet-price), then what its schemas and names say. Where
-they leave open which number is the price, or what it is counted in, the price is unknown.
-"""
+"""Where a runtime expression leads: to a value of a call or its answer, past its schemas."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final, Protocol, cast
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.expressions import parse_expression
-from orchestrator.catalog.money_units import as_decimal
-from orchestrator.catalog.plain_money import plain_amount, plain_money
-from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE, PricePlace
-from orchestrator.catalog.price_places import Place, place_of
+from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, PricePlace
+from orchestrator.catalog.expressions import Expression, parse_expression
+from orchestrator.catalog.money_units import (
+    as_decimal,
+    plain_amount,
+    plain_money,
+    property_of,
+    views,
+)
 from orchestrator.catalog.stated_prices import (
     UNCLEAR,
     amounts_in,
+    charged_in,
     currency_of,
     declares_price,
     has_unclear_price,
+    holder_of_rate,
     money_in,
     names_amount,
+    names_price,
     quantity_in,
     stated_price,
 )
-from orchestrator.catalog.taken_prices import charged_in, holder_of_rate
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Money
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.references import with_definitions
+from orchestrator.json_schema.pointer import follow
+from orchestrator.json_schema.references import resolve, with_definitions
+from orchestrator.json_schema.walker import properties_of
+
+
+@dataclass(frozen=True)
+class Place:
+    """The steps to a value, from the arguments of a call or the body of its answer."""
+
+    root: JsonObject
+    """The schema of that whole; {} when there is none."""
+    path: tuple[str, ...]
+
+    def values(self, whole: JsonValue) -> list[JsonValue]:
+        """What is found on the way, the whole first; as far as the steps lead."""
+        found: list[JsonValue] = []
+        for length in range(len(self.path) + 1):
+            try:
+                found.append(follow(whole, self.path[:length]))
+            except LookupError:
+                break
+        return found
+
+    def schemas(self) -> list[tuple[JsonObject, ...]]:
+        """The schemas on the way, each as its views; none where no schema says anything."""
+        steps = [views(self.root, self.root)]
+        for name in self.path:
+            steps.append(tuple(_inside(steps[-1], name, self.root)))
+        return steps
+
+    @property
+    def leads_nowhere(self) -> bool:
+        """Whether the schemas have no room for such a value, and some say what there is."""
+        held_by: tuple[JsonObject, ...] = ()
+        for held in self.schemas():
+            if not held:
+                return any("properties" in view or _is_plain(view) for view in held_by)
+            held_by = held
+        return False
+
+
+def place_of(expression: Expression, tool: Tool) -> Place | None:
+    """Where an expression leads; None when the tool has no such input, or for a header's answer."""
+    if expression.message == "response":
+        if expression.source != "body":
+            return None
+        return Place(tool.output_schema or {}, expression.path)
+    name, *rest = expression.path or ("",)
+    for binding in tool.bindings:
+        if binding.location != expression.source:
+            continue
+        if expression.source == "body" and not binding.field:
+            return Place(tool.input_schema, (binding.name, *expression.path))
+        is_header = expression.source == "header" and binding.field.lower() == name.lower()
+        if binding.field == name or is_header:
+            return Place(tool.input_schema, (binding.name, *rest))
+    return None
+
+
+def _inside(held_by: tuple[JsonObject, ...], name: str, root: JsonObject) -> Iterator[JsonObject]:
+    yield from property_of(held_by, name, root)
+    for view in held_by:
+        items = view.get("items")
+        if name.isdigit() and isinstance(items, dict):
+            yield from views(items, root)
+
+
+def _is_plain(view: JsonObject) -> bool:
+    return view.get("type") in ("boolean", "integer", "number", "string")
+
 
 _MOST_DOUBTS: Final = 12
 
@@ -256,3 +330,48 @@ def _currency(
     found = _found(price.currency, tool, arguments, body)
     code = found[1][-1] if found is not None else None
     return code if isinstance(code, str) else ""
+
+
+_LEAVES_SOMETHING = (Effect.OBLIGATION, Effect.WRITE)
+
+
+def takes_money(tool: Tool) -> bool:
+    """Whether the price of a call is money that leaves.
+
+    The type of its card says so. Of a tool that asks nobody there is none: it is taken to spend
+    when a price is declared, or when its answer has the name of one.
+    """
+    if tool.needs_confirmation:
+        return tool.spends
+    if tool.price is not None:
+        return tool.effect in _LEAVES_SOMETHING and not tool.price.is_free
+    return tool.effect in _LEAVES_SOMETHING and _answers_price(tool)
+
+
+def may_be_overcharged(tool: Tool) -> bool:
+    """Whether what it charges can be compared: what a cancel answers is paid back, and no price."""
+    return takes_money(tool) and tool.effect in _LEAVES_SOMETHING
+
+
+def states_price(tool: Tool) -> bool:
+    """Whether its document has a price for it: declared, or by a name in its answer."""
+    return tool.price is not None or _answers_price(tool)
+
+
+@read_once
+def _answers_price(tool: Tool) -> bool:
+    schema = tool.output_schema
+    return schema is not None and _names_price(schema, schema, levels=2)
+
+
+def _names_price(schema: JsonObject, root: JsonObject, *, levels: int) -> bool:
+    """Whether a property of an object has the name of a price, or one of an object inside of it."""
+    below = properties_of(resolve(schema, root))
+    if any(map(_is_price, below)):
+        return True
+    return levels > 1 and any(_names_price(s, root, levels=levels - 1) for s in below.values())
+
+
+@lru_cache(maxsize=4096)
+def _is_price(name: str) -> bool:
+    return names_price(name)

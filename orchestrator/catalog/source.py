@@ -11,9 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from orchestrator.catalog.bundle import bundle
-from orchestrator.catalog.operations import check_version
+from orchestrator.catalog.operations import SkippedOperation, UnreadFile, check_version, unread
 from orchestrator.catalog.overlay import IdleAction, apply_overlays, parse_overlay
-from orchestrator.catalog.skipped import SkippedOperation, UnreadFile, unread
 from orchestrator.catalog.source_lines import SourceLine, find_lines
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, UsageError

@@ -2,17 +2,41 @@
 
 from datetime import timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import Field, SkipValidation
 
-from orchestrator.catalog.card_layout import CardLayout
 from orchestrator.catalog.card_types import spends
-from orchestrator.catalog.fees import CompensationFee
-from orchestrator.catalog.price_contract import PriceContract
+from orchestrator.catalog.declared_prices import CompensationFee, PriceContract
 from orchestrator.core import compensation_limits
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of, required_of
+from orchestrator.language.inflection import singular
+from orchestrator.language.words import tokens
+
+
+class LayoutField(Record):
+    """An input, or a property of an earlier answer about the same thing."""
+
+    name: str
+    label: str = ""
+
+
+class LayoutSection(Record):
+    """Fields under a heading."""
+
+    title: str
+    fields: tuple[LayoutField, ...]
+
+
+class CardLayout(Record):
+    """How a card of a declared type is drawn."""
+
+    title: str = ""
+    sections: tuple[LayoutSection, ...] = ()
+
 
 Schema = Annotated[JsonObject, SkipValidation]
 """A compiled JSON Schema, taken as it is: the tools of a document share most of theirs, and a copy,
@@ -197,3 +221,34 @@ class Tool(Record):
     def properties(self) -> dict[str, JsonObject]:
         """Input name to its schema; schemas given as `true` appear as {}."""
         return properties_of(self.input_schema)
+
+
+def thing_of(tool: Tool) -> str:
+    """What is listed or made under a tool's path: "pet" of /pets, nothing of /pets/{pet_id}."""
+    last = tool.path.rstrip("/").rpartition("/")[2]
+    return "" if "{" in last else singular(last)
+
+
+def thing_with_id(tool: Tool) -> str:
+    """That thing, where the answer is one or lists nothing else, and calls its id no more than so.
+
+    `''` where it does not.
+    """
+    schema = tool.output_schema or {}
+    root = resolve(schema, schema)
+    parts = [resolve(part, schema) for part in (root, *properties_of(root).values())]
+    held = [part["items"] for part in parts if isinstance(part.get("items"), dict)]
+    members = [resolve(items, schema) for items in held if isinstance(items, dict)]
+    listed = [one for one in members if properties_of(one)]
+    if len(listed) > 1:
+        return ""
+    told = listed[0] if listed else root
+    return thing_of(tool) if "id" in properties_of(told) else ""
+
+
+@lru_cache(maxsize=1 << 12)
+def id_names(thing: str) -> frozenset[str]:
+    """What inputs call the id of a thing: pet_id, petId, pet-id."""
+    words = [*tokens(thing), "id"] if thing else []
+    camel = "".join((*words[:1], *(word.title() for word in words[1:])))
+    return frozenset({"_".join(words), "-".join(words), camel} - {""})

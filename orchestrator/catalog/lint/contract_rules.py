@@ -5,18 +5,24 @@ from urllib.parse import urlsplit
 
 from rapidfuzz import fuzz, process
 
-from orchestrator.catalog.card_layout import CARD_TYPES_KEY, declared_types
 from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD, OURS
-from orchestrator.catalog.contract import NEIGHBOURS, READ_ONLY, input_name, read_server
+from orchestrator.catalog.contract import (
+    CARD_TYPES_KEY,
+    NEIGHBOURS,
+    READ_ONLY,
+    declared_types,
+    input_name,
+    read_server,
+)
+from orchestrator.catalog.lint.finding import KEY as SUPPRESSIONS
 from orchestrator.catalog.lint.finding import Problem, rule
-from orchestrator.catalog.lint.keyword_values import (
+from orchestrator.catalog.lint.published_schemas import (
     PREFIXES,
     Breach,
     document_keywords,
     operation_keywords,
 )
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.catalog.lint.suppressions import KEY as SUPPRESSIONS
 from orchestrator.catalog.tool import Effect
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import FILES_KEY

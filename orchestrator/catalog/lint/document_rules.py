@@ -4,18 +4,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from orchestrator.catalog.lint import contract_rules
-from orchestrator.catalog.lint.causes import Raised
-from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Finding, Problem, shortened
-from orchestrator.catalog.lint.openapi_schema import openapi_breaches
-from orchestrator.catalog.lint.place_uses import Uses
-from orchestrator.catalog.lint.referred_operations import referred_operations, spelled_out
-from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.lint.finding import (
+    MOST_FINDINGS,
+    Code,
+    Finding,
+    Problem,
+    Raised,
+    shortened,
+)
+from orchestrator.catalog.lint.published_schemas import openapi_breaches
+from orchestrator.catalog.lint.subject import Subject, Uses
+from orchestrator.catalog.operations import METHODS, UnreadFile
 from orchestrator.catalog.overlay import IdleAction
-from orchestrator.catalog.skipped import UnreadFile
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.pointer import format_pointer, parse_pointer
+from orchestrator.json_schema.references import reference_of
 
 INVALID = Code("ORC001", "error", "A document is valid OpenAPI")
 IDLE = Code("ORC003", "warning", "An action of an overlay changes something")
@@ -92,3 +97,41 @@ def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
                 "choose another: the name of a tool is unique in the catalog",
             )
             yield Raised(TAKEN, subject.operation.document, problem, subject)
+
+
+def referred_operations(root: DocumentNode) -> dict[tuple[str, str], DocumentNode]:
+    """What is meant by each operation that is a reference, by path and method."""
+    return {
+        (path, method): node
+        for path, item in _path_items(root)
+        for method in METHODS
+        if (written := item.raw(method)) is not None and reference_of(written.value) is not None
+        for node in _meant(written)
+    }
+
+
+def spelled_out(content: JsonObject, meant: dict[tuple[str, str], DocumentNode]) -> JsonObject:
+    """The document with those operations in place of their references."""
+    paths = content.get("paths")
+    if not meant or not isinstance(paths, dict):
+        return content
+    whole = dict(paths)
+    for (path, method), node in meant.items():
+        item = whole[path]
+        whole[path] = {**(item if isinstance(item, dict) else {}), method: node.value}
+    return {**content, "paths": whole}
+
+
+def _path_items(root: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
+    paths = root.raw("paths")
+    for path, item in paths.raw_items() if paths is not None else ():
+        if isinstance(item.value, dict):
+            yield path, item
+
+
+def _meant(written: DocumentNode) -> Iterator[DocumentNode]:
+    try:
+        yield written.overlaid()
+    except DocumentInvalid:
+        # What leads nowhere is skipped, and told there.
+        return

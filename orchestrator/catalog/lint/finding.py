@@ -1,13 +1,15 @@
 """What a rule is, how it is made, and what it finds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from orchestrator.catalog.lint.subject import Subject
-from orchestrator.core.record import Record
+from orchestrator.catalog.lint.subject import Subject, Uses
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.shown_text import number_of
+from orchestrator.json_schema.pointer import format_pointer, parse_pointer
 
 Severity = Literal["error", "warning", "note"]
 MOST_FINDINGS = 50
@@ -97,3 +99,220 @@ def rule(
 def shortened(message: str, most: int = 240) -> str:
     """A message that quotes a library's, cut to a length that can be read."""
     return message if len(message) <= most else f"{message[: most - 3]}..."
+
+
+KEY = "x-orchet-lint-ignore"
+IGNORED = Code("ORC065", "note", "A suppression has a reason and suppresses something")
+_Path = tuple[str, ...]
+_DATA = frozenset({"const", "default", "enum", "example", "examples"})
+"""What is there is a provider's data, and says nothing to a linter."""
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """One code that is not to be reported at a place, or inside of it."""
+
+    code: str
+    reason: str
+    place: _Path
+    pointer: str
+    """Where it is written."""
+
+
+class Ignores:
+    """All that a document says is not to be mended, and what of it has been made use of."""
+
+    def __init__(self, root: JsonObject, is_examined: Callable[[_Path], bool]) -> None:
+        """Take the document, overlays applied, and whether the linter looks at a place of it."""
+        self._by_place: dict[_Path, list[Ignore]] = {}
+        self._malformed: list[str] = []
+        self._used: set[Ignore] = set()
+        self._refused: set[Ignore] = set()
+        for path, value in _written(root):
+            if is_examined(path):
+                self._by_place[path] = list(self._read(path, value))
+
+    def find(self, code: Code, places: Iterable[_Path], *, is_lasting: bool) -> Suppression | None:
+        """What keeps a finding at, or inside, one of these places from counting; None of none."""
+        for place in places:
+            for length in range(len(place), -1, -1):
+                for ignore in self._by_place.get(place[:length], ()):
+                    if ignore.code == code.code and is_lasting:
+                        self._refused.add(ignore)
+                    elif ignore.code == code.code:
+                        self._used.add(ignore)
+                        return Suppression(kind="inSource", reason=ignore.reason)
+        return None
+
+    def problems(self) -> Iterator[Problem]:
+        """ORC065: what is said of findings and comes to nothing, or says no reason."""
+        for pointer in self._malformed:
+            yield Problem(
+                pointer,
+                f"{KEY} holds something that is no code of a finding with a reason",
+                'write a list such as [{code: ORC024, reason: "why it stays as it is"}]',
+            )
+        for ignore in (ignore for listed in self._by_place.values() for ignore in listed):
+            if ignore in self._refused:
+                yield Problem(
+                    ignore.pointer,
+                    f"{ignore.code} stays: with it a rollback would not do what is said of it",
+                    "mend the finding, and remove this",
+                )
+            elif ignore not in self._used:
+                yield Problem(
+                    ignore.pointer,
+                    f"there is no {ignore.code} here that could be suppressed",
+                    "remove it, or move it to the place of the finding or around it",
+                )
+            elif not ignore.reason:
+                yield Problem(
+                    ignore.pointer,
+                    f"{ignore.code} is suppressed, and nothing says why",
+                    "add a reason: those who come later cannot ask",
+                )
+
+    def _read(self, path: _Path, value: JsonValue) -> Iterator[Ignore]:
+        """What is said at a place; nothing of it when any of it is not understood."""
+        entries = value if isinstance(value, list) else [None]
+        if all(map(_is_entry, entries)):
+            for index, entry in enumerate(entries):
+                said: dict[str, Any] = entry if isinstance(entry, dict) else {}
+                pointer = format_pointer((*path, KEY, str(index)))
+                yield Ignore(said["code"], said.get("reason", "").strip(), path, pointer)
+        elif path and not _is_operation(path):
+            # On an operation and at the root ORC036 says what is wrong with the value.
+            self._malformed.append(format_pointer((*path, KEY)))
+
+
+def _is_entry(entry: Any) -> bool:
+    """Whether it is {code, reason}, or a code alone."""
+    if not isinstance(entry, dict) or "code" not in entry or entry.keys() - {"code", "reason"}:
+        return False
+    return all(isinstance(value, str) for value in entry.values())
+
+
+def _is_operation(path: _Path) -> bool:
+    return path[:1] == ("paths",) and len(path) == 3
+
+
+def _written(root: JsonObject) -> Iterator[tuple[_Path, JsonValue]]:
+    """Each place that has the keyword, and what it has there."""
+    waiting: list[tuple[_Path, JsonValue]] = [((), root)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            # Under `properties` keys are names of fields, whatever they look like.
+            names_fields = path[-1:] == ("properties",)
+            if KEY in value and not names_fields:
+                yield path, value[KEY]
+            waiting += [
+                ((*path, key), inner)
+                for key, inner in value.items()
+                if isinstance(inner, dict | list) and (names_fields or key not in _DATA)
+            ]
+        elif isinstance(value, list):
+            inner = (v for v in enumerate(value) if isinstance(v[1], dict | list))
+            waiting += [((*path, str(index)), item) for index, item in inner]
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What a rule says of one tool, or of a document."""
+
+    code: Code
+    document: str
+    problem: Problem
+    subject: Subject | None = None
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether nothing suppresses it: its code says so, or a rollback calls the tool."""
+        if self.code.is_lasting or self.code.severity != "error" or self.subject is None:
+            return self.code.is_lasting
+        return self.subject.is_called_by_rollback
+
+    @property
+    def cause(self) -> tuple[str, ...]:
+        """What others that come from the same have in common with it."""
+        problem = self.problem
+        if problem.cause or self.subject is None:
+            return problem.cause, "" if problem.cause else problem.pointer + problem.message
+        name = self.subject.name
+        return problem.pointer, problem.message.replace(name, ""), problem.remedy.replace(name, "")
+
+
+def merged(
+    raised: Iterable[Raised],
+    uses: Mapping[str, Uses],
+    ignores: Mapping[str, Ignores],
+    ignored: frozenset[str],
+) -> list[Finding]:
+    """A finding for each cause, at the first of its places, with the number of tools it concerns.
+
+    Args:
+        raised: in any order.
+        uses: how many tools make use of a place, for each document that could be read.
+        ignores: what these documents say is not to be mended.
+        ignored: codes that whoever asks does not want to be told of.
+    """
+    groups: dict[tuple[object, ...], list[tuple[Raised, Suppression | None]]] = {}
+    for found in sorted(raised, key=lambda r: (r.document, steps_of(r.problem.pointer))):
+        suppression = _suppression(found, ignores.get(found.document), ignored)
+        key = (found.code.code, found.document, found.cause, suppression)
+        groups.setdefault(key, []).append((found, suppression))
+    findings = [_finding(group, uses) for group in groups.values()]
+    for document, of_document in ignores.items():
+        for problem in of_document.problems():
+            unheeded = Raised(IGNORED, document, problem)
+            findings.append(_finding([(unheeded, _asked(unheeded, ignored))], uses))
+    return findings
+
+
+def steps_of(pointer: str) -> tuple[tuple[int, int, str], ...]:
+    """What a pointer is sorted by: elements of lists by their number."""
+    return tuple(
+        (0, int(step), "") if step.isascii() and step.isdigit() else (1, 0, step)
+        for step in parse_pointer(pointer)
+    )
+
+
+def _suppression(
+    found: Raised, ignores: Ignores | None, ignored: frozenset[str]
+) -> Suppression | None:
+    if ignores is not None:
+        places = [parse_pointer(found.problem.pointer)]
+        if found.subject is not None:
+            places.append(found.subject.operation.node.path)
+        said = ignores.find(found.code, places, is_lasting=found.is_lasting)
+        if said is not None:
+            return said
+    return _asked(found, ignored)
+
+
+def _asked(found: Raised, ignored: frozenset[str]) -> Suppression | None:
+    is_asked = found.code.code in ignored and not found.is_lasting
+    return Suppression(kind="external") if is_asked else None
+
+
+def _finding(group: list[tuple[Raised, Suppression | None]], uses: Mapping[str, Uses]) -> Finding:
+    first, suppression = group[0]
+    problem = first.problem
+    places = {
+        found.subject.pointer if found.subject else found.problem.pointer for found, _ in group
+    }
+    number = len(places)
+    if first.subject is None and number == 1:
+        known = uses.get(first.document)
+        number = known.of(parse_pointer(problem.pointer)) if known is not None else 0
+    others = f" (and {number_of(len(places) - 1, 'more operation')})" if len(places) > 1 else ""
+    return Finding(
+        code=first.code.code,
+        severity=first.code.severity,
+        document=first.document,
+        pointer=problem.pointer,
+        message=problem.message + others,
+        mend=problem.remedy,
+        operations=number,
+        suppressed=suppression,
+    )

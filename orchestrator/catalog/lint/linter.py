@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from orchestrator.catalog.lint import (
     contract_rules,
     document_rules,
-    money_rules,
     outcome_rules,
     price_rules,
     rollback_rules,
@@ -13,15 +12,20 @@ from orchestrator.catalog.lint import (
     shape_rules,
     wording_rules,
 )
-from orchestrator.catalog.lint.causes import Raised, merged, steps_of
-from orchestrator.catalog.lint.finding import Code, Finding, Rule
-from orchestrator.catalog.lint.keyword_values import PREFIXES, operation_keywords
-from orchestrator.catalog.lint.place_uses import Uses
-from orchestrator.catalog.lint.subject import Subject, subjects
-from orchestrator.catalog.lint.suppressions import IGNORED, Ignores
-from orchestrator.catalog.operations import Operation, check_document, operations
+from orchestrator.catalog.lint.finding import (
+    IGNORED,
+    Code,
+    Finding,
+    Ignores,
+    Raised,
+    Rule,
+    merged,
+    steps_of,
+)
+from orchestrator.catalog.lint.published_schemas import PREFIXES, operation_keywords
+from orchestrator.catalog.lint.subject import Subject, Uses, subjects
+from orchestrator.catalog.operations import Operation, UnreadFile, check_document, operations
 from orchestrator.catalog.overlay import IdleAction
-from orchestrator.catalog.skipped import UnreadFile
 from orchestrator.core.errors import DocumentInvalid, UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -30,7 +34,6 @@ from orchestrator.json_schema.openapi_dialect import openapi_version
 _MODULES = (
     contract_rules,
     document_rules,
-    money_rules,
     outcome_rules,
     price_rules,
     rollback_rules,

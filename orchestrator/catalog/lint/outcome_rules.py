@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.call_templates import input_read
 from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_reference
-from orchestrator.catalog.conditions import Condition, parse_conditions
 from orchestrator.catalog.contract import SUCCESS_WHEN
-from orchestrator.catalog.expressions import Expression, input_read, parse_filling
+from orchestrator.catalog.expressions import Condition, Expression, parse_conditions, parse_filling
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Tool

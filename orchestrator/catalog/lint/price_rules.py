@@ -1,20 +1,23 @@
 """Rules on prices: that what a call costs can be read, before it and after it."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
+from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, PriceContract
 from orchestrator.catalog.expressions import parse_expression
-from orchestrator.catalog.lint.finding import Problem, rule
+from orchestrator.catalog.lint.finding import Code, Problem, rule
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.catalog.plain_money import plain_money
-from orchestrator.catalog.price_contract import PRICE, PriceContract
-from orchestrator.catalog.price_places import place_of
-from orchestrator.catalog.sample_money import sample_money
-from orchestrator.catalog.stated_prices import stated_price
+from orchestrator.catalog.money_units import plain_money, property_of, units_told, views
+from orchestrator.catalog.prices import place_of
+from orchestrator.catalog.stated_prices import names_currency, stated_price
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core import currencies
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.walker import properties_of
 
 _REMEDY = (
     f"add {PRICE} to the operation, or {PRICE}: true to the property that holds the price, and "
@@ -105,3 +108,108 @@ def _objects(value: JsonValue) -> Iterator[JsonObject]:
         value = list(value.values())
     for inner in value if isinstance(value, list) else ():
         yield from _objects(inner)
+
+
+_MOST_LEVELS: Final = 6
+_CODE: Final = "EUR"
+
+
+def sample_money(schema: JsonObject | None, *, whole: bool) -> JsonValue:
+    """A body in which every property is there, each with the plainest value that it may have.
+
+    Whether a number is money is the reader's to say. `whole` gives a text that may be an amount no
+    decimals, as what counts cents has none.
+    """
+    root = schema or {}
+    return _Sample(root, whole).of("", views(root, root), 0)
+
+
+class _Sample:
+    """One sample: the schema that references lead into, and how texts are written."""
+
+    def __init__(self, root: JsonObject, whole: bool) -> None:
+        self._root = root
+        self._whole = whole
+
+    def of(self, name: str, held_by: tuple[JsonObject, ...], level: int) -> JsonValue:
+        """The value of a property of that name."""
+        if level > _MOST_LEVELS:
+            return None
+        names = list(dict.fromkeys(name for view in held_by for name in properties_of(view)))
+        if names:
+            inner = ((n, property_of(held_by, n, self._root)) for n in names)
+            return {n: self.of(n, own, level + 1) for n, own in inner}
+        for view in held_by:
+            if isinstance(items := view.get("items"), dict):
+                return [self.of(name, views(items, self._root), level + 1)]
+        return self._scalar(name, held_by)
+
+    def _scalar(self, name: str, held_by: tuple[JsonObject, ...]) -> JsonValue:
+        types = {kind for view in held_by for kind in _types(view) if isinstance(kind, str)}
+        if names_currency(name):
+            return next((code for view in held_by for code in _codes(view)), _CODE)
+        if types & {"number", "integer"}:
+            return 1
+        return ("1" if self._whole else "1.50") if "string" in types else None
+
+
+def _types(view: JsonObject) -> list[JsonValue]:
+    listed = view.get("type")
+    return listed if isinstance(listed, list) else [listed]
+
+
+def _codes(view: JsonObject) -> list[str]:
+    listed = view.get("enum")
+    found = [*(listed if isinstance(listed, list) else []), view.get("const"), view.get("default")]
+    return [code for code in found if isinstance(code, str)]
+
+
+CONTRADICTION = Code("ORC062", "warning", "An amount is counted in one unit")
+CURRENCY = Code("ORC063", "error", "Currencies exist")
+
+
+def money_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
+    """What is wrong with the money among the properties of one schema."""
+    found = schema.raw("properties") if isinstance(schema.value, dict) else None
+    for name, place in found.raw_items() if found and isinstance(found.value, dict) else ():
+        if not isinstance(place.value, dict):
+            continue
+        yield from ((CONTRADICTION, problem) for problem in _contradictions(name, place))
+        if names_currency(name):
+            yield from ((CURRENCY, problem) for problem in _unknown_currencies(name, place))
+
+
+def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
+    declared = place.mapping().get(MINOR_UNITS)
+    words = {key: value for key, value in place.mapping().items() if key != MINOR_UNITS}
+    told = units_told(name, words)
+    if told.is_minor and told.major:
+        yield Problem(
+            place.pointer,
+            f"the words of {name!r} tell of the smallest unit of its currency and of the whole one",
+            f"say one of them, or add {MINOR_UNITS}: true or false; until then it is unknown",
+        )
+    elif isinstance(declared, bool) and (told.major if declared else told.is_minor):
+        yield Problem(
+            f"{place.pointer}/{MINOR_UNITS}",
+            f"{MINOR_UNITS}: {str(declared).lower()} on {name!r} contradicts its own words",
+            "correct the one that is wrong; until then the keyword is believed",
+        )
+
+
+def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[Problem]:
+    listed = place.raw("enum")
+    places = [place.raw("const"), place.raw("default")]
+    if listed is not None and isinstance(listed.value, list):
+        places += listed.raw_elements()
+    for found in places:
+        if found is not None and _is_no_currency(found.value):
+            yield Problem(
+                found.pointer,
+                f"{found.value!r} of {name!r} is no currency of ISO 4217, so no price can be in it",
+                "write the code of a currency, or give the property another name",
+            )
+
+
+def _is_no_currency(value: JsonValue) -> bool:
+    return isinstance(value, str) and not currencies.exists(value.upper())

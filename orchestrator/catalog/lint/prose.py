@@ -1,9 +1,15 @@
 """The words of a document: which abbreviations they spell out, and what the document names."""
 
+import json
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
 
+from orchestrator.core import currencies
 from orchestrator.core.record import JsonObject
 
 _TEXTS = ("title", "summary", "description")
@@ -15,7 +21,7 @@ _IN_BRACKETS = re.compile(r"\(\W{0,2}([A-Z][A-Za-z]{1,6}?)s?\W{0,2}\)")
 _BEFORE_WORDS = re.compile(r"\b([A-Z]{2,7})s?\W{0,3}[(\u2014:=-]")
 _NEAR = 90
 """Characters before or after an abbreviation in which its words stand."""
-_LONGEST = 7
+_LONGEST_ABBREVIATION = 7
 
 
 class Prose:
@@ -93,7 +99,7 @@ def _abbreviations(text: str) -> Iterator[str]:
     for run in _NAMES.findall(text):
         initials = "".join(w[0] for w in _WORD.findall(run) if w.lower() not in _SMALL).upper()
         for begin in range(len(initials)):
-            for end in range(begin + 2, min(begin + _LONGEST, len(initials)) + 1):
+            for end in range(begin + 2, min(begin + _LONGEST_ABBREVIATION, len(initials)) + 1):
                 yield initials[begin:end]
     for found in _IN_BRACKETS.finditer(text):
         words = text[max(0, found.start() - _NEAR) : found.start()]
@@ -110,3 +116,85 @@ def _initials(words: str) -> Iterator[str]:
     found = _WORD.findall(words)
     yield "".join(w[0] for w in found).upper()
     yield "".join(w[0] for w in found if w.lower() not in _SMALL).upper()
+
+
+_NOT_PROSE = re.compile(
+    r"```.{0,2000}?```|``.{0,500}?``|`[^`\n]{0,200}`|<code>.{0,500}?</code>|<[^<>\n]{0,300}>"
+    r"|\]\([^()\s]{0,300}\)|\{[^{}\n]{0,100}\}|\"[^\"\n]{0,200}\"|\b\w{1,20}://\S+"
+    r"|\S{1,80}@\S{1,80}|\b\d[\d.,]{0,20}\s?[A-Za-z]+",
+    re.DOTALL,
+)
+"""Code, tags, addresses, units, and what is quoted: a text that shows a name does not speak it.
+
+Each of it is bounded: what begins often and never ends would take the square of its length.
+"""
+_MOST_READ = 20_000
+"""Characters: who reads a text on a card has put it down by then."""
+_TOKEN = re.compile(r"(?<![\w./:@#$&=-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*(?![\w=]|[./:@]\w)")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_ABBREVIATION = re.compile(r"([A-Z]{2,5})s?")
+_CAMEL_CASE = re.compile(r"[a-z]{3,}[A-Z]+[a-z][A-Za-z0-9]*")
+"""Of fewer small letters before the first capital brands are made, or before capitals alone."""
+_PASCAL_CASE = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z]*")
+
+
+@dataclass(frozen=True)
+class Jargon:
+    """A word, and why it is none of everyday language."""
+
+    word: str
+    reason: str
+
+
+def jargon_in(text: str, prose: Prose) -> Iterator[Jargon]:
+    """Each such word of a text, once.
+
+    None is what the document is about, nor a field that a caller fills in or reads: a text that
+    tells of `offer_id` tells what to do with it.
+    """
+    seen: set[str] = set()
+    for word in _TOKEN.findall(_NOT_PROSE.sub(" ", text[:_MOST_READ])):
+        if word not in seen and not is_common(word) and word not in prose.subjects:
+            seen.add(word)
+            if word in prose.fields:
+                continue
+            if _is_name(word, prose):
+                yield Jargon(word, "which is a name that programs use")
+            elif (short := _ABBREVIATION.fullmatch(word)) and _is_obscure(short[1], prose):
+                yield Jargon(short[1], "which the document nowhere spells out")
+
+
+def _is_name(word: str, prose: Prose) -> bool:
+    if "_" in word or _CAMEL_CASE.fullmatch(word):
+        return True
+    if not _PASCAL_CASE.fullmatch(word):
+        return False
+    # Two words in one are often a brand, three are a name that somebody made for a program.
+    return len(_PARTS.findall(word)) > 2 or folded(word) in prose.names
+
+
+def _is_obscure(short: str, prose: Prose) -> bool:
+    if any(map(is_common, (short, short.lower()))) or currencies.exists(short):
+        return False
+    return short not in prose.subjects and short not in prose.spelled_out
+
+
+_PACKAGE: Final = "wordllama"
+"""Its word pieces are those of the built-in embedder; the package itself is never imported."""
+_PIECES: Final = "tokenizers/l2_supercat_tokenizer_config.json"
+_BEGINS_A_WORD: Final = "\u2581"
+
+
+def is_common(word: str) -> bool:
+    """Whether a word, written like this, is frequent enough to be a piece of the vocabulary."""
+    return _BEGINS_A_WORD + word in _pieces()
+
+
+@cache
+def _pieces() -> frozenset[str]:
+    """32,000 pieces of words; none where the package is not installed whole."""
+    spec = find_spec(_PACKAGE)
+    folder = Path(spec.origin).parent if spec is not None and spec.origin is not None else None
+    if folder is None or not (folder / _PIECES).is_file():
+        return frozenset()
+    return frozenset(json.loads((folder / _PIECES).read_text(encoding="utf-8"))["model"]["vocab"])

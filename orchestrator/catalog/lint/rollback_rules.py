@@ -4,14 +4,10 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.call_templates import expressions_of, input_read
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer, is_own_reference
 from orchestrator.catalog.contract import IRREVERSIBLE, READ_ONLY
-from orchestrator.catalog.expressions import (
-    Expression,
-    expressions_of,
-    input_read,
-    parse_filling,
-)
+from orchestrator.catalog.expressions import Expression, parse_filling
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from orchestrator.catalog.lint.causes import Raised
 from orchestrator.catalog.lint.document_rules import INVALID
-from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Problem, shortened
-from orchestrator.catalog.lint.money_rules import money_problems
-from orchestrator.catalog.lint.openapi_schema import json_schema_breaches
+from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Problem, Raised, shortened
+from orchestrator.catalog.lint.price_rules import money_problems
+from orchestrator.catalog.lint.published_schemas import json_schema_breaches
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode

@@ -1,21 +1,174 @@
-"""What the rules look at: one tool as written, and as far as it compiles."""
+"""Which places of a document its tools make use of, and how many of them do."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from pydantic import JsonValue
+
 from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
-from orchestrator.catalog.lint.declared_inputs import Input, inputs_of
-from orchestrator.catalog.lint.keyword_values import Breach, operation_keywords, without
+from orchestrator.catalog.inputs import choose_content_type
 from orchestrator.catalog.lint.prose import Prose
-from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.peers import Peers
-from orchestrator.catalog.tool import Compensation, Tool
-from orchestrator.catalog.tool_names import name_tools, place_of
+from orchestrator.catalog.lint.published_schemas import Breach, operation_keywords, without
+from orchestrator.catalog.operations import METHODS, Operation
+from orchestrator.catalog.tool import Compensation, InputBinding, Tool
+from orchestrator.catalog.tool_names import Peers, name_tools, place_of
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.pointer import follow
+from orchestrator.json_schema.references import parse_reference, reference_of
+
+_OF_ALL = frozenset({"info", "security", "servers"})
+"""What stands at the root of a document and is about all of it, to the last of its parts."""
+_Path = tuple[str, ...]
+
+
+class Uses:
+    """How many tools make use of each place of a document."""
+
+    def __init__(self, root: JsonObject, exposed: Iterable[Operation]) -> None:
+        """Take the document and the operations that are tools."""
+        self._root = root
+        self._referred: dict[_Path, frozenset[_Path]] = {}
+        self._targets: Counter[_Path] = Counter()
+        self._tools: Counter[_Path] = Counter()
+        for operation in exposed:
+            self._tools[operation.node.path] += 1
+            self._targets.update(self._reached(operation))
+
+    def of(self, path: _Path) -> int:
+        """How many tools make use of this place; all of them of what is about the document."""
+        if path[:1] == ("paths",) and len(path) > 1:
+            return self._of_path(path)
+        is_of_all = path[:1] and (
+            path[0] in _OF_ALL or path[:2] == ("components", "securitySchemes")
+        )
+        if len(path) < 2 or is_of_all:
+            return self._tools.total()
+        around = [path[:length] for length in range(len(path), 0, -1)]
+        return next((n for p in around if (n := self._tools[p] or self._targets[p])), 0)
+
+    def is_examined(self, path: _Path) -> bool:
+        """Whether the linter looks there: not inside of an operation that is no tool."""
+        is_in_operation = path[:1] == ("paths",) and len(path) > 2 and path[2] in METHODS
+        return not is_in_operation or path[:3] in self._tools
+
+    def _of_path(self, path: _Path) -> int:
+        if len(path) > 2 and path[2] in METHODS:
+            return self._tools[path[:3]] or self._targets[path[:3]]
+        return sum(number for place, number in self._tools.items() if place[:2] == path[:2])
+
+    def _reached(self, operation: Operation) -> set[_Path]:
+        """All that an operation refers to, and what that refers to."""
+        beside = {k: v for k, v in operation.path_item.mapping().items() if k not in METHODS}
+        waiting = [*_references((operation.node.value, beside))]
+        reached: set[_Path] = set()
+        while waiting:
+            path = waiting.pop()
+            if path not in reached:
+                reached.add(path)
+                waiting += self._references_of(path)
+        return reached
+
+    def _references_of(self, path: _Path) -> frozenset[_Path]:
+        if path not in self._referred:
+            self._referred[path] = frozenset(_references((_at(self._root, path),)))
+        return self._referred[path]
+
+
+def _at(root: JsonObject, path: _Path) -> JsonValue:
+    try:
+        return follow(root, path)
+    except (LookupError, ValueError):
+        # What leads nowhere has a finding of its own.
+        return None
+
+
+def _references(values: Iterable[JsonValue]) -> Iterator[_Path]:
+    """The places of the document that these values refer to."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            # What is no reference of this document has a finding of its own.
+            with suppress(ValueError):
+                if target := parse_reference(reference_of(value) or ""):
+                    yield target
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input."""
+
+    binding: InputBinding
+    schema: JsonObject
+    """Compiled."""
+    pointer: str = ""
+    """Where it is declared: a parameter, a property of a body; '' when that cannot be told."""
+    schema_pointer: str = ""
+    """Where its schema stands: where it is declared, or what that refers to."""
+
+    @property
+    def is_whole_body(self) -> bool:
+        """Whether it stands for a body that has no named parts."""
+        return self.binding.location == "body" and not self.binding.field
+
+
+def inputs_of(operation: Operation, tool: Tool) -> Iterator[Input]:
+    """Each input of a tool, in its order."""
+    places = {(location, name): found for location, name, found in _declared(operation)}
+    schemas = tool.properties
+    for binding in tool.bindings:
+        schema = schemas[binding.name]
+        found = places.get((binding.location, binding.field))
+        if found is None:
+            yield Input(binding, schema)
+        else:
+            yield Input(binding, schema, found.pointer, _schema_of(found, binding).pointer)
+
+
+def _declared(operation: Operation) -> Iterator[tuple[str, str, DocumentNode]]:
+    for parameter in operation.parameters():
+        yield parameter.require("in").text(), parameter.require("name").text(), parameter
+    body = operation.node.at("requestBody")
+    media_types = dict(body.items("content")) if body is not None else {}
+    if (chosen := choose_content_type(media_types)) is not None:
+        written = media_types[chosen].raw("schema")
+        for name, place in _properties(written, set()) if written is not None else ():
+            yield "body", name, place
+
+
+def _properties(
+    schema: DocumentNode, seen: set[tuple[str, ...]]
+) -> Iterator[tuple[str, DocumentNode]]:
+    """The properties that a schema declares, those of the members of its allOf first."""
+    # What leads nowhere has a finding of its own.
+    with suppress(DocumentInvalid):
+        schema = schema.resolved()
+        if schema.path in seen:
+            return
+        seen.add(schema.path)
+        members = schema.raw("allOf")
+        for member in members.raw_elements() if members is not None else ():
+            yield from _properties(member, seen)
+        properties = schema.raw("properties")
+        yield from properties.raw_items() if properties is not None else ()
+
+
+def _schema_of(place: DocumentNode, binding: InputBinding) -> DocumentNode:
+    written = place if binding.location == "body" else place.raw("schema")
+    if written is None:
+        return place
+    target = written.resolved()
+    # A parameter and the schema that is written in it are one place to whoever mends it.
+    return target if binding.location == "body" or target.path != written.path else place
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from orchestrator.catalog.lint.finding import Problem, rule
-from orchestrator.catalog.lint.jargon import jargon_in
+from orchestrator.catalog.lint.prose import jargon_in
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool_names import TOOL_NAME
 

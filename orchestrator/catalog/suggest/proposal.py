@@ -1,8 +1,14 @@
 """What is proposed for a document: actions of an overlay, and the questions beside them."""
 
-from pydantic import Field
+import json
+import re
+from collections.abc import Iterator
 
+from pydantic import Field, JsonValue
+
+from orchestrator.catalog.overlay import target_of
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.shown_text import visible
 
 
 class ProposedAction(Record):
@@ -80,3 +86,110 @@ class Proposal(Record):
             for a in self.actions
         )
         return self.model_copy(update={"actions": actions})
+
+
+_PLAIN = re.compile(r"[A-Za-z_$][\w$.#/ \[\]{}'@,-]*(?<! )")
+_WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+_WIDTH = 110
+_EXPLAINED = (
+    "# What stands here as a fact is told by the document. What is only likely is a comment: look",
+    "# for `check:`. An action that is a comment as a whole does nothing while its # stands.",
+    "# Documents do not tell which fields are personal (x-orchet-pii-required), nor what costs",
+    "# nothing (x-orchet-price: false).",
+)
+
+
+def overlay_text(proposal: Proposal) -> str:
+    """The overlay, in YAML: an action for each operation, in the document's order."""
+    shown = [*_head(proposal), *_body(proposal)]
+    return "\n".join(shown) + "\n"
+
+
+def _head(proposal: Proposal) -> Iterator[str]:
+    before = f", {proposal.marked_before} were said of before" if proposal.marked_before else ""
+    yield from _folded(f"Proposed for {proposal.file}: read it before you use it.", "# ")
+    yield (
+        f"# {proposal.operations} operations: {proposal.marked} marked as tools{before}, "
+        f"{proposal.questions} only asked about; rollback pairs: {len(proposal.pairs)}."
+    )
+    yield from _EXPLAINED
+    for remark in proposal.remarks:
+        yield from _folded(remark, "# ")
+    for left in proposal.left_out:
+        yield from _folded(f"left out, it cannot be compiled: {left}", "# ")
+    yield "overlay: 1.0.0"
+    yield "info:"
+    yield f"  title: {_scalar(f'Tools of {proposal.document}')}"
+    yield "  version: 1.0.0"
+    yield f"extends: {_scalar(proposal.file)}"
+
+
+def _body(proposal: Proposal) -> Iterator[str]:
+    if not proposal.marked:
+        # An overlay has at least one action.
+        yield "actions:"
+        yield "  - target: $.info"
+        yield "    description: Nothing of this document is surely a tool. It changes nothing."
+        yield "    update: {}"
+    else:
+        yield "actions:"
+    for action in proposal.actions:
+        yield ""
+        lines = _action(action)
+        yield from (f"# {line}".rstrip() for line in lines) if action.is_question else lines
+
+
+def _action(action: ProposedAction) -> Iterator[str]:
+    title = f"{action.method} {action.path}"
+    yield from _folded(f"{title}: {action.title}" if action.title else title, "  # ")
+    yield f"  - target: {_scalar(target_of(action.place))}"
+    for check in action.checks:
+        yield from _folded(f"check: {check}", "    # ")
+    yield "    update:"
+    for key, value in action.update.items():
+        yield from _entry(key, value, "      ")
+
+
+def _entry(key: str, value: JsonValue, indent: str) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        yield f"{indent}{_scalar(key)}:"
+        for name, inner in value.items():
+            yield from _entry(name, inner, f"{indent}  ")
+    else:
+        yield f"{indent}{_scalar(key)}: {_scalar(value)}"
+
+
+def _scalar(value: JsonValue) -> str:
+    """A value on one line; a text without quotes where nothing can read it as something else."""
+    if isinstance(value, list):
+        return "[" + ", ".join(_quoted(item) for item in value) + "]"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    is_plain = _PLAIN.fullmatch(value) and " #" not in value and value.isascii()
+    return value if is_plain and value.lower() not in _WORDS_OF_YAML else _quoted(value)
+
+
+def _quoted(value: JsonValue) -> str:
+    """As JSON, which YAML reads as well; of the same value, and nothing hidden in it."""
+    return "".join(map(_shown, json.dumps(value, ensure_ascii=False)))
+
+
+def _shown(character: str) -> str:
+    """A character as it is, or as YAML's escape of it where it may not be seen."""
+    if character.isascii() or (character.isalnum() and visible(character) == character):
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _folded(text: str, indent: str, *, most: int = 8) -> Iterator[str]:
+    """A text in comments: each line begins as comments do, whatever it holds."""
+    line = indent
+    lines: list[str] = []
+    for word in visible(" ".join(text.split())).split(" "):
+        if len(line) + len(word) > _WIDTH and line != indent:
+            lines.append(line.rstrip())
+            line = indent
+        line += f"{word[:_WIDTH]} "
+    lines.append(line.rstrip())
+    yield from lines[:most]

@@ -1,20 +1,43 @@
 """An overlay proposed for one document: what is sure as actions, the rest as questions."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from orchestrator.catalog.call_templates import expressions_of
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
-from orchestrator.catalog.expressions import expressions_of
+from orchestrator.catalog.functions import read_description, read_name
+from orchestrator.catalog.lint import Finding, lint
+from orchestrator.catalog.lint.contract_rules import absolute_server
 from orchestrator.catalog.operations import TOOL_MARK
-from orchestrator.catalog.suggest.pairing import Pair, find_pairs
-from orchestrator.catalog.suggest.probes import find_probe
-from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction, ProposedPair
-from orchestrator.catalog.suggest.reads import is_read, may_read, surely_reads
+from orchestrator.catalog.overlay import apply_overlays, parse_overlay
+from orchestrator.catalog.suggest.pairing import Pair, find_pairs, find_probe
+from orchestrator.catalog.suggest.proposal import (
+    Proposal,
+    ProposedAction,
+    ProposedPair,
+    overlay_text,
+)
 from orchestrator.catalog.suggest.survey import Surveyed, asked_for, survey
-from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.pointer import format_pointer
 from orchestrator.json_schema.walker import needs_something
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
+from orchestrator.language.words import (
+    COMPUTING_VERBS,
+    NOUN_LIKE_VERBS,
+    WARY_VERBS,
+    action_of,
+    action_of_stem,
+    is_verb,
+    name_words,
+    stem,
+    tokens,
+)
 
 _CONFIRM = "x-orchet-requires-confirmation"
 _TAGS = "the first tag of a tool is its domain; those that are missing are taken from the path"
@@ -182,3 +205,124 @@ def _proposed(pair: Pair, listed: Sequence[Surveyed]) -> ProposedPair:
         probe=str(probe["operationId"]) if probe is not None else None,
         is_blind=_is_blind(pair, listed),
     )
+
+
+_READING = (Action.READ, Action.SEARCH)
+_UNSURE = WARY_VERBS | COMPUTING_VERBS
+_OTHER_ANSWERS = ("201", "202")
+
+
+def surely_reads(one: Surveyed) -> bool:
+    """Whether a POST only searches: its path ends in such a verb, and its own words agree.
+
+    The verb is the last word, `/orders/search`, and no answer speaks of something made.
+    """
+    if one.method != "POST" or one.tool is None or one.tool.output_schema is None:
+        return False
+    words = name_words(one.shape.last)
+    # What converts a visitor changes one; what converts an amount may be told by its owner.
+    ends_in_verb = action_of(words[-1]) in _READING and words[-1] not in _UNSURE
+    is_plain = ends_in_verb and len(words) == 1 and not _speaks_of_change(one)
+    return is_plain and _reads_by_words(one) and _answers_only(one)
+
+
+def _speaks_of_change(one: Surveyed) -> bool:
+    """Whether its description says anywhere that something is done: "creates a filtered report".
+
+    A word of the path is its thing, an upload, and no deed.
+    """
+    said = one.tool.description if one.tool is not None else ""
+    things = {*tokens(one.operation.path)}
+    told = [word for word in tokens(said) if word.endswith("s") and word not in things]
+    return any(
+        action_of_stem(stem(word)) in SIDE_EFFECT_ACTIONS
+        and (is_verb(word[:-1]) or is_verb(word[:-2]))
+        and word[:-1] not in NOUN_LIKE_VERBS
+        for word in told
+    )
+
+
+def may_read(one: Surveyed) -> bool:
+    """Whether the words of a POST say that it reads, which a path does not bear out."""
+    return one.method == "POST" and _reads_by_words(one) and _answers_only(one)
+
+
+def _answers_only(one: Surveyed) -> bool:
+    return one.statuses.isdisjoint(_OTHER_ANSWERS)
+
+
+def _reads_by_words(one: Surveyed) -> bool:
+    if one.tool is None:
+        return False
+    named = read_name(one.name)
+    said = f"{one.tool.summary.rstrip('.')}. {one.tool.description}".strip(". ")
+    described = read_description(said, one.name)
+    return (named.reads or described.reads) and not (named.changes or described.changes)
+
+
+def is_read(one: Surveyed) -> bool:
+    """Whether HTTP says that it reads."""
+    return one.tool is not None and one.tool.effect is Effect.READ
+
+
+_ROUNDS = 4
+"""What becomes a question takes its other end along; no chain of these is longer."""
+_MOST_REMARKS = 5
+
+
+class Settled(NamedTuple):
+    """A proposal, and what the linter says of the document with it."""
+
+    proposal: Proposal
+    findings: tuple[Finding, ...]
+
+
+def settle(proposal: Proposal, document: JsonObject) -> Settled:
+    """Make questions of what the linter calls an error, and say what is wrong around it."""
+    findings: list[Finding] = []
+    for _ in range(_ROUNDS):
+        findings = lint({proposal.document: applied(proposal, document)})
+        wrong = dict(_errors_of(proposal, findings))
+        if not wrong:
+            break
+        proposal = proposal.asking(wrong)
+    return Settled(
+        proposal.model_copy(update={"remarks": (*proposal.remarks, *_remarks(findings))}),
+        tuple(findings),
+    )
+
+
+def applied(proposal: Proposal, document: JsonObject) -> JsonObject:
+    """The document with the overlay as it is written: what is checked is what is read later."""
+    overlay = parse_overlay("the proposal", load_yaml(overlay_text(proposal)))
+    return apply_overlays({proposal.document: document}, [overlay]).documents[proposal.document]
+
+
+def _errors_of(proposal: Proposal, findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+    """The tools that the linter finds an error on, each with the first of them."""
+    places = {format_pointer(a.place): a.tool for a in proposal.actions if not a.is_question}
+    for finding in reversed(findings):
+        if finding.severity != "error" or finding.code == absolute_server.code:
+            # A missing server is the document's, wherever it is told: it stands at the head.
+            continue
+        for pointer in _around(finding.pointer):
+            if pointer in places:
+                yield places[pointer], f"lint: {finding.code}: {finding.message}: {finding.mend}"
+
+
+def _around(pointer: str) -> Iterator[str]:
+    while pointer:
+        yield pointer
+        pointer = pointer.rpartition("/")[0]
+
+
+def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
+    """What is wrong beside the tools, by code: only its owner can mend it, or an overlay of his."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    counts = Counter(finding.code for finding in errors)
+    for code, count in counts.most_common(_MOST_REMARKS):
+        first = next(finding for finding in errors if finding.code == code)
+        yield (
+            f"look at first: {code} at {first.pointer or 'the document'}: {first.message}: "
+            f"{first.mend}" + (f" ({count - 1} more of {code})" if count > 1 else "")
+        )

@@ -1,20 +1,69 @@
-"""The operations of a document as a proposal sees them: named, described and compiled."""
+"""The shape of a path: which things it goes through, and which of them a parameter names."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from orchestrator.catalog.compile import compile_operation
 from orchestrator.catalog.operations import METHODS, TOOL_MARK, Operation, operations
-from orchestrator.catalog.suggest.naming import missing_texts
-from orchestrator.catalog.suggest.path_shape import PathShape
 from orchestrator.catalog.tool import Tool
 from orchestrator.catalog.tool_names import name_tools, place_of, why_named
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.walker import properties_of
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
-from orchestrator.language.words import verb_named
+from orchestrator.language.words import name_words, verb_named
+
+_PARAMETER = re.compile(r"\{([^{}]*)\}")
+_ENDING = re.compile(r"(?<=.)\.[A-Za-z]{2,5}$")
+"""Of a file, as in `/Messages/{Sid}.json`: it says the format, and nothing of the thing."""
+
+
+@dataclass(frozen=True)
+class PathShape:
+    """A path as its segments; a parameter stands for any value."""
+
+    segments: tuple[str, ...]
+    parameters: tuple[str, ...]
+    """Names, in the order of the path."""
+
+    @classmethod
+    def of(cls, path: str) -> "PathShape":
+        """Read a path template."""
+        bare = _ENDING.sub("", path.partition("?")[0].partition("#")[0].rstrip("/"))
+        parameters = tuple(_PARAMETER.findall(bare))
+        return cls(tuple(_PARAMETER.sub("{}", bare).split("/")[1:]), parameters)
+
+    @property
+    def ends_in_parameter(self) -> bool:
+        """Whether it is that of one thing: `/orders/{order_id}`."""
+        return bool(self.segments) and self.segments[-1] == "{}"
+
+    @property
+    def last(self) -> str:
+        """Its last segment; empty of the root."""
+        return self.segments[-1] if self.segments else ""
+
+    @property
+    def parent(self) -> "PathShape":
+        """The path without its last segment."""
+        kept = len(self.parameters) - self.last.count("{}")
+        return PathShape(self.segments[:-1], self.parameters[:kept])
+
+    @property
+    def thing(self) -> tuple[str, ...]:
+        """The words of the last segment that names something, in the singular."""
+        named = next((s for s in reversed(self.segments) if "{}" not in s), "")
+        return tuple(map(singular, name_words(named)))
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of all segments that name something, in the singular."""
+        named = (name_words(s) for s in self.segments if "{}" not in s)
+        return frozenset(singular(word) for words in named for word in words)
 
 
 @dataclass(frozen=True)
@@ -113,3 +162,67 @@ def _is_below(path: str, prefix: str) -> bool:
     """Whether a path goes through all of another, segment by segment."""
     wanted = prefix.rstrip("/")
     return prefix.startswith("/") and f"{path}/".startswith(f"{wanted}/")
+
+
+_LONGEST_SUMMARY = 120
+_FEWEST_WORDS = 5
+_MOST_NAMED = 6
+_TAG = re.compile(r"<[^<>]*>")
+"""Of HTML, which some write descriptions in."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n{2,}")
+_VERSION = re.compile(r"v?\d[\d.]*", re.IGNORECASE)
+
+
+def missing_texts(
+    operation: Operation, tool: Tool, *, groups: bool
+) -> tuple[JsonObject, tuple[str, ...]]:
+    """The summary, description and tag that are missing, made of what the document tells."""
+    texts: JsonObject = {}
+    checks: list[str] = []
+    summary = tool.summary or _first_sentence(tool.description) or _words_of(tool.name)
+    if not tool.summary:
+        texts["summary"] = summary
+    if len(tool.description.split()) < _FEWEST_WORDS:
+        texts["description"] = _described(tool, tool.description or summary)
+        checks.append("the description is made of names: say when to use it")
+    elif not tool.summary:
+        checks.append("the summary is made of the description or the name")
+    if groups and operation.node.at("tags") is None and (tag := _group_of(operation.path)):
+        texts["tags"] = [tag]
+    return texts, tuple(checks)
+
+
+def _first_sentence(text: str) -> str:
+    plain = _TAG.sub("", text).strip()
+    first = " ".join(_SENTENCE.split(plain, maxsplit=1)[0].split())
+    return first if 0 < len(first) <= _LONGEST_SUMMARY else ""
+
+
+def _words_of(name: str) -> str:
+    return " ".join(name_words(name)).capitalize() + "."
+
+
+def _described(tool: Tool, said: str) -> str:
+    """What is known of a tool by its names alone."""
+    taken = _listed(list(tool.properties)) or "nothing"
+    returned = _listed(_answered(tool))
+    told = f" Returns {returned}." if returned else ""
+    return f"{said.rstrip('.')}. Takes {taken}.{told}"
+
+
+def _answered(tool: Tool) -> list[str]:
+    """What the document tells of the answer; of a file, or where it is silent, it tells nothing."""
+    schema = tool.output_schema or {}
+    return list(properties_of(schema)) or (["a list"] if schema.get("type") == "array" else [])
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [" ".join(name_words(name)) for name in names[:_MOST_NAMED]]
+    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+    return ", ".join([*shown, *more])
+
+
+def _group_of(path: str) -> str:
+    """The first segment of a path that names something: neither a parameter nor a version."""
+    steps = [s for s in path.split("/") if s and "{" not in s]
+    return next((s for s in steps if not _VERSION.fullmatch(s)), "")

@@ -7,8 +7,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.money_units import decimals_of, units_told
-from orchestrator.catalog.price_contract import PRICE
 from orchestrator.core import currencies
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject

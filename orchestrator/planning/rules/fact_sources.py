@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.things import id_names, thing_of
+from orchestrator.catalog.tool import id_names, thing_of
 from orchestrator.core.budget import Money
 from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject

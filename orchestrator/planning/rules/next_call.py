@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.catalog.file_inputs import answers_file
-from orchestrator.catalog.things import id_names, thing_with_id
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.tool import Effect, Tool, id_names, thing_with_id
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.language import lexicon

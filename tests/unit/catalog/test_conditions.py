@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from orchestrator.catalog.conditions import all_hold, parse_condition, parse_conditions
+from orchestrator.catalog.expressions import all_hold, parse_condition, parse_conditions
 
 BODY: JsonValue = {
     "status": "ok",

@@ -18,9 +18,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.catalog.archive import pack, unpack
-from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.digest import content_digest
+from orchestrator.catalog.catalog import Catalog, content_digest, pack, unpack
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.canonical import canonical_text
 

@@ -4,15 +4,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.expressions import (
-    Expression,
+from orchestrator.catalog.call_templates import (
     fill_template,
-    parse_expression,
-    parse_filling,
     reads_only_response,
     response_headers_read,
-    value_read,
 )
+from orchestrator.catalog.expressions import Expression, parse_expression, parse_filling, value_read
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 

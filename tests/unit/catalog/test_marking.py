@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.marking import unmarked
-from orchestrator.catalog.overlay import apply_overlays, parse_overlay
+from orchestrator.catalog.overlay import apply_overlays, parse_overlay, unmarked
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.record import JsonObject
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.price_contract import PRICE
+from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.prices import (
     charged_price,
     expected_price,

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.price_contract import PRICE
+from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.stated_prices import money_of, names_currency
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject

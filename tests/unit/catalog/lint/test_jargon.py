@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.lint.jargon import jargon_in
-from orchestrator.catalog.lint.prose import Prose
+from orchestrator.catalog.lint.prose import Prose, jargon_in
 
 TRAVEL: dict[str, Any] = {
     "info": {"title": "Flights of SkyHopper, an OTA"},

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.suggest.overlay_text import overlay_text
-from orchestrator.catalog.suggest.proposal import Proposal
-from orchestrator.catalog.suggest.settle import settle
-from orchestrator.catalog.suggest.suggest import suggest
+from orchestrator.catalog.suggest.proposal import Proposal, overlay_text
+from orchestrator.catalog.suggest.suggest import settle, suggest
 
 TICKET = {"id": "string", "title": "string", "state": "string"}
 

@@ -8,10 +8,8 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
-from orchestrator.catalog.suggest.overlay_text import overlay_text
-from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction
-from orchestrator.catalog.suggest.settle import applied, settle
-from orchestrator.catalog.suggest.suggest import suggest
+from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction, overlay_text
+from orchestrator.catalog.suggest.suggest import applied, settle, suggest
 from orchestrator.catalog.tool import Effect
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import UsageError

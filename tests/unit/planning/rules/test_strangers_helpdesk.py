@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog, load_documents
-from orchestrator.catalog.suggest.overlay_text import overlay_text
+from orchestrator.catalog.suggest.proposal import overlay_text
 from orchestrator.catalog.suggest.suggest import suggest
 from orchestrator.routing.router import Router
 

@@ -1,0 +1,172 @@
+"""What a document declares of the price of a call: where it stands, and in what it is counted."""
+
+from decimal import Decimal
+from typing import Final
+
+from pydantic import Field
+
+from orchestrator.catalog.expressions import Message, parse_expression
+from orchestrator.catalog.operations import Operation
+from orchestrator.core import currencies
+from orchestrator.core.budget import Money
+from orchestrator.core.record import Record
+from orchestrator.json_schema.document import DocumentNode
+
+PRICE: Final = "x-orchet-price"
+"""On an operation: where the price of a call stands. On a property: it is the price of its object.
+In a copy whose money is plain (see plain_money): the price that a property declared so holds."""
+MINOR_UNITS: Final = "x-orchet-minor-units"
+"""On a property, or the object around it: whether a number counts the currency's smallest unit."""
+
+
+class PricePlace(Record):
+    """Where one price stands: an amount, or an object of amount and currency."""
+
+    amount: str = Field(description="a runtime expression")
+    currency: str | None = Field(
+        default=None,
+        description="a runtime expression, or a code; None when it stands beside the amount",
+    )
+    minor_units: bool | int | None = Field(
+        default=None, description="true, false, or a number of decimals; None: as the schema tells"
+    )
+
+
+class PriceContract(Record):
+    """Both ends of what a call costs, each as far as it is declared."""
+
+    is_free: bool = Field(default=False, description="whether a call costs nothing")
+    expected: PricePlace | None = Field(
+        default=None, description="what it will cost, in the request; None: as quoted"
+    )
+    charged: PricePlace | None = Field(
+        default=None, description="what it did cost; None: as the answer's schema and names tell"
+    )
+
+
+_ENDS: Final = ("expected", "charged")
+_LAYOUT: Final = frozenset({"amount", "currency", "minor-units"})
+MOST_DECIMALS: Final = 9
+
+
+def read_price(operation: Operation) -> PriceContract | None:
+    """What the operation declares of the price of a call; None when it declares nothing.
+
+    `$request...` alone is what a call will cost, `$response...` what it did cost.
+
+    Raises:
+        DocumentInvalid: it is no expression, no layout, or reads an answer before there is one.
+    """
+    declared = operation.node.at(PRICE)
+    if declared is None:
+        return None
+    if declared.value is False:
+        return PriceContract(is_free=True)
+    if not any(declared.at(end) is not None for end in _ENDS if isinstance(declared.value, dict)):
+        place = _place(declared)
+        end = "expected" if _message(place) == "request" else "charged"
+        return PriceContract.model_validate({end: place})
+    for name, inner in declared.raw_items():
+        if name not in _ENDS:
+            raise inner.invalid("a price has the ends expected and charged")
+    ends = {end: declared.at(end) for end in _ENDS}
+    places = {end: _place(node) for end, node in ends.items() if node is not None}
+    contract = PriceContract.model_validate(places)
+    if contract.expected is not None and _message(contract.expected) != "request":
+        raise declared.require("expected").invalid("before the call there is only $request")
+    return contract
+
+
+def _place(declared: DocumentNode) -> PricePlace:
+    if isinstance(declared.value, str):
+        return PricePlace(amount=_expression(declared))
+    for name, inner in declared.raw_items():
+        if name not in _LAYOUT:
+            raise inner.invalid("a price is laid out by amount, currency and minor-units")
+    currency, units = declared.at("currency"), declared.at("minor-units")
+    return PricePlace(
+        amount=_expression(declared.require("amount")),
+        currency=_currency(currency) if currency is not None else None,
+        minor_units=_units(units) if units is not None else None,
+    )
+
+
+def _expression(node: DocumentNode) -> str:
+    try:
+        parse_expression(node.text())
+    except ValueError as error:
+        raise node.invalid(str(error)) from error
+    return node.text()
+
+
+def _currency(node: DocumentNode) -> str:
+    text = node.text()
+    if text.startswith("$"):
+        return _expression(node)
+    if not currencies.exists(text):
+        raise node.invalid(f"{text!r} is no currency of ISO 4217")
+    return text
+
+
+def _units(node: DocumentNode) -> bool | int:
+    value = node.value
+    if isinstance(value, bool) or (isinstance(value, int) and 0 <= value <= MOST_DECIMALS):
+        return value
+    raise node.invalid("minor-units is true, false or a number of decimals")
+
+
+def _message(place: PricePlace) -> Message:
+    return parse_expression(place.amount).message
+
+
+_SUM: Final = frozenset({"amount", "currency"})
+_SHARE: Final = frozenset({"share"})
+
+
+class CompensationFee(Record):
+    """What a provider keeps or charges when something is undone: a sum, or a share of the price."""
+
+    amount: Money | None = None
+    share: Decimal | None = Field(default=None, gt=0, le=1)
+
+    def of(self, price: Money | None) -> Money | None:
+        """What it comes to; None: a share of a price that nobody knows."""
+        return self.amount or share_of(price, self.share)
+
+
+def share_of(price: Money | None, share: Decimal | None) -> Money | None:
+    """A share of a price; None where there is no price, or no share."""
+    if price is None or not share:
+        return None
+    return Money(amount=price.amount * share, currency=price.currency)
+
+
+def read_fee(declared: DocumentNode) -> CompensationFee:
+    """The fee that an operation declares.
+
+    Raises:
+        DocumentInvalid: it is neither a sum nor a share.
+    """
+    written = declared.value
+    keys = frozenset(written) if isinstance(written, dict) else frozenset()
+    if keys == _SUM:
+        currency = declared.require("currency")
+        if not isinstance(currency.value, str) or not currencies.exists(currency.value):
+            raise currency.invalid(f"{currency.value!r} is no currency of ISO 4217")
+        amount = _number(declared.require("amount"))
+        return CompensationFee(amount=Money(amount=amount, currency=currency.value))
+    if keys == _SHARE:
+        node = declared.require("share")
+        share = _number(node)
+        if not 0 < share <= 1:
+            raise node.invalid("a share of the price is wanted: above 0, at most 1")
+        return CompensationFee(share=share)
+    raise declared.invalid("a fee is {amount, currency}, or {share} of the price")
+
+
+def _number(node: DocumentNode) -> Decimal:
+    """A number as it is written: 0.1 is a tenth."""
+    value = node.value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+        raise node.invalid("a number is wanted, 0 or more")
+    return Decimal(str(value))
