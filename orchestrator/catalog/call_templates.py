@@ -1,4 +1,4 @@
-"""OpenAPI runtime expressions: read from a contract, and filled from a call and its answer."""
+"""Calls of cancel tools and probes, filled from a forward call and its answer."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -19,7 +19,7 @@ def fill_template(
     response_body: JsonValue,
     response_headers: Mapping[str, str],
 ) -> JsonObject:
-    """The arguments of the template's tool; those whose expressions find nothing are left out.
+    """Return the arguments of the template's tool, without those whose expressions find nothing.
 
     Args:
         template: the cancel or probe call of a contract.
@@ -79,7 +79,7 @@ def _follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:
 
 
 def input_read(expression: Expression, tool: Tool) -> str | None:
-    """The input of `tool` that the expression reads back whole; None when it reads no such thing.
+    """Return the input of `tool` that the expression reads whole, or None.
 
     >>> input_read(parse_expression("$request.body#/client_reference"), tool)
     'client_reference'
@@ -95,16 +95,13 @@ def input_read(expression: Expression, tool: Tool) -> str | None:
 
 
 def reads_only_response(template: ToolCallTemplate) -> bool:
-    """Whether everything that the template reads comes from the answer.
-
-    Such a call cannot be made when the answer never came.
-    """
+    """Return True if the template reads only the answer, so a lost answer leaves it unfilled."""
     expressions = expressions_of(template)
     return bool(expressions) and all(e.message == "response" for e in expressions)
 
 
 def response_headers_read(tool: Tool) -> frozenset[str]:
-    """Lower-case names of the answer's headers that the tool's compensation reads."""
+    """Return the lower-case names of the answer's headers that the tool's compensation reads."""
     return frozenset(
         expression.path[0].lower()
         for template in (tool.compensation.templates if tool.compensation is not None else ())
@@ -114,7 +111,7 @@ def response_headers_read(tool: Tool) -> frozenset[str]:
 
 
 def expressions_of(template: ToolCallTemplate) -> tuple[Expression, ...]:
-    """Every reading in the template's arguments.
+    """Return every expression in the template's arguments.
 
     Raises:
         ValueError: one of them is malformed.

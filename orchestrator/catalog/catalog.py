@@ -1,4 +1,4 @@
-"""The catalog: the compiled tools of a set of documents, named by its content digest."""
+"""The catalog: the compiled tools of a set of documents, named by a content digest."""
 
 import hashlib
 import warnings
@@ -32,7 +32,7 @@ _NEAR_ENOUGH = 70
 
 
 class Catalog:
-    """Tools and the documents they come from; never changes once it is made.
+    """Tools and the documents they come from; immutable.
 
     ```python
     Catalog.load("specs/")                               # every document of a folder
@@ -51,29 +51,29 @@ class Catalog:
         renamed: Mapping[str, str] = MappingProxyType({}),
         unread: Sequence[UnreadFile] = (),
     ) -> None:
-        """Take what is compiled already, by name; the other constructors compile.
+        """Take compiled tools by name; the other constructors compile.
 
-        What was compiled by an earlier release keeps the digest that names it. What was skipped is
-        no part of that: it can be called by nobody.
+        A catalog that an earlier release compiled keeps its digest. Skipped operations are no part
+        of the digest: nothing can call them.
         """
         self.skipped = tuple(skipped)
-        """What the documents mark as tools and cannot be, each with its place and its reason."""
+        """Operations marked as tools that cannot be compiled, each with its place and reason."""
         self.unread = tuple(unread)
-        """Files of folders that cannot be read, of which there is nothing here."""
+        """Files of folders that cannot be read and contribute nothing."""
         self.renamed: Mapping[str, str] = MappingProxyType(dict(sorted(renamed.items())))
-        """Why tools are not called by their operationId, by the name that they have instead."""
+        """Reason for each tool that is not called by its operationId, by tool name."""
         self._digest = digest
         self.documents: Mapping[str, JsonObject] = MappingProxyType(dict(documents))
-        """Document name to its parsed content, overlays applied, references inside itself."""
+        """Parsed content by document name, overlays applied, references inside the document."""
         self.tools: Mapping[str, Tool] = MappingProxyType(dict(sorted(tools.items())))
-        """Tool name to tool, sorted by name."""
+        """Tools by name, sorted."""
 
     @classmethod
     def load(cls, *paths: str | Path, overlays: Sequence[str | Path] = ()) -> "Catalog":
         """Compile documents from files, and from the files of folders.
 
-        Each operation that is skipped is a SkippedWarning, each file of a folder that cannot be
-        read an UnreadWarning, and each action of an overlay that selects nothing an OverlayWarning.
+        Each skipped operation is a SkippedWarning, each unreadable file of a folder an
+        UnreadWarning, and each overlay action that selects nothing an OverlayWarning.
 
         Raises:
             DocumentUnreadable: a file that is named is missing, or is neither JSON nor YAML.
@@ -108,8 +108,8 @@ class Catalog:
     def from_functions(cls, functions: Iterable[Mapping[str, Any]]) -> "Catalog":
         """Compile function tools: OpenAI's, wrapped in {"type": "function"} or bare, and MCP's.
 
-        Effects and domains are inferred; what cannot be told to only read is confirmed first. A
-        hint that says otherwise against the function's own words is a FunctionWarning.
+        Effects and domains are inferred; a function that may change something is confirmed first. A
+        hint that contradicts the function's own words is a FunctionWarning.
 
         Raises:
             DocumentInvalid: one has no name or no schema, or two have one name.
@@ -125,11 +125,10 @@ class Catalog:
         return content_digest(dict(self.documents), tools)
 
     def tool(self, name: str) -> Tool:
-        """The tool of that name.
+        """Return the tool of that name.
 
         Raises:
-            ToolNotFound: there is none; it says why its operation was skipped, or names tools with
-                a similar name.
+            ToolNotFound: with the reason why its operation was skipped, or with similar names.
         """
         found = self.tools.get(name)
         if found is None:
@@ -148,15 +147,15 @@ class Catalog:
 def load_documents(
     *paths: str | Path, overlays: Sequence[str | Path] = ()
 ) -> dict[str, JsonObject]:
-    """Parsed documents by name: what `load_sources` reads."""
+    """Return parsed documents by name, as `load_sources` reads them."""
     return load_sources(*paths, overlays=overlays).documents
 
 
 def load_sources(*paths: str | Path, overlays: Sequence[str | Path] = ()) -> Sources:
-    """Parsed documents by name, each made self-contained, with the overlays applied.
+    """Return parsed documents by name, self-contained and with the overlays applied.
 
-    Each file of a folder that cannot be read is an UnreadWarning, and each action of an overlay
-    that selects nothing an OverlayWarning.
+    Each unreadable file of a folder is an UnreadWarning, and each overlay action that selects
+    nothing an OverlayWarning.
 
     Raises:
         DocumentUnreadable: a file that is named is missing, or is neither JSON nor YAML.
@@ -173,16 +172,16 @@ def load_sources(*paths: str | Path, overlays: Sequence[str | Path] = ()) -> Sou
 
 
 GONE: Final = frozenset({404, 410})
-"""Statuses of HTTP that say that nothing is there."""
+"""HTTP statuses for a resource that does not exist."""
 
 
 def declares_gone(catalog: Catalog, tool: Tool) -> bool:
-    """Whether an answer that nothing is there is one of those declared."""
+    """Return True if the tool declares an answer for a resource that does not exist."""
     return not declared_statuses(catalog, tool).isdisjoint(map(str, GONE))
 
 
 def declared_statuses(catalog: Catalog, tool: Tool) -> frozenset[str]:
-    """As the document writes them: `200`, `4XX`, `default`; none for a tool without a document."""
+    """Return the declared statuses as written: `200`, `4XX`, `default`; none without a document."""
     document = catalog.documents.get(tool.document)
     if document is None:
         return frozenset()
@@ -195,9 +194,9 @@ def declared_statuses(catalog: Catalog, tool: Tool) -> frozenset[str]:
 
 
 def content_digest(documents: JsonObject, tools: JsonObject) -> str:
-    """Hex SHA-256 of the canonical JSON (RFC 8785) of `{documents, tools}`, both by name.
+    """Return the hex SHA-256 of the canonical JSON (RFC 8785) of `{documents, tools}`, by name.
 
-    Tools are as `Tool.as_json` gives them.
+    `Tool.as_json` gives the tools.
     """
     digest = hashlib.sha256()
     for piece in _pieces(documents, tools):
@@ -206,12 +205,12 @@ def content_digest(documents: JsonObject, tools: JsonObject) -> str:
 
 
 def _pieces(documents: JsonObject, tools: JsonObject) -> Iterator[str]:
-    """The canonical text, a tool at a time: all of it at once may be hundreds of megabytes."""
+    """Yield the canonical text one tool at a time; the whole may be hundreds of megabytes."""
     yield f'{{"documents":{canonical_text(documents)},"tools":{{'
     known: dict[int, str] = {}
 
     def shared(_: str, schema: JsonValue) -> str:
-        """Written once: it is known again by its identity, and the caller keeps it alive."""
+        """Write each shared schema once, found by identity; the caller keeps it alive."""
         if id(schema) not in known:
             known[id(schema)] = canonical_text(schema)
         return known[id(schema)]
@@ -237,7 +236,11 @@ _FORMAT = 1
 
 
 def pack(catalog: Catalog) -> JsonObject:
-    """All of a catalog; definitions that tools share are in it once."""
+    """Return the catalog as one JSON value, with each shared definition once.
+
+    It holds compiled tools as well as documents: a later release may compile a document
+    differently, and a mission keeps the tools that it began with.
+    """
     shared: list[JsonValue] = []
     places: dict[int, int] = {}
 
@@ -266,10 +269,10 @@ def pack(catalog: Catalog) -> JsonObject:
 
 
 def unpack(content: Any, digest: str) -> Catalog:
-    """The catalog of that digest, from what `pack` gave, back from JSON.
+    """Return the catalog of that digest from the value that `pack` gave.
 
     Raises:
-        ValueError: it is something else, or has another digest.
+        ValueError: the value is malformed, or has another digest.
     """
     try:
         if content["format"] != _FORMAT:

@@ -1,4 +1,4 @@
-"""What a document declares of the price of a call: where it stands, and in what it is counted."""
+"""Declared prices and fees: x-orchet-price and x-orchet-compensation-fee, with their models."""
 
 from decimal import Decimal
 from typing import Final
@@ -14,13 +14,13 @@ from orchestrator.json_schema.document import DocumentNode
 
 PRICE: Final = "x-orchet-price"
 """On an operation: where the price of a call stands. On a property: it is the price of its object.
-In a copy whose money is plain (see plain_money): the price that a property declared so holds."""
+In a body in major units (see money_units.py): the price that such a property holds."""
 MINOR_UNITS: Final = "x-orchet-minor-units"
-"""On a property, or the object around it: whether a number counts the currency's smallest unit."""
+"""On a property, or the object around it: True if a number counts the currency's smallest unit."""
 
 
 class PricePlace(Record):
-    """Where one price stands: an amount, or an object of amount and currency."""
+    """The place of one price: an amount, or an object of amount and currency."""
 
     amount: str = Field(description="a runtime expression")
     currency: str | None = Field(
@@ -33,7 +33,7 @@ class PricePlace(Record):
 
 
 class PriceContract(Record):
-    """Both ends of what a call costs, each as far as it is declared."""
+    """The expected and the charged price of a call, each as far as it is declared."""
 
     is_free: bool = Field(default=False, description="whether a call costs nothing")
     expected: PricePlace | None = Field(
@@ -50,12 +50,12 @@ MOST_DECIMALS: Final = 9
 
 
 def read_price(operation: Operation) -> PriceContract | None:
-    """What the operation declares of the price of a call; None when it declares nothing.
+    """Return the price that the operation declares, or None.
 
-    `$request...` alone is what a call will cost, `$response...` what it did cost.
+    `$request...` alone is the expected price, `$response...` the charged one.
 
     Raises:
-        DocumentInvalid: it is no expression, no layout, or reads an answer before there is one.
+        DocumentInvalid: a value is malformed, or the expected price reads an answer.
     """
     declared = operation.node.at(PRICE)
     if declared is None:
@@ -124,25 +124,25 @@ _SHARE: Final = frozenset({"share"})
 
 
 class CompensationFee(Record):
-    """What a provider keeps or charges when something is undone: a sum, or a share of the price."""
+    """The cost of a cancel: a sum, or a share of the price."""
 
     amount: Money | None = None
     share: Decimal | None = Field(default=None, gt=0, le=1)
 
     def of(self, price: Money | None) -> Money | None:
-        """What it comes to; None: a share of a price that nobody knows."""
+        """Return the fee for this price; None for a share of an unknown price."""
         return self.amount or share_of(price, self.share)
 
 
 def share_of(price: Money | None, share: Decimal | None) -> Money | None:
-    """A share of a price; None where there is no price, or no share."""
+    """Return a share of a price; None without a price or a share."""
     if price is None or not share:
         return None
     return Money(amount=price.amount * share, currency=price.currency)
 
 
 def read_fee(declared: DocumentNode) -> CompensationFee:
-    """The fee that an operation declares.
+    """Read the fee that an operation declares.
 
     Raises:
         DocumentInvalid: it is neither a sum nor a share.
@@ -165,7 +165,7 @@ def read_fee(declared: DocumentNode) -> CompensationFee:
 
 
 def _number(node: DocumentNode) -> Decimal:
-    """A number as it is written: 0.1 is a tenth."""
+    """Read a number by its text: 0.1 is a tenth."""
     value = node.value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
         raise node.invalid("a number is wanted, 0 or more")

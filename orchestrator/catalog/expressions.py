@@ -1,4 +1,11 @@
-"""OpenAPI runtime expressions: read from a contract, and filled from a call and its answer."""
+"""Runtime expressions over a call, and conditions over an answer: their grammar and their reading.
+
+    condition = reading | "!" reading | reading ("==" | "!=") literal
+    reading   = "$statusCode" | "$response.body#/pointer" | "$response.header.Name"
+    literal   = a JSON string, number, true or false; a string may stand in single quotes
+
+A reading alone is true if the value is there and not null; `!` negates it.
+"""
 
 import json
 import re
@@ -24,30 +31,30 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @dataclass(frozen=True)
 class Expression:
-    """One reading: `$request.header.X` is Expression("request", "header", ("X",))."""
+    """One expression: `$request.header.X` is Expression("request", "header", ("X",))."""
 
     message: Message
     source: Source
     path: tuple[str, ...]
-    """The steps of the pointer into a body, or the one name of a parameter or header."""
+    """Steps of the pointer into a body, or the one name of a parameter or header."""
 
 
 @dataclass(frozen=True)
 class Filling:
-    """What one argument is made of: constants and readings in turn.
+    """The parts of one argument: constants and expressions in turn.
 
-    A text that is one expression gives the value read, of whatever type; a text with expressions
-    embedded in braces gives a string; what is no text is a constant, but for a list of one
-    expression, which gives a list of what is read.
+    A text that is one expression gives the value read, of any type; a text with expressions
+    embedded in braces gives a string; other values are constants, except a list of one expression,
+    which gives a list of the value read.
     """
 
     parts: tuple[JsonValue | Expression, ...]
     is_listed: bool = False
-    """Whether it is the one element of a list."""
+    """True if it is the one element of a list."""
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The readings in it."""
+        """The expressions among the parts."""
         return tuple(part for part in self.parts if isinstance(part, Expression))
 
 
@@ -55,8 +62,7 @@ def parse_filling(value: JsonValue) -> Filling:
     """Read an argument: an expression, a constant, or a text with `{$...}` in it.
 
     Raises:
-        ValueError: it begins like an expression and is none, or has one inside a list of several
-            or an object.
+        ValueError: a malformed expression, or one inside a longer list or an object.
     """
     if (only := listed_expression(value)) is not None:
         return Filling((parse_expression(only),), is_listed=True)
@@ -71,14 +77,14 @@ def parse_filling(value: JsonValue) -> Filling:
 
 
 def listed_expression(value: JsonValue) -> str | None:
-    """The expression of a list that holds one and nothing else: `ids: [$response.body#/id]`."""
+    """Return the expression of a list that holds nothing else: `ids: [$response.body#/id]`."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return value[0] if value[0].startswith("$") else None
     return None
 
 
 def value_read(template: JsonValue, filled: JsonValue) -> JsonValue:
-    """What was read for an argument, out of the list that its template may put around it."""
+    """Return the value read for an argument, without the list that its template may add."""
     is_listed = listed_expression(template) is not None
     return filled[0] if is_listed and isinstance(filled, list) and len(filled) == 1 else filled
 
@@ -131,24 +137,24 @@ _PRESENCE = re.compile(rf" *(?P<not>! *)?(?P<reading>{_READING}) *")
 _COMPARISON = re.compile(
     rf" *(?P<reading>\$statusCode|{_READING}) *(?P<op>[=!]=) *(?P<literal>{_LITERAL}) *"
 )
-"""The published schema of the extensions has the same patterns."""
+"""The published schema of the extensions repeats these patterns."""
 _EXAMPLE = '$response.body#/status == "ok"'
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition, read."""
+    """One parsed condition."""
 
     text: str
     reading: Expression | None
-    """Of the answer's body or headers; None: its status."""
+    """Expression over the answer's body or headers; None for its status."""
     operator: Operator
     literal: str | int | float | bool | None = None
 
     def holds(
         self, *, status: int | None, headers: Mapping[str, str], body: JsonValue
     ) -> bool | None:
-        """Whether an answer meets it; None when the answer lacks what is compared.
+        """Return True if an answer meets it; None when the compared value is missing.
 
         Args:
             status: of HTTP.
@@ -167,7 +173,7 @@ def parse_condition(text: str) -> Condition:
     """Read one condition.
 
     Raises:
-        ValueError: the text is none.
+        ValueError: the text is not a condition.
     """
     if match := _COMPARISON.fullmatch(text):
         status = match["reading"] == STATUS
@@ -186,7 +192,7 @@ def all_hold(
     headers: Mapping[str, str],
     body: JsonValue,
 ) -> tuple[bool | None, str]:
-    """Whether an answer meets all; if not, or if it cannot be told, the first that is at fault."""
+    """Return the verdict on all conditions, and the first condition that is false or unknown."""
     found = [(c, c.holds(status=status, headers=headers, body=body)) for c in conditions]
     for verdict in (False, None):
         at_fault = next((c.text for c, held in found if held is verdict), None)
@@ -196,10 +202,10 @@ def all_hold(
 
 
 def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
-    """Read several, all of which are to hold.
+    """Read several conditions.
 
     Raises:
-        ValueError: one of them is none.
+        ValueError: one of them is not a condition.
     """
     return tuple(parse_condition(text) for text in texts)
 
@@ -222,5 +228,5 @@ def _read(reading: Expression, headers: Mapping[str, str], body: JsonValue) -> J
 
 
 def _is_equal(value: JsonValue, literal: str | int | float | bool | None) -> bool:
-    # JSON tells true from 1, Python does not.
+    # JSON distinguishes true from 1, Python does not.
     return isinstance(value, bool) is isinstance(literal, bool) and value == literal

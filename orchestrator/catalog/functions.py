@@ -1,4 +1,8 @@
-"""Function tools, OpenAI's and MCP's, compiled to tools: plain schemas without a document."""
+"""Function tools of OpenAI's and MCP's shape, compiled to tools: effect and domain are inferred.
+
+A function counts as a read only when its hints, name or description say so; the stricter of two
+contradicting signs wins, so that a person confirms a doubtful call.
+"""
 
 import re
 import warnings
@@ -32,20 +36,19 @@ from orchestrator.language.words import (
 )
 
 DOCUMENT = "functions"
-"""What the errors and the tools name in place of a document."""
+"""Stands in errors and tools for the name of a document."""
 _INPUTS: Final = ("parameters", "inputSchema", "input_schema")
-"""Where the inputs stand: in a function, and in a tool as an MCP server lists it."""
+"""Keywords of the input schema, in a function and in a tool that an MCP server lists."""
 
 
 def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]:
-    """Tools by name, of `{"type": "function", "function": {...}}`, of bare ones and of MCP tools.
+    """Compile `{"type": "function", "function": {...}}`, bare functions and MCP tools, by name.
 
-    What a function does not say of itself is inferred: its effect (`function_effects`: what cannot
-    be told to only read is confirmed first) and its domain (`function_domains`). A hint that says
-    that a function only reads, where its words say that it changes something, is a FunctionWarning.
+    Missing facts are inferred: the effect (`changes_anything`) and the domain (`domains_by_name`).
+    A read-only hint that contradicts the function's words is a FunctionWarning.
 
     Raises:
-        DocumentInvalid: a function without a name, of a shape that is not known, or a name twice.
+        DocumentInvalid: a function without a name, of an unknown shape, or a repeated name.
     """
     found: dict[str, Mapping[str, Any]] = {}
     for index, entry in enumerate(functions):
@@ -60,7 +63,7 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
     told = {name: str(one.get("description") or "") for name, one in found.items()}
     domains = domains_by_name(told, otherwise=DOCUMENT)
     tools = {}
-    # No comprehension: a warning names the caller by counting frames.
+    # A loop, not a comprehension: a warning finds the caller by counting frames.
     for index, (name, function) in enumerate(found.items()):
         tools[name] = _compile_function(function, index, domain=domains[name])
     return tools
@@ -96,13 +99,13 @@ def _changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> b
 
 
 def _answer(function: Mapping[str, Any]) -> JsonObject | None:
-    """The schema of the answer, which MCP tools may declare."""
+    """Return the schema of the answer, which MCP tools may declare."""
     schema = function.get("outputSchema")
     return dict(schema) if isinstance(schema, Mapping) else None
 
 
 def _parameters(function: Mapping[str, Any], index: int) -> JsonObject:
-    """The input schema; a function without one takes nothing."""
+    """Return the input schema; a function without one takes nothing."""
     keyword = next((key for key in _INPUTS if function.get(key) is not None), "")
     if not keyword:
         return {"type": "object", "properties": {}}
@@ -128,19 +131,19 @@ def _examples(function: Mapping[str, Any], index: int) -> tuple[str, ...]:
 
 
 _TEXTS_KEPT: Final = 1 << 12
-"""The functions of a request come again with the next one."""
+"""Cached texts: the same functions come with the next request."""
 
 
 def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str, str]:
-    """The domain of each function, whatever their order.
+    """Return the domain of each function, independent of their order.
 
-    That is its namespace ("github" of github__create_issue), or else the noun of its name that most
-    names have: "file" of read_file, where there is a delete_file too. Of nouns as frequent, the one
-    that most descriptions have, then the one that stands first.
+    It is the namespace ("github" of github__create_issue), else the noun of the name that most
+    names share: "file" of read_file next to delete_file. Ties go to the noun that most descriptions
+    use, then to the first.
 
     Args:
-        functions: names and descriptions.
-        otherwise: the domain of a name that has no word.
+        functions: descriptions by name.
+        otherwise: the domain of a name without words.
     """
     spaces = {name: namespace_of(name) for name in functions}
     found = {name: space.lower() for name, (space, _) in spaces.items() if space}
@@ -160,7 +163,7 @@ def _said(description: str) -> frozenset[str]:
 
 
 def _nouns(name: str) -> Sequence[str]:
-    """The nouns of a name, in one number, in order and once each; its verb where it has none."""
+    """Return the nouns of a name in the singular, once each; its last word if it has none."""
     words = [word for word in name_words(name) if word.isalpha()]
     rest = words[1:] if words and is_verb(words[0]) else words
     told = [word for word in rest if not is_verb(word) or word in NOUN_LIKE_VERBS]
@@ -171,20 +174,20 @@ def _nouns(name: str) -> Sequence[str]:
 _IDS: Final = frozenset({"id", "ids", "uuid", "guid"})
 _READING: Final = frozenset({Action.READ, Action.SEARCH})
 _JOINING: Final = frozenset({"and", "or", "then"})
-# What a name is put together with: slack__post, user.delete, github/create_issue, crm:find.
+# Separators in names: slack__post, user.delete, github/create_issue, crm:find.
 _SEPARATOR: Final = re.compile(r"__|[.:/]")
 _PROTOCOL: Final = "mcp"
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _LIGHT: Final = frozenset({"perform", "conduct"})
 _WORD_OR_BREAK: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|[,/&|:;]")
-# Deployments, readers and what is deleted: words of a verb that are none.
+# Endings of nouns and participles: "deployments", "readers", "deleted".
 _NO_VERB: Final = re.compile(r"(?:ed|ments?|[st]ions?|[eo]rs?|able|als?)$")
 _AFTER_NOUNS: Final = _JOINING | frozenset(
     {"for", "of", "on", "in", "by", "using", "with", "to", "over", ","}
 )
 _BREAKS: Final = frozenset(",/&|:;")
 _PARTICLES: Final = frozenset({"in", "out", "off", "on", "back", "away", "down"})
-# Words after which a verb tells what is done: "allows you to delete", "used for sending".
+# Words before a verb that states an effect: "allows you to delete", "used for sending".
 _BEFORE_VERBS: Final = frozenset({"to", "you", "that", "which", "can", "will", "may"})
 _BEFORE_GERUNDS: Final = frozenset({"for", "of", "by"})
 _DETERMINERS: Final = WordLists("clauses").word_set("determiners")
@@ -199,26 +202,26 @@ _WARY, _WEAK, _COMPUTING = _stems(WARY_VERBS), _stems(WEAK_VERBS), _stems(COMPUT
 
 
 class Reading(NamedTuple):
-    """What the words of a name or a description tell of a function."""
+    """Signs of reading and changing in a name or a description."""
 
     reads: bool = False
     changes: bool = False
     runs: bool = False
-    """It changes something only in so far as what it runs does."""
+    """True if the only change is that of the code or job it runs."""
 
 
 class InferredEffect(NamedTuple):
-    """Whether a function changes anything, and which of its hints was not believed."""
+    """The inferred effect of a function, and the hint that it overrules."""
 
     changes: bool
     disbelieved: str = ""
 
 
 def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> InferredEffect:
-    """Whether a call leaves anything behind, by all that a function tells of itself.
+    """Return the effect of a function by its hints, its name and its description.
 
     Args:
-        function: as it came.
+        function: as received.
         inputs: the names of its inputs.
     """
     name, description = str(function["name"]), str(function.get("description") or "")
@@ -234,7 +237,7 @@ def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> In
 
 
 def _hints(function: Mapping[str, Any]) -> tuple[str, bool]:
-    """The hint that says that it only reads, if any, and whether one says that it does not."""
+    """Return the hint that claims a read, if any, and True if a hint claims a change."""
     annotations = function.get("annotations")
     places = [function, annotations if isinstance(annotations, Mapping) else {}]
     method = str(function.get("method") or "").upper()
@@ -247,7 +250,7 @@ def _hints(function: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def namespace_of(name: str) -> tuple[str, str]:
-    """What a name begins with before the tool's own: ("slack", "post") of mcp__slack__post."""
+    """Return the namespace and the own name: ("slack", "post") of mcp__slack__post."""
     parts = [part for part in _SEPARATOR.split(name) if part] if " " not in name else []
     if len(parts) > 1 and parts[0].lower() == _PROTOCOL:
         parts = parts[1:]
@@ -256,13 +259,13 @@ def namespace_of(name: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=_TEXTS_KEPT)
 def read_name(name: str, *, holds: bool = False) -> Reading:
-    """What the verbs of a name tell: its first one, one that ends it, and those joined by "and".
+    """Read the verbs of a name: the first, one at the end, and those joined by "and".
 
-    What is as often a noun tells nothing of a change: an order_status is no order.
+    A word that is as often a noun is no sign of a change: order_status orders nothing.
 
     Args:
         name: of a function.
-        holds: it takes the id of something, so that "convert" is no mere sum: convert_lead.
+        holds: True if it takes an id, so that "convert" changes a thing: convert_lead.
     """
     words = name_words(namespace_of(name)[1])
     if not any(map(_is_verb, words)):
@@ -274,7 +277,7 @@ def read_name(name: str, *, holds: bool = False) -> Reading:
         return Reading(changes=True)
     first, at = verbs[0], words.index(verbs[0])
     following = words[at + 1] if at + 1 < len(words) else ""
-    # What ends an endSearch is a word that no lexicon holds, and the search a noun.
+    # In endSearch no lexicon has "end" as a verb, and "search" is a noun.
     is_noun = at > 0 and first in NOUN_LIKE_VERBS
     if not is_noun and _only_reads(first, following, holds=holds):
         orders_last = words[-1] != first and _surely_orders(words[-1])
@@ -283,9 +286,9 @@ def read_name(name: str, *, holds: bool = False) -> Reading:
 
 
 def _only_reads(verb: str, following: str, *, holds: bool) -> bool:
-    """Whether a verb of a name tells that nothing is changed.
+    """Return True if a verb of a name only reads.
 
-    "Look up" does as "look" does; "check in", which no lexicon holds, may be anything.
+    "Look up" reads like "look"; "check in", which no lexicon has, may be anything.
     """
     if verb in COMPUTING_VERBS:
         return not holds
@@ -295,14 +298,14 @@ def _only_reads(verb: str, following: str, *, holds: bool) -> bool:
 
 @lru_cache(maxsize=_TEXTS_KEPT)
 def read_description(description: str, name: str, *, holds: bool = False) -> Reading:
-    """What the first sentence of a description tells, and later ones that say what is done.
+    """Read the first sentence of a description, and later ones that state an effect.
 
-    The name is the function's, `holds` as in `read_name`.
+    `name` is the function's name; see `read_name` for `holds`.
     """
     first, *later = [s for s in _SENTENCE.split(description.strip()) if s] or [""]
     for sentence in later:
         words = _words(sentence)
-        # "Sends it to the owner" says what is done; "Call this first" is said to the model.
+        # "Sends it to the owner" states an effect; "Call this first" addresses the model.
         if words and words[0].endswith("s") and _verb_at(words, 0) in SIDE_EFFECT_ACTIONS:
             return Reading(changes=True)
     words = _words(first)
@@ -320,17 +323,17 @@ def _read_sentence(words: Sequence[str], name: str, *, holds: bool) -> Reading:
     if is_weak:
         return Reading(reads=_is_returned(name, words))
     if head is Action.UNKNOWN:
-        # It may be a verb that no lexicon holds, unless it is sure to be none: "a tool to find".
+        # An unknown first word may be a verb, except in a phrase such as "a tool to find".
         told = _begins_without_verb(words) and not _READING.isdisjoint(verbs)
         return Reading(reads=told or _is_search_performed(words))
     return Reading(reads=stem(words[0]) not in (_WARY | _COMPUTING if holds else _WARY))
 
 
 def _is_returned(name: str, words: Sequence[str]) -> bool:
-    """Whether a sentence like "Returns the balance" tells what a name is of: account_balance.
+    """Return True if "Returns the balance" describes a name such as account_balance.
 
-    Whatever is done, something is returned. But where it is what the name begins with, the name is
-    that of a thing: a verb does not stand there in its base form.
+    Every function returns something. The sentence proves a read only when the name begins with the
+    thing returned, because a verb in its base form would stand there otherwise.
     """
     thing = name_words(namespace_of(name)[1])[0]
     said = [word for before, word in pairwise(words) if before not in _BEFORE_VERBS]
@@ -342,13 +345,13 @@ def _begins_without_verb(words: Sequence[str]) -> bool:
 
 
 def _is_search_performed(words: Sequence[str]) -> bool:
-    """Whether a sentence like "Performs a web search" names what is done by a noun."""
+    """Return True for a sentence like "Performs a web search", whose noun states the action."""
     done = list(takewhile(lambda word: word not in _AFTER_NOUNS, words[1:5]))
     return stem(words[0]) in _LIGHT and bool(done) and action_of(done[-1]) in _READING
 
 
 def _places(words: Sequence[str], *, all_of_them: bool) -> Iterator[int]:
-    """Where further verbs may stand: beside the first one, or else after what leads on to one."""
+    """Yield positions of further verbs: joined to the first, or after words that lead to one."""
     for at in range(1, len(words)):
         before = words[at - 1]
         leads = before in _BEFORE_VERBS or (before in _BEFORE_GERUNDS and words[at].endswith("ing"))
@@ -357,10 +360,10 @@ def _places(words: Sequence[str], *, all_of_them: bool) -> Iterator[int]:
 
 
 def _verb_at(words: Sequence[str], at: int) -> Action:
-    """The class of a word that is surely a verb there; UNKNOWN of any other.
+    """Return the action of a word that is surely a verb there, else UNKNOWN.
 
-    What may be a noun is a verb at the beginning, after "to", before a determiner and beside the
-    first verb: "find and book rooms".
+    A word that may be a noun counts as a verb at the beginning, after "to", before a determiner and
+    joined to the first verb: "find and book rooms".
     """
     word, root = words[at], stem(words[at])
     if _NO_VERB.search(word) and not (is_verb(word) or is_verb(word.removesuffix("s"))):
@@ -383,7 +386,7 @@ def _is_verb(word: str) -> bool:
 
 
 def _may_order(word: str) -> bool:
-    """Whether a word, taken as a verb, changes something or may do so."""
+    """Return True if a word, used as a verb, changes something or may do so."""
     return action_of(word) in SIDE_EFFECT_ACTIONS or word in WARY_VERBS
 
 

@@ -1,4 +1,9 @@
-"""What a number of money is counted in: told by its declaration, else by what its schema says."""
+"""Units of money: a body whose amounts count cents becomes one in units of its currency.
+
+`plain_money` makes the copy that cards and comparisons read: cents become euros, an amount in
+unclear units becomes a text that says so, and a declared price of an object stands under one name
+in it. Values to be sent are never taken from the copy.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +38,7 @@ _HUNDREDTHS: Final = 2
 
 
 def _phrases(key: str) -> re.Pattern[str]:
-    """Any of the phrases of a list; a word may stand in the plural."""
+    """Return a pattern of the phrases of a list, in singular or plural."""
     longest_first = sorted(_LISTS.lines(key), key=len, reverse=True)
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})s?(?!\w)")
 
@@ -46,49 +51,49 @@ _SMALLEST_NAMES: Final = _LISTS.word_set("smallest_names")
 _CENT_NAMES: Final = _LISTS.word_set("hundredths_names")
 _OTHER_NAMES: Final = _LISTS.word_set("other_names")
 UNIT_NAMES: Final = _SMALLEST_NAMES | _CENT_NAMES
-"""Words of a name that tell the unit of its number, and nothing of what it is for."""
+"""Words of a name that state the unit of its number, and nothing else."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """What words and declarations tell of a number, whatever its currency."""
+    """Statements about the units of a number, in any currency."""
 
     declared: bool | int | None = None
     smallest: bool = False
     hundredths: bool = False
     major: bool = False
     is_unclear: bool = False
-    """Whether it is said not to be something, or to be in units that no currency has."""
+    """True if units are denied, or belong to no currency."""
 
     @property
     def is_told(self) -> bool:
-        """Whether anything is said of it."""
+        """True if anything is stated."""
         return self.declared is not None or any(
             (self.smallest, self.hundredths, self.major, self.is_unclear)
         )
 
     @property
     def is_minor(self) -> bool:
-        """Whether words tell that it counts a smaller unit."""
+        """True if words state a smaller unit."""
         return self.smallest or self.hundredths
 
     def decimals(self, exponent: int) -> int | None:
-        """How many decimals of the currency the number has no point for; None when unclear."""
+        """Return the decimals that the number has no point for; None when unclear."""
         if self.declared is not None:
             return exponent if self.declared is True else int(self.declared)
         if self.is_unclear or (self.major and self.is_minor):
             return None
         if self.hundredths:
-            # Where a hundredth is not the smallest unit, one of the two words is loosely meant.
+            # Where a hundredth is not the smallest unit, one of the two words is imprecise.
             return _HUNDREDTHS if exponent == _HUNDREDTHS else None
         return exponent if self.smallest else 0
 
 
 def units_told(name: str, *schemas: JsonObject) -> Units:
-    """What the name of a number and its schemas tell: its own first, then of what is around it.
+    """Return the statements of a number's name and schemas, its own before those around it.
 
-    Of several schemas the first that tells anything is believed, for the others speak of more than
-    this number.
+    The first schema that states anything is believed, because the others describe more than this
+    number.
     """
     words = frozenset(name_words(name))
     named = Units(
@@ -112,11 +117,11 @@ def units_told(name: str, *schemas: JsonObject) -> Units:
 def decimals_of(
     amount: JsonValue, currency: str, units: Units, schemas: Iterable[JsonObject] = ()
 ) -> int | None:
-    """How many decimals an amount has no point for: 0 for euros, 2 for cents; None when unclear.
+    """Return the decimals that an amount has no point for: 0 for euros, 2 for cents, or None.
 
-    A whole number that may be either is unclear, and so is one beside a currency in lower case,
-    as those write it who count cents. A fraction tells euros; so does a schema that allows one. A
-    code in both cases is none of ISO 4217: so they write `GBp` who count pence.
+    A whole number without a stated unit is unclear (None), also next to a currency in lower case,
+    which providers that count cents write. A fraction counts whole units, and so does a schema that
+    allows one. A code in mixed case is not ISO 4217: `GBp` counts pence.
     """
     exponent = currencies.EXPONENTS.get(currency.upper())
     if exponent is None:
@@ -124,7 +129,7 @@ def decimals_of(
     has_fraction = isinstance(amount, float) or (isinstance(amount, str) and "." in amount)
     if units.is_told:
         decimals = units.decimals(exponent)
-        # What is written with a point counts no cents, whatever is said of it.
+        # An amount with a point counts no cents, even if words say so.
         has_point = isinstance(amount, str) and "." in amount
         return None if decimals and (has_point or not _is_whole(amount)) else decimals
     if currency not in (currency.upper(), currency.lower()):
@@ -137,7 +142,7 @@ def decimals_of(
 
 
 def allows_fractions(schema: JsonObject, amount: JsonValue) -> bool:
-    """Whether a number that is written like this one may have decimals, and so counts no cents."""
+    """Return True if a number written like this one may have decimals, so it counts no cents."""
     listed = schema.get("type")
     types = listed if isinstance(listed, list) else [listed]
     if (
@@ -159,7 +164,7 @@ def allows_fractions(schema: JsonObject, amount: JsonValue) -> bool:
 
 
 def views(schema: JsonObject, root: JsonObject) -> tuple[JsonObject, ...]:
-    """A schema as plain objects: itself, and each of the alternatives that it leaves open."""
+    """Return a schema as plain objects: itself, and each of its alternatives."""
     whole = resolve(schema, root)
     branches = (b for b in subschemas(whole, ("anyOf", "oneOf")) if isinstance(b, dict))
     return (whole, *(resolve(branch, root) for branch in branches))
@@ -168,13 +173,13 @@ def views(schema: JsonObject, root: JsonObject) -> tuple[JsonObject, ...]:
 def property_of(
     held_by: Iterable[JsonObject], name: str, root: JsonObject
 ) -> tuple[JsonObject, ...]:
-    """What these views of an object say of one of its properties, as views."""
+    """Return the views of one property in these views of an object."""
     found = (properties_of(view).get(name) for view in held_by)
     return tuple(view for schema in found if schema is not None for view in views(schema, root))
 
 
 def as_decimal(amount: JsonValue) -> Decimal | None:
-    """A number, or the text of one, by its text: 249.9 is not its binary neighbour."""
+    """Return a number, or a numeric text, by its text: 249.9 is not its binary neighbour."""
     if isinstance(amount, bool) or not isinstance(amount, int | float | str):
         return None
     if isinstance(amount, str) and not _NUMBER.fullmatch(amount):
@@ -204,7 +209,7 @@ def _described(schema: JsonObject) -> Units:
     cents, rest = _taken(_CENTS, rest)
     major, _ = _taken(_MAJOR, rest)
     found = [*smallest, *cents, *major]
-    # "Cents" often only explains the smallest unit: (e.g. 100 cents to charge 1.00).
+    # "Cents" often explains the smallest unit: (e.g. 100 cents to charge 1.00).
     return Units(
         smallest=bool(smallest),
         hundredths=bool(cents) and not smallest,
@@ -214,7 +219,7 @@ def _described(schema: JsonObject) -> Units:
 
 
 def _taken(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
-    """What stands before each phrase, and the text without them."""
+    """Return the text before each phrase, and the text without the phrases."""
     before = [text[max(0, m.start() - 40) : m.start()] for m in pattern.finditer(text)]
     return before, pattern.sub(" ", text)
 
@@ -227,23 +232,23 @@ def _texts(schema: JsonObject) -> Iterator[str]:
 
 _MOST_LEVELS: Final = 40
 _MOST_NAMES: Final = 1000
-"""Of the properties of one object; a provider may write any number of names."""
+"""Most properties cached per object; a provider may write any number of names."""
 _MOST_HOLDERS: Final = 2000
-"""Of one schema; one that refers to itself has as many as its values have levels."""
+"""Most objects cached per schema; a recursive one has as many as its values have levels."""
 _NO_SCHEMA: Final[JsonObject] = {}
 _PER: Final = re.compile(r"\bper\s+([a-z]+)", re.IGNORECASE)
 Views = Sequence[JsonObject]
 
 
 def plain_money(value: JsonValue, schema: JsonObject | None) -> JsonValue:
-    """The copy; `schema` is the compiled schema of the whole value, None when there is none."""
+    """Return the copy; `schema` is the compiled schema of the whole value."""
     return _copies_by(_NO_SCHEMA if schema is None else schema).of(value)
 
 
 def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObject) -> JsonValue:
-    """One amount in units of its currency, as a text; where that is unclear, words that say so.
+    """Return an amount in units of its currency; if unclear, a text that says so.
 
-    Its own schema comes first, then those of the objects around it.
+    Its own schema comes first, then the schemas of the objects around it.
     """
     number = as_decimal(amount)
     units = units_told(name, *schemas)
@@ -257,40 +262,40 @@ def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObje
 
 @dataclass(frozen=True)
 class _Property:
-    """What the schemas of an object say of one of its properties."""
+    """One property by the schemas of its object."""
 
     own: Views
     is_amount: bool
-    """Whether a number in it is money."""
+    """True if a number in it is money."""
     price: JsonValue
-    """x-orchet-price, as far as it declares one: true or an object; None when it does not."""
+    """Declared x-orchet-price: true or an object; None without one."""
     rate: str = ""
-    """What it is the price of one of, as its description says: `hour`; '' when it is of all."""
+    """Unit of a rate by its description, such as `hour`; '' for the price of the whole."""
 
 
 @dataclass(frozen=True)
 class _Holder:
-    """What the schemas of an array or an object say of all that is inside of it."""
+    """An array or an object by its schemas."""
 
     of: Views
     items: Views
     currency: str
-    """The one that they allow alone, where nobody writes it."""
+    """The only currency that its schema allows, for answers that omit it."""
     properties: dict[str, _Property]
-    """Those that were asked for; a provider may write others than its document names."""
+    """Properties cached so far; a provider may write others than its document names."""
 
 
 class _Copies:
-    """Copies of values of one schema: what references lead into, and what was read of it already.
+    """Copies of the values of one schema, with a cache per object.
 
-    Many values have one schema, and a list holds many objects of one kind: it is looked at once.
+    Many values share a schema, and a list holds many objects of one kind.
     """
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
         self._whole = views(root, root)
         self._holders: dict[tuple[int, ...], _Holder] = {}
-        """By the identities of the views, which a holder keeps, so that nothing else has them."""
+        """By the identities of the views, which the holder keeps alive."""
 
     def of(self, value: JsonValue) -> JsonValue:
         return self._of(value, self._whole, "", 0)
@@ -319,7 +324,7 @@ class _Copies:
         currency = currency_of(holder, self._holder(held_by).currency or above)
         copy: JsonObject = {}
         for name in holder:
-            # What a provider writes under our own name is not what its document declares.
+            # A provider's own x-orchet-price in an answer is not a declaration.
             if name != PRICE:
                 copy[name] = self._value(name, holder, held_by, currency, level)
         told = ((name, self._property(name, held_by).price) for name in copy)
@@ -331,7 +336,7 @@ class _Copies:
         return copy
 
     def _rate(self, copy: JsonObject, held_by: Views, currency: str) -> JsonValue:
-        """The price of one hour, night or piece, where the object states no other price."""
+        """Return the price of one hour, night or piece, if the object states no other price."""
         rates = {name: self._property(name, held_by).rate for name in copy}
         rest: JsonObject = {name: value for name, value in copy.items() if not rates[name]}
         if len(rest) == len(copy) or stated_price(rest) is not None:
@@ -370,7 +375,7 @@ class _Copies:
         return found
 
     def _only_currency(self, held_by: Views) -> str:
-        """The currency that the schema allows alone, where nobody writes it."""
+        """Return the only currency that the schema allows, for answers that omit it."""
         for view in held_by:
             for name, schema in properties_of(view).items():
                 if names_currency(name):
@@ -386,7 +391,7 @@ _copies_by: Final = read_once(_Copies)
 
 
 def _rate_told(own: Views) -> str:
-    """What a description says that a price is for one of, where that is not all that is bought."""
+    """Return the unit of a rate in a description, unless it is the whole purchase."""
     for schema in own:
         text = schema.get("description")
         found = _PER.search(text) if isinstance(text, str) else None
@@ -396,7 +401,7 @@ def _rate_told(own: Views) -> str:
 
 
 def _price(value: JsonValue, said: JsonValue, holder: JsonObject, currency: str) -> JsonValue:
-    """A declared price as an object of amount and currency; None when the property holds none."""
+    """Return a declared price as an object of amount and currency, or None."""
     money = money_in(value, (_currency_said(said, holder) or currency).upper())
     if money is None:
         return None
@@ -406,7 +411,7 @@ def _price(value: JsonValue, said: JsonValue, holder: JsonObject, currency: str)
 
 
 def _currency_said(said: JsonValue, holder: JsonObject) -> str:
-    """The currency that a declaration names: by its code, or by the field beside that holds it."""
+    """Return the currency that a declaration names: a code, or the field that holds it."""
     named = said.get("currency") if isinstance(said, dict) else None
     found = holder.get(named, named) if isinstance(named, str) else None
     return found if isinstance(found, str) else ""

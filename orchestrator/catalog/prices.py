@@ -1,4 +1,8 @@
-"""Where a runtime expression leads: to a value of a call or its answer, past its schemas."""
+"""Prices of calls: the expected price before a call, and the charged price in its answer.
+
+A declaration (x-orchet-price) comes first, then schemas and names. The price is unknown where they
+leave open which number it is, or its unit.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -46,11 +50,11 @@ class Place:
     """The steps to a value, from the arguments of a call or the body of its answer."""
 
     root: JsonObject
-    """The schema of that whole; {} when there is none."""
+    """Schema of the arguments or the body; {} without one."""
     path: tuple[str, ...]
 
     def values(self, whole: JsonValue) -> list[JsonValue]:
-        """What is found on the way, the whole first; as far as the steps lead."""
+        """Return the values on the way, the whole first, as far as the steps lead."""
         found: list[JsonValue] = []
         for length in range(len(self.path) + 1):
             try:
@@ -60,7 +64,7 @@ class Place:
         return found
 
     def schemas(self) -> list[tuple[JsonObject, ...]]:
-        """The schemas on the way, each as its views; none where no schema says anything."""
+        """Return the schemas on the way, each as its views; empty where no schema says anything."""
         steps = [views(self.root, self.root)]
         for name in self.path:
             steps.append(tuple(_inside(steps[-1], name, self.root)))
@@ -68,7 +72,7 @@ class Place:
 
     @property
     def leads_nowhere(self) -> bool:
-        """Whether the schemas have no room for such a value, and some say what there is."""
+        """True if the schemas have no room for such a value, and some say what there is."""
         held_by: tuple[JsonObject, ...] = ()
         for held in self.schemas():
             if not held:
@@ -78,7 +82,7 @@ class Place:
 
 
 def place_of(expression: Expression, tool: Tool) -> Place | None:
-    """Where an expression leads; None when the tool has no such input, or for a header's answer."""
+    """Return the place that an expression reads; None for an unknown input or a header's answer."""
     if expression.message == "response":
         if expression.source != "body":
             return None
@@ -111,17 +115,17 @@ _MOST_DOUBTS: Final = 12
 
 
 def plain_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The arguments of a call, every amount in units of its currency: to show and compare."""
+    """Return the arguments of a call with every amount in units of its currency."""
     return cast("JsonObject", plain_money(arguments, tool.input_schema))
 
 
 def plain_answer(tool: Tool, body: JsonValue) -> JsonValue:
-    """The answer to a call, every amount in units of its currency: to show and compare."""
+    """Return the answer to a call with every amount in units of its currency."""
     return plain_money(body, tool.output_schema)
 
 
 class Answered(Protocol):
-    """What a call was answered: an observation, or a fact of another leg."""
+    """An answer to a call: an observation, or a fact of another leg."""
 
     @property
     def tool(self) -> str:
@@ -133,18 +137,18 @@ class Answered(Protocol):
 
 
 def plain_bodies(catalog: Catalog, answers: Sequence[Answered]) -> list[JsonValue]:
-    """What was answered, each read by the document that it comes from, where that is known."""
+    """Return the answers' bodies, each in units of its currency by its document's schema."""
     known = catalog.tools
     schemas = (known[a.tool].output_schema if a.tool in known else None for a in answers)
     return [plain_money(a.body, schema) for a, schema in zip(answers, schemas, strict=True)]
 
 
 def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None) -> Money | None:
-    """What a call will cost: as its document declares, as its arguments say, else as was quoted.
+    """Return the price of a call: declared, else in its arguments, else as quoted; None if unclear.
 
-    `quoted` is the thing of an earlier answer that the call is about, its money plain. A price per
-    piece is one for as many as the call asks for; where it may be either, it is unknown. Of a call
-    that states an amount for each of several things, what was quoted is one of these.
+    `quoted` is the object of an earlier answer that the call is about, in units of its currency. A
+    price per piece is multiplied by the pieces of the call; where it may be either, the price is
+    unknown. Where a call states amounts for several things, the quote is not used.
     """
     if tool.price is not None and tool.price.is_free:
         return None
@@ -166,13 +170,13 @@ def price_doubts(
 ) -> tuple[str, ...]:
     """Return each amount and multiplier that leaves the price of a call uncertain.
 
-    Empty where the operation declares its price, or where one amount and nothing that may multiply
-    it stands in the arguments and in the things that their ids stand for.
+    Empty where the operation declares its price, or where the arguments and the things that their
+    ids name have one amount and no possible multiplier.
 
     Args:
         tool: the tool of the call.
         arguments: as they are sent.
-        quoted: the newest object of each thing that the arguments name, its money plain.
+        quoted: the newest object of each thing that the arguments name, in units of its currency.
     """
     if tool.price is not None and (tool.price.is_free or tool.price.expected is not None):
         return ()
@@ -191,10 +195,10 @@ def price_doubts(
 
 
 def multipliers_in(plain: JsonObject, tool: Tool | None = None) -> tuple[str, ...]:
-    """Return what of an object may multiply a price or add to it: numbers above 1, longer lists.
+    """Return numbers above 1 and longer lists, which may multiply a price or add to it.
 
     No name makes a number harmless: `tip` adds, `nights` multiplies, and a list of names ends
-    somewhere. Amounts with a currency next to them are none of these.
+    somewhere. Amounts with a currency next to them are not multipliers.
     """
     ours = frozenset(tool.reference_inputs) if tool is not None else frozenset[str]()
     sent: JsonObject = {name: value for name, value in plain.items() if name not in ours}
@@ -205,7 +209,7 @@ def _multipliers(path: str, value: JsonValue, currency: str) -> Iterator[str]:
     if isinstance(value, dict):
         currency = currency_of(value, currency)
         for name, inner in value.items():
-            is_amount = bool(currency) and names_amount(name)  # read as money, and counted there
+            is_amount = bool(currency) and names_amount(name)  # an amount, which amounts_in yields
             is_plain = is_amount and not isinstance(inner, dict | list) and not _is_unclear(inner)
             if name != PRICE and not is_plain:
                 yield from _multipliers(f"{path}.{name}" if path else name, inner, currency)
@@ -225,7 +229,7 @@ def _is_unclear(value: JsonValue) -> bool:
 
 
 def _number(path: str, value: JsonValue) -> Decimal | None:
-    """A number above 1 or below 0; the text of one where its form or name is that of an amount."""
+    """Return a number above 1 or below 0; a text counts if its form or name is an amount's."""
     if isinstance(value, str) and "." not in value and not names_amount(path.rpartition(".")[2]):
         return None
     number = as_decimal(value)
@@ -233,10 +237,10 @@ def _number(path: str, value: JsonValue) -> Decimal | None:
 
 
 def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
-    """What the answer to a call says that it cost; None when it does not say so plainly.
+    """Return the price in the answer to a call; None when it is not plain.
 
-    Where it says as well that more was taken, that counts, unless its document declares the price.
-    A price per piece is one for as many as the answer says, or as the call asked for.
+    A higher amount that was taken wins, unless the document declares the price. A price per piece
+    is multiplied by the pieces in the answer or the call.
     """
     if tool.price is not None and tool.price.is_free:
         return None
@@ -249,7 +253,7 @@ def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money |
 
 
 def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:
-    """What the price of one piece says of all: by a total beside it, else by their number."""
+    """Return the price of all pieces: a total next to the rate, else the rate times the pieces."""
     one = stated_price(holder)
     rest: JsonObject = {name: value for name, value in holder.items() if name != PRICE}
     total, declared = charged_in(rest), holder[PRICE]
@@ -286,7 +290,7 @@ def _times(money: Money, pieces: JsonValue) -> Money | None:
 
 
 def _at(price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
-    """The money at a declared place; None when it is not there."""
+    """Return the money at a declared place, or None."""
     found = _found(price.amount, tool, arguments, body)
     if found is None:
         return None
@@ -307,7 +311,7 @@ def _at(price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue) -
 def _found(
     expression: str, tool: Tool, arguments: JsonObject, body: JsonValue
 ) -> tuple[Place, list[JsonValue]] | None:
-    """Where an expression leads, and what is on the way there; None when nothing is at its end."""
+    """Return the place of an expression and the values on the way; None when it finds nothing."""
     read = parse_expression(expression)
     place = place_of(read, tool)
     if place is None:
@@ -319,7 +323,7 @@ def _found(
 def _currency(
     price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue, values: list[JsonValue]
 ) -> str:
-    """The declared currency, or the nearest that stands around the amount; '' for none."""
+    """Return the declared currency, else the nearest around the amount; '' for none."""
     if price.currency is None:
         around = ""
         for value in values[:-1]:
@@ -336,10 +340,10 @@ _LEAVES_SOMETHING = (Effect.OBLIGATION, Effect.WRITE)
 
 
 def takes_money(tool: Tool) -> bool:
-    """Whether the price of a call is money that leaves.
+    """Return True if the price of a call is money that leaves.
 
-    The type of its card says so. Of a tool that asks nobody there is none: it is taken to spend
-    when a price is declared, or when its answer has the name of one.
+    The card type decides. A tool without confirmation spends when it declares a price, or when its
+    answer has a property with the name of one.
     """
     if tool.needs_confirmation:
         return tool.spends
@@ -349,12 +353,12 @@ def takes_money(tool: Tool) -> bool:
 
 
 def may_be_overcharged(tool: Tool) -> bool:
-    """Whether what it charges can be compared: what a cancel answers is paid back, and no price."""
+    """Return True if a charge can be compared; the price in a cancel's answer is a refund."""
     return takes_money(tool) and tool.effect in _LEAVES_SOMETHING
 
 
 def states_price(tool: Tool) -> bool:
-    """Whether its document has a price for it: declared, or by a name in its answer."""
+    """Return True if the document declares a price, or its answer has the name of one."""
     return tool.price is not None or _answers_price(tool)
 
 
@@ -365,7 +369,7 @@ def _answers_price(tool: Tool) -> bool:
 
 
 def _names_price(schema: JsonObject, root: JsonObject, *, levels: int) -> bool:
-    """Whether a property of an object has the name of a price, or one of an object inside of it."""
+    """Return True if a property of the object, or of one inside it, has the name of a price."""
     below = properties_of(resolve(schema, root))
     if any(map(_is_price, below)):
         return True

@@ -1,4 +1,4 @@
-"""What a tool is once its operation is compiled: the contract that everything else reads."""
+"""Compiled tools: the contract that the rest of the system reads."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -18,7 +18,7 @@ from orchestrator.language.words import tokens
 
 
 class LayoutField(Record):
-    """An input, or a property of an earlier answer about the same thing."""
+    """An input, or a property of an earlier answer about the same resource."""
 
     name: str
     label: str = ""
@@ -32,15 +32,15 @@ class LayoutSection(Record):
 
 
 class CardLayout(Record):
-    """How a card of a declared type is drawn."""
+    """Layout of the card of a declared type."""
 
     title: str = ""
     sections: tuple[LayoutSection, ...] = ()
 
 
 Schema = Annotated[JsonObject, SkipValidation]
-"""A compiled JSON Schema, taken as it is: the tools of a document share most of theirs, and a copy,
-as validation makes one, would end that. Nothing may change one."""
+"""A compiled JSON Schema, not copied: the tools of a document share most of theirs, and validation
+would copy them. Nothing may change one."""
 
 Location = Literal["path", "query", "header", "cookie", "body"]
 
@@ -49,20 +49,20 @@ SCHEMA_FIELDS = frozenset({"input_schema", "output_schema"})
 
 
 class Effect(StrEnum):
-    """What a call leaves behind at the provider."""
+    """Effect of a call at the provider."""
 
     READ = "read"
-    """Nothing: it may be repeated and abandoned freely."""
+    """It changes nothing and may be repeated."""
     OBLIGATION = "obligation"
-    """Something that the declared cancel tool cancels."""
+    """The declared cancel tool cancels it."""
     WRITE = "write"
-    """Something that no declared tool cancels: rollback parks it for an operator."""
+    """No declared tool cancels it: rollback parks it for an operator."""
     CANCEL = "cancel"
     """It cancels an obligation of another tool."""
 
 
 class InputBinding(Record):
-    """Where one input of the tool goes in the HTTP request."""
+    """Place of one input of the tool in the HTTP request."""
 
     name: str = Field(description="the property of the tool's input schema")
     location: Location
@@ -73,7 +73,7 @@ class InputBinding(Record):
 
 
 class ToolCallTemplate(Record):
-    """Another tool to call, with its inputs filled by OpenAPI runtime expressions and constants."""
+    """A call of another tool, with inputs filled by OpenAPI runtime expressions and constants."""
 
     tool: str
     arguments: JsonObject = Field(
@@ -84,7 +84,7 @@ class ToolCallTemplate(Record):
 
 
 class Compensation(Record):
-    """How an obligation is cancelled: the x-orchet-cancels and x-orchet-compensation-* contract."""
+    """The x-orchet-cancels and x-orchet-compensation-* contract: how an obligation is cancelled."""
 
     cancel: ToolCallTemplate
     probe: ToolCallTemplate | None = None
@@ -168,13 +168,13 @@ class Tool(Record):
     )
 
     def as_json(self) -> JsonObject:
-        """This tool in JSON's types, its schemas not copied."""
+        """Return the tool in JSON's types; its schemas are not copied."""
         content: JsonObject = self.model_dump(mode="json", exclude=set(SCHEMA_FIELDS))
         if self.card_layout is None:
-            # Catalogs that have none keep the digests that they had before there were layouts.
+            # Left out when absent, so that digests of older catalogs stay the same.
             del content["card_layout"]
         if not self.irreversible:
-            # The same, of those in which nothing says so.
+            # Left out for the same reason.
             del content["irreversible"]
         if self.price is None:
             del content["price"]
@@ -188,17 +188,17 @@ class Tool(Record):
 
     @property
     def needs_confirmation(self) -> bool:
-        """Whether a person must approve each call."""
+        """True if a person must approve each call."""
         return self.card_type is not None
 
     @property
     def is_side_effect(self) -> bool:
-        """Whether a call changes anything at the provider."""
+        """True if a call changes anything at the provider."""
         return self.effect is not Effect.READ
 
     @property
     def spends(self) -> bool:
-        """Whether a call costs money that leaves: no claim does, and nothing that is free."""
+        """True if a call costs money; a claim does not, nor a free call."""
         is_free = self.price is not None and self.price.is_free
         return (
             self.is_side_effect
@@ -209,7 +209,7 @@ class Tool(Record):
 
     @property
     def title(self) -> str:
-        """What a call does, in the words of its contract."""
+        """The effect of a call in the words of its contract."""
         return self.summary.rstrip(".") or self.name.replace("_", " ")
 
     @property
@@ -219,21 +219,18 @@ class Tool(Record):
 
     @property
     def properties(self) -> dict[str, JsonObject]:
-        """Input name to its schema; schemas given as `true` appear as {}."""
+        """Schema by input name; `true` becomes {}."""
         return properties_of(self.input_schema)
 
 
 def thing_of(tool: Tool) -> str:
-    """What is listed or made under a tool's path: "pet" of /pets, nothing of /pets/{pet_id}."""
+    """Return the thing that a path lists or creates: "pet" for /pets, '' for /pets/{pet_id}."""
     last = tool.path.rstrip("/").rpartition("/")[2]
     return "" if "{" in last else singular(last)
 
 
 def thing_with_id(tool: Tool) -> str:
-    """That thing, where the answer is one or lists nothing else, and calls its id no more than so.
-
-    `''` where it does not.
-    """
+    """Return that thing, if the answer is one or lists only such, and has a plain `id`; else ''."""
     schema = tool.output_schema or {}
     root = resolve(schema, schema)
     parts = [resolve(part, schema) for part in (root, *properties_of(root).values())]
@@ -248,7 +245,7 @@ def thing_with_id(tool: Tool) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def id_names(thing: str) -> frozenset[str]:
-    """What inputs call the id of a thing: pet_id, petId, pet-id."""
+    """Return the names of inputs for the id of a thing: pet_id, petId, pet-id."""
     words = [*tokens(thing), "id"] if thing else []
     camel = "".join((*words[:1], *(word.title() for word in words[1:])))
     return frozenset({"_".join(words), "-".join(words), camel} - {""})

@@ -1,7 +1,7 @@
-"""What the tools of documents are called: by their operationId, or by a name made of it.
+"""Names of tools, and the tools that a document's own names mean.
 
-A name depends on nothing but the operation itself, except where two would have the same one: then
-neither gets it, so that whoever says that name means no tool and not the wrong one.
+A tool's name is its operationId, or derived from the operation alone. Where two would have the same
+name, both get another, so that a name never means the wrong tool.
 """
 
 import re
@@ -15,24 +15,24 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""What planners and model providers take as the name of a tool."""
+"""Names that planners and model providers accept."""
 _LONGEST = 64
 _OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
 _BRACES = re.compile(r"[{}]")
 
 Place = tuple[str, str, str]
-"""Document, path and method of an operation: no two have the same."""
+"""Document, path and method of an operation, which are unique together."""
 
 
 def place_of(operation: Operation) -> Place:
-    """Where an operation stands."""
+    """Return the place of an operation."""
     return operation.document, operation.path, operation.method
 
 
 def name_tools(operations: Iterable[Operation]) -> dict[Place, str]:
-    """The name of each of these operations, which may be of several documents.
+    """Return the name of each of these operations, which may belong to several documents.
 
-    An operationId that can name a tool, and that no other operation has, is its name.
+    A unique operationId that is a valid tool name is the name.
     """
     documents: defaultdict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
@@ -50,7 +50,7 @@ def name_tools(operations: Iterable[Operation]) -> dict[Place, str]:
 
 
 def why_named(operation: Operation, name: str) -> str | None:
-    """Why a tool is not called by its operationId; None when it is."""
+    """Return the reason why a tool is not called by its operationId, or None."""
     said = operation.operation_id
     if said == name:
         return None
@@ -62,7 +62,7 @@ def why_named(operation: Operation, name: str) -> str | None:
 
 
 def _named_within(operations: Sequence[Operation]) -> dict[Place, str]:
-    """The names of the operations of one document, each there once."""
+    """Return unique names for the operations of one document."""
     said = Counter(operation.operation_id for operation in operations)
     wishes = [_wish(op, is_unique=said[op.operation_id] == 1) for op in operations]
     often = Counter(wishes)
@@ -75,14 +75,14 @@ def _named_within(operations: Sequence[Operation]) -> dict[Place, str]:
 
 
 def _wish(operation: Operation, *, is_unique: bool) -> str:
-    """What an operation would be called if it were the only one."""
+    """Return the name that an operation would have as the only one."""
     said = operation.operation_id if is_unique else None
     of_place = f"{operation.method.lower()} {_BRACES.sub('', operation.path)}"
     return (_shaped(said) if said else "") or _shaped(of_place)
 
 
 def _shaped(text: str) -> str:
-    """The text as the name of a tool; '' when no letter or digit of it can be in one."""
+    """Return the text as a valid name; '' when none of its characters may be in one."""
     if TOOL_NAME.fullmatch(text):
         return text
     shaped = _OTHERS.sub("_", text).strip("_-")
@@ -93,13 +93,13 @@ def _shaped(text: str) -> str:
 
 
 def _marked(name: str, origin: str) -> str:
-    """The name with a mark of what it was made of, not too long."""
+    """Return the name, shortened, with a hash of its origin."""
     mark = sha256(origin.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{name[: _LONGEST - len(mark) - 1].rstrip('_-')}_{mark}"
 
 
 class Peers:
-    """What a contract may name; a tool is also known by its own name, where it has another one."""
+    """The tools that a contract may name: by operationId, or by tool name where it differs."""
 
     def __init__(
         self,
@@ -107,9 +107,9 @@ class Peers:
         tools: Mapping[Place, Tool],
         faults: Mapping[Place, DocumentInvalid],
     ) -> None:
-        """Take the operations that are marked as tools, those that compile, and why others do not.
+        """Take the operations marked as tools, the compiled ones, and the faults of the others.
 
-        An operationId that several have names none of them.
+        An operationId that several operations have names none of them.
         """
         said = Counter(operation.operation_id for operation in exposed)
         self._repeated = {name for name, times in said.items() if times > 1}
@@ -123,10 +123,10 @@ class Peers:
                 self._tools[name] = tools[place]
 
     def named(self, declared: DocumentNode) -> Tool:
-        """The tool that a contract names there.
+        """Return the tool that a contract names there.
 
         Raises:
-            DocumentInvalid: there is none of that name, several have it, or it was skipped.
+            DocumentInvalid: no tool has the name, several have it, or it was skipped.
         """
         name = declared.text()
         if name in self._repeated:
@@ -145,6 +145,6 @@ class Peers:
         raise declared.invalid(f"no tool of this document is called {name!r}")
 
     def tool_name(self, said: str | None) -> str | None:
-        """The name of the tool that a document calls so; what it says where there is none."""
+        """Return the name of the tool that a document calls so, or `said` where there is none."""
         found = self._tools.get(said or "") if said not in self._repeated else None
         return found.name if found is not None else said

@@ -1,4 +1,4 @@
-"""Rules on whole documents, and on what lies between them: overlays and names."""
+"""Rules on whole documents, on overlays, and on names that tools share."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -30,13 +30,13 @@ _REMEDY = "make it what the OpenAPI specification allows here"
 
 
 def unreadable(fault: DocumentInvalid) -> Raised:
-    """ORC001 of what keeps us from reading on."""
+    """Return ORC001 for a fault that stops the reading."""
     problem = Problem(fault.pointer, fault.reason, fault.remedy or _REMEDY)
     return Raised(INVALID, fault.document, problem)
 
 
 def document_findings(root: DocumentNode, content: JsonObject, uses: Uses) -> Iterator[Raised]:
-    """ORC001 and ORC004, and ORC030 and ORC036 beside the tools."""
+    """Yield ORC001 and ORC004, and ORC030 and ORC036 outside operations."""
     document = root.document
     try:
         meant = referred_operations(root)
@@ -62,7 +62,7 @@ def _referred(path: str, method: str) -> Problem:
 
 
 def _breaches(content: JsonObject, uses: Uses) -> Iterator[tuple[Code, Problem]]:
-    """Of each code at most so many: one mistake high up can cause thousands."""
+    """Yield at most MOST_FINDINGS breaches per code; one mistake high up can cause thousands."""
     found: Counter[Code] = Counter()
     for pointer, reason in openapi_breaches(content):
         code = INVALID if uses.of(parse_pointer(pointer)) else UNUSED
@@ -74,18 +74,18 @@ def _breaches(content: JsonObject, uses: Uses) -> Iterator[tuple[Code, Problem]]
 
 
 def unread_finding(file: UnreadFile) -> Finding:
-    """ORC001: a file of a folder can be read."""
+    """Return ORC001 for an unreadable file of a folder."""
     return INVALID.finding(file.document, Problem("", file.reason, file.remedy))
 
 
 def idle_finding(action: IdleAction) -> Finding:
-    """ORC003: an action of an overlay selects something."""
+    """Return ORC003 for an overlay action that changes nothing."""
     remedy = "correct the target, or remove the action if the document has changed for good"
     return IDLE.finding(action.overlay, Problem(action.pointer, action.reason, remedy))
 
 
 def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
-    """ORC011: no two tools have one operationId, in one document or in several."""
+    """Yield ORC011 for each operationId that another tool has, in any document."""
     for name, holders in names.items():
         first, others = holders[0], holders[1:] if name else []
         for subject in others:
@@ -100,7 +100,7 @@ def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
 
 
 def referred_operations(root: DocumentNode) -> dict[tuple[str, str], DocumentNode]:
-    """What is meant by each operation that is a reference, by path and method."""
+    """Return the target of each operation that is a reference, by path and method."""
     return {
         (path, method): node
         for path, item in _path_items(root)
@@ -111,7 +111,7 @@ def referred_operations(root: DocumentNode) -> dict[tuple[str, str], DocumentNod
 
 
 def spelled_out(content: JsonObject, meant: dict[tuple[str, str], DocumentNode]) -> JsonObject:
-    """The document with those operations in place of their references."""
+    """Return the document with the targets in place of those references."""
     paths = content.get("paths")
     if not meant or not isinstance(paths, dict):
         return content
@@ -133,5 +133,5 @@ def _meant(written: DocumentNode) -> Iterator[DocumentNode]:
     try:
         yield written.overlaid()
     except DocumentInvalid:
-        # What leads nowhere is skipped, and told there.
+        # A reference without a target is skipped and reported by the compiler.
         return

@@ -1,4 +1,4 @@
-"""What a rule is, how it is made, and what it finds."""
+"""Findings: rules make problems, suppressions of a document silence some, equal causes merge."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from orchestrator.json_schema.pointer import format_pointer, parse_pointer
 
 Severity = Literal["error", "warning", "note"]
 MOST_FINDINGS = 50
-"""Of one kind in a document that are reported: one mistake high up can cause thousands."""
+"""Most findings of one code and document; one mistake high up can cause thousands."""
 
 
 class Suppression(Record):
-    """Why a finding is not to be mended."""
+    """The reason why a finding may stay."""
 
     kind: Literal["inSource", "external"] = Field(
         description="SARIF's words: said by the document, or on the command line"
@@ -26,7 +26,7 @@ class Suppression(Record):
 
 
 class Finding(Record):
-    """One thing that is wrong, where, and how to correct it."""
+    """One fault, its place, and its fix."""
 
     code: str = Field(description="stable, e.g. ORC041")
     severity: Severity
@@ -44,28 +44,28 @@ class Finding(Record):
 
 @dataclass(frozen=True)
 class Problem:
-    """What one rule says of one place; the rule's code and severity make it a Finding."""
+    """A fault that a rule reports at one place; the rule's code and severity make it a Finding."""
 
     pointer: str
     message: str
     remedy: str
     cause: str = ""
-    """What problems of several tools have in common, so that one finding says it of all; else
-    their place and their words, but for the name of the tool."""
+    """Shared by problems of several tools that become one finding; by default their place and their
+    words without the tool's name."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """What a code stands for."""
+    """A code with its severity and title."""
 
     code: str
     severity: Severity
     title: str
     is_lasting: bool = False
-    """Whether nothing suppresses it: with it, what is said of a rollback would not be so."""
+    """True if it cannot be suppressed, because rollback would not work as promised."""
 
     def finding(self, document: str, problem: Problem) -> Finding:
-        """A problem under this code."""
+        """Return a problem as a finding with this code."""
         return Finding(
             code=self.code,
             severity=self.severity,
@@ -89,15 +89,15 @@ class Rule(Code):
 def rule(
     code: str, severity: Severity, title: str, *, is_lasting: bool = False
 ) -> Callable[[Check], Rule]:
-    """Make a rule on single tools of a check: `@rule("ORC012", "warning", "It has a summary")`.
+    """Make a rule from a check of single tools: `@rule("ORC012", "warning", "It has a summary")`.
 
-    All rules of the modules that the linter knows are applied.
+    The linter applies every rule of its rule modules.
     """
     return lambda check: Rule(code, severity, title, is_lasting, check=check)
 
 
 def shortened(message: str, most: int = 240) -> str:
-    """A message that quotes a library's, cut to a length that can be read."""
+    """Return a message shortened for reading; it may quote a library's."""
     return message if len(message) <= most else f"{message[: most - 3]}..."
 
 
@@ -105,25 +105,25 @@ KEY = "x-orchet-lint-ignore"
 IGNORED = Code("ORC065", "note", "A suppression has a reason and suppresses something")
 _Path = tuple[str, ...]
 _DATA = frozenset({"const", "default", "enum", "example", "examples"})
-"""What is there is a provider's data, and says nothing to a linter."""
+"""Keywords whose content is a provider's data and holds no suppressions."""
 
 
 @dataclass(frozen=True)
 class Ignore:
-    """One code that is not to be reported at a place, or inside of it."""
+    """One suppressed code at a place, and below it."""
 
     code: str
     reason: str
     place: _Path
     pointer: str
-    """Where it is written."""
+    """The place of the suppression itself."""
 
 
 class Ignores:
-    """All that a document says is not to be mended, and what of it has been made use of."""
+    """The suppressions of a document, and their use."""
 
     def __init__(self, root: JsonObject, is_examined: Callable[[_Path], bool]) -> None:
-        """Take the document, overlays applied, and whether the linter looks at a place of it."""
+        """Take the document, overlays applied, and the test for places that the linter examines."""
         self._by_place: dict[_Path, list[Ignore]] = {}
         self._malformed: list[str] = []
         self._used: set[Ignore] = set()
@@ -133,7 +133,7 @@ class Ignores:
                 self._by_place[path] = list(self._read(path, value))
 
     def find(self, code: Code, places: Iterable[_Path], *, is_lasting: bool) -> Suppression | None:
-        """What keeps a finding at, or inside, one of these places from counting; None of none."""
+        """Return the suppression of a finding at one of these places or above, or None."""
         for place in places:
             for length in range(len(place), -1, -1):
                 for ignore in self._by_place.get(place[:length], ()):
@@ -145,7 +145,7 @@ class Ignores:
         return None
 
     def problems(self) -> Iterator[Problem]:
-        """ORC065: what is said of findings and comes to nothing, or says no reason."""
+        """Yield ORC065 for suppressions that are malformed, refused, unused or without a reason."""
         for pointer in self._malformed:
             yield Problem(
                 pointer,
@@ -173,7 +173,7 @@ class Ignores:
                 )
 
     def _read(self, path: _Path, value: JsonValue) -> Iterator[Ignore]:
-        """What is said at a place; nothing of it when any of it is not understood."""
+        """Yield the suppressions at a place, or none when an entry is malformed."""
         entries = value if isinstance(value, list) else [None]
         if all(map(_is_entry, entries)):
             for index, entry in enumerate(entries):
@@ -181,12 +181,12 @@ class Ignores:
                 pointer = format_pointer((*path, KEY, str(index)))
                 yield Ignore(said["code"], said.get("reason", "").strip(), path, pointer)
         elif path and not _is_operation(path):
-            # On an operation and at the root ORC036 says what is wrong with the value.
+            # On an operation and at the root, ORC036 reports the malformed value.
             self._malformed.append(format_pointer((*path, KEY)))
 
 
 def _is_entry(entry: Any) -> bool:
-    """Whether it is {code, reason}, or a code alone."""
+    """Return True for {code, reason}, or a code alone."""
     if not isinstance(entry, dict) or "code" not in entry or entry.keys() - {"code", "reason"}:
         return False
     return all(isinstance(value, str) for value in entry.values())
@@ -197,12 +197,12 @@ def _is_operation(path: _Path) -> bool:
 
 
 def _written(root: JsonObject) -> Iterator[tuple[_Path, JsonValue]]:
-    """Each place that has the keyword, and what it has there."""
+    """Yield each place with the keyword, and its value there."""
     waiting: list[tuple[_Path, JsonValue]] = [((), root)]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, dict):
-            # Under `properties` keys are names of fields, whatever they look like.
+            # Under `properties` each key is the name of a field, even if it looks like a keyword.
             names_fields = path[-1:] == ("properties",)
             if KEY in value and not names_fields:
                 yield path, value[KEY]
@@ -218,7 +218,7 @@ def _written(root: JsonObject) -> Iterator[tuple[_Path, JsonValue]]:
 
 @dataclass(frozen=True)
 class Raised:
-    """What a rule says of one tool, or of a document."""
+    """A problem of one tool, or of a document."""
 
     code: Code
     document: str
@@ -227,14 +227,14 @@ class Raised:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether nothing suppresses it: its code says so, or a rollback calls the tool."""
+        """True if it cannot be suppressed: by its code, or because rollback calls the tool."""
         if self.code.is_lasting or self.code.severity != "error" or self.subject is None:
             return self.code.is_lasting
         return self.subject.is_called_by_rollback
 
     @property
     def cause(self) -> tuple[str, ...]:
-        """What others that come from the same have in common with it."""
+        """Key shared by problems with the same cause."""
         problem = self.problem
         if problem.cause or self.subject is None:
             return problem.cause, "" if problem.cause else problem.pointer + problem.message
@@ -248,13 +248,13 @@ def merged(
     ignores: Mapping[str, Ignores],
     ignored: frozenset[str],
 ) -> list[Finding]:
-    """A finding for each cause, at the first of its places, with the number of tools it concerns.
+    """Return one finding for each cause, at its first place, with the number of tools concerned.
 
     Args:
         raised: in any order.
-        uses: how many tools make use of a place, for each document that could be read.
-        ignores: what these documents say is not to be mended.
-        ignored: codes that whoever asks does not want to be told of.
+        uses: the number of tools that use a place, for each readable document.
+        ignores: suppressions of these documents.
+        ignored: codes that the caller suppresses.
     """
     groups: dict[tuple[object, ...], list[tuple[Raised, Suppression | None]]] = {}
     for found in sorted(raised, key=lambda r: (r.document, steps_of(r.problem.pointer))):
@@ -270,7 +270,7 @@ def merged(
 
 
 def steps_of(pointer: str) -> tuple[tuple[int, int, str], ...]:
-    """What a pointer is sorted by: elements of lists by their number."""
+    """Return the sort key of a pointer: elements of lists by their number."""
     return tuple(
         (0, int(step), "") if step.isascii() and step.isdigit() else (1, 0, step)
         for step in parse_pointer(pointer)

@@ -1,4 +1,4 @@
-"""Rules on outcomes: that what an answer says of a call, a cancel or a probe can be understood."""
+"""Rules on outcomes: the answer to a call, a cancel or a probe must be conclusive."""
 
 from collections.abc import Iterator, Mapping
 
@@ -25,7 +25,7 @@ _NOT_THERE = ("404", "410")
 
 @rule("ORC055", "error", "A cancel names what it cancels", is_lasting=True)
 def cancel_names_something(subject: Subject) -> Iterator[Problem]:
-    """A cancel tool is told by at least one input which obligation is meant."""
+    """Require an input that identifies the obligation to the cancel tool."""
     template = subject.compensation.cancel if subject.compensation is not None else None
     called = _tool(subject.peers, template.tool) if template is not None else None
     if template is None or called is None:
@@ -43,7 +43,7 @@ def cancel_names_something(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC056", "warning", "A probe shows that nothing is there")
 def probe_tells_what_is_gone(subject: Subject) -> Iterator[Problem]:
-    """The document says how a probe answers when nothing is there."""
+    """Require a declared answer of the probe for a resource that does not exist."""
     probe = _probe_of(subject)
     if probe is None or subject.compensation is None or subject.compensation.gone_when:
         return
@@ -67,7 +67,7 @@ def probe_tells_what_is_gone(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC064", "warning", "A probe identifies the call that it is about")
 def probe_names_what_it_finds(subject: Subject) -> Iterator[Problem]:
-    """What a probe answers has the reference or the key that was sent: no id is known by then."""
+    """Require the probe's answer to repeat the reference or key, because no id is known."""
     probe = _probe_of(subject)
     if probe is None or probe.tool is None or probe.tool.is_side_effect:
         return
@@ -81,9 +81,9 @@ def probe_names_what_it_finds(subject: Subject) -> Iterator[Problem]:
 
 
 def _told_of(subject: Subject, probe: Tool, *, answered: bool = True) -> list[bool]:
-    """Where a probe's answer is to name the obligation: for each place whether it is in a list.
+    """Return the places where a probe's answer names the obligation: True for each inside a list.
 
-    By what was sent, and with `answered` by the ids that the answer gave.
+    It is named by values that were sent and, with `answered`, by ids of the answer.
     """
     if subject.compensation is None or subject.tool is None:
         return []
@@ -103,7 +103,7 @@ def _told_of(subject: Subject, probe: Tool, *, answered: bool = True) -> list[bo
 
 
 def _is_own(read: Expression, tool: Tool) -> bool:
-    """Whether nothing else goes by what an expression reads."""
+    """Return True if an expression reads a value that identifies only this call."""
     if read.message == "response" or read.source == "header":
         return True
     return is_own_reference(read.path[-1]) or input_read(read, tool) in tool.reference_inputs
@@ -112,7 +112,7 @@ def _is_own(read: Expression, tool: Tool) -> bool:
 def _properties(
     schema: JsonValue, *, levels: int = 6, listed: bool = False
 ) -> Iterator[tuple[str, bool]]:
-    """The properties of an answer and of what is in it, and whether each is inside a list."""
+    """Yield the properties of an answer, nested ones too, with True for those inside a list."""
     if not isinstance(schema, dict) or levels < 0:
         return
     for name, inner in properties_of(schema).items():
@@ -125,7 +125,7 @@ def _properties(
 
 @rule("ORC057", "warning", "A probe distinguishes cancelled from standing")
 def probe_tells_cancelled(subject: Subject) -> Iterator[Problem]:
-    """Where a probe may still find what was cancelled, the document says how that looks."""
+    """Require a sign of cancellation where a probe may still find a cancelled resource."""
     probe, compensation = _probe_of(subject), subject.compensation
     if probe is None or probe.tool is None or compensation is None or compensation.gone_when:
         return
@@ -147,7 +147,7 @@ def probe_tells_cancelled(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC058", "warning", "An accepted call can be followed")
 def accepted_can_be_followed(subject: Subject) -> Iterator[Problem]:
-    """Where a call may be answered 202, something tells when it is done."""
+    """Require a way to learn the outcome of a call that may be answered 202."""
     tool = subject.tool
     if tool is None or not tool.is_side_effect or not _declares(subject, "202"):
         return
@@ -167,7 +167,7 @@ def accepted_can_be_followed(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC059", "error", "Conditions read what is declared", is_lasting=True)
 def conditions_read_what_is_declared(subject: Subject) -> Iterator[Problem]:
-    """Each condition over an answer reads what the answer may have, and compares what it may be."""
+    """Require conditions to read declared properties and to compare possible values."""
     tool, probe = subject.tool, _probe_of(subject)
     if tool is not None and tool.success_when:
         for text in _faults(subject, tool, parse_conditions(tool.success_when)):
@@ -181,7 +181,7 @@ _MEND = "read a declared property of the answer, and compare it with a value tha
 
 
 def _faults(subject: Subject, tool: Tool, conditions: tuple[Condition, ...]) -> Iterator[str]:
-    """What is wrong with conditions over the answer of a tool, a sentence each."""
+    """Yield a sentence for each fault of conditions over the answer of a tool."""
     schema = tool.output_schema or {}
     for condition in conditions:
         compares = condition.operator in ("==", "!=")
@@ -197,7 +197,7 @@ def _faults(subject: Subject, tool: Tool, conditions: tuple[Condition, ...]) -> 
 
 
 def _at(schema: JsonObject, path: tuple[str, ...]) -> JsonObject | None:
-    """The schema of what stands there; {} where it does not tell, None where nothing can stand."""
+    """Return the schema at a path; {} if it is open there, None if nothing can stand there."""
     for step in path:
         if "properties" not in schema:
             return {}
@@ -209,7 +209,7 @@ def _at(schema: JsonObject, path: tuple[str, ...]) -> JsonObject | None:
 
 
 def _takes(schema: JsonObject, whole: JsonObject, literal: JsonValue) -> bool:
-    """Whether it may be that value; yes when its schema does not tell."""
+    """Return True if the value may occur; also if its schema cannot be evaluated."""
     try:
         return SchemaValidator(with_definitions(schema, whole)).is_valid(literal)
     except SCHEMA_FAULTS:
@@ -217,7 +217,7 @@ def _takes(schema: JsonObject, whole: JsonObject, literal: JsonValue) -> bool:
 
 
 def _values(schema: JsonObject) -> list[str]:
-    """The strings that a schema lists as all that it may be; none where it does not."""
+    """Return the strings that a schema enumerates; empty if it does not."""
     listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
     return [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
 

@@ -1,4 +1,4 @@
-"""Rules on prices: that what a call costs can be read, before it and after it."""
+"""Rules on prices and amounts: a price is readable, units and currencies are unambiguous."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -27,7 +27,7 @@ _REMEDY = (
 
 @rule("ORC060", "warning", "The price of a call can be read")
 def price_is_readable(subject: Subject) -> Iterator[Problem]:
-    """The price of a tool that spends stands in its request, in what is quoted, or its answer."""
+    """Require a readable price of a tool that spends: in its request, a quote or its answer."""
     tool = subject.tool
     if tool is None or not _spends(tool):
         return
@@ -42,7 +42,7 @@ def price_is_readable(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC061", "error", "A declared price is there")
 def declared_price_is_there(subject: Subject) -> Iterator[Problem]:
-    """Each place that x-orchet-price names is one that the request or the answer may have."""
+    """Require x-orchet-price to name places that the request or the answer may have."""
     tool = subject.tool
     if tool is None or tool.price is None:
         return
@@ -65,7 +65,7 @@ def _expressions(price: PriceContract) -> Iterator[str]:
 
 
 def _spends(tool: Tool) -> bool:
-    """Whether the document says, by the type of its card, that a call costs money."""
+    """Return True if the document declares by its card type that a call costs money."""
     is_consequence = tool.effect in (Effect.OBLIGATION, Effect.WRITE)
     return tool.spends and is_consequence and tool.card_type != DEFAULT_CARD
 
@@ -87,7 +87,7 @@ def _is_known_after(tool: Tool) -> bool:
 
 
 def _quotes(tool: Tool, ids: set[str]) -> bool:
-    """Whether an answer of the tool tells the price of something with one of these ids."""
+    """Return True if an answer of the tool has the price of something with one of these ids."""
     if tool.is_side_effect:
         return False
     return any(
@@ -115,24 +115,24 @@ _CODE: Final = "EUR"
 
 
 def sample_money(schema: JsonObject | None, *, whole: bool) -> JsonValue:
-    """A body in which every property is there, each with the plainest value that it may have.
+    """Return a body with every property present, each with its plainest value.
 
-    Whether a number is money is the reader's to say. `whole` gives a text that may be an amount no
-    decimals, as what counts cents has none.
+    The reader of prices decides which numbers are money. With `whole`, a text that may be an amount
+    has no decimals, like a number of cents.
     """
     root = schema or {}
     return _Sample(root, whole).of("", views(root, root), 0)
 
 
 class _Sample:
-    """One sample: the schema that references lead into, and how texts are written."""
+    """Sample bodies of one root schema."""
 
     def __init__(self, root: JsonObject, whole: bool) -> None:
         self._root = root
         self._whole = whole
 
     def of(self, name: str, held_by: tuple[JsonObject, ...], level: int) -> JsonValue:
-        """The value of a property of that name."""
+        """Return the value of a property of that name."""
         if level > _MOST_LEVELS:
             return None
         names = list(dict.fromkeys(name for view in held_by for name in properties_of(view)))
@@ -169,7 +169,7 @@ CURRENCY = Code("ORC063", "error", "Currencies exist")
 
 
 def money_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
-    """What is wrong with the money among the properties of one schema."""
+    """Yield faults of money among the properties of one schema."""
     found = schema.raw("properties") if isinstance(schema.value, dict) else None
     for name, place in found.raw_items() if found and isinstance(found.value, dict) else ():
         if not isinstance(place.value, dict):

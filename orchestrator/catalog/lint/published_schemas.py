@@ -1,4 +1,4 @@
-"""The values of x-orchet-* and x-orqen-* keywords, checked by their published JSON Schema."""
+"""Validation against published schemas: of x-orchet-* keywords, OpenAPI, and JSON Schema."""
 
 import json
 from collections.abc import Iterator
@@ -25,27 +25,27 @@ from orchestrator.json_schema.references import definition_of
 from orchestrator.json_schema.walker import properties_of
 
 PREFIXES = ("x-orchet-", "x-orqen-")
-"""What the keywords of the contract begin with."""
+"""Prefixes of the contract's keywords."""
 _MOST_SHOWN = 60
 """Characters of a value that a message quotes."""
 
 
 @dataclass(frozen=True)
 class Breach:
-    """A value that is not what its keyword takes."""
+    """A value that breaks its keyword's schema."""
 
     keyword: str
     pointer: str
     shown: str
     """The value as JSON, shortened."""
     wanted: str
-    """What belongs there, in a few words: the title of the schema."""
+    """A few words on the expected value: the title of the schema."""
     is_whole: bool
-    """Whether it is the whole value of the keyword, and not something inside of it."""
+    """True if it is the whole value of the keyword, and not a part."""
 
 
 class KeywordSchema:
-    """The keywords that may stand in one kind of place, and what they take."""
+    """The keywords that one kind of place may have, and their schema."""
 
     def __init__(self, schema: JsonObject) -> None:
         """Take a JSON Schema whose properties are the keywords."""
@@ -53,10 +53,10 @@ class KeywordSchema:
         self._validator: Any = OAS31Validator(schema)
 
     def breaches(self, place: DocumentNode) -> Iterator[Breach]:
-        """What is wrong with the values of the keywords there.
+        """Yield the faults of the values of keywords at a place.
 
         Raises:
-            DocumentInvalid: a reference in the place of a value leads nowhere.
+            DocumentInvalid: a reference in place of a value leads nowhere.
         """
         for keyword in sorted(self.names & place.mapping().keys()):
             if (value := place.at(keyword)) is None:
@@ -68,19 +68,19 @@ class KeywordSchema:
 
 @cache
 def operation_keywords() -> KeywordSchema:
-    """Those of an operation."""
+    """Return the keywords of an operation."""
     return KeywordSchema(read_contract_schema())
 
 
 @cache
 def document_keywords() -> KeywordSchema:
-    """Those of the root of a document."""
+    """Return the keywords of the root of a document."""
     published = read_contract_schema()
     return KeywordSchema({**published, **definition_of("#/$defs/document", published)})
 
 
 def without(operation: Operation, names: frozenset[str]) -> Operation:
-    """The operation without these keywords, so that the rest of it can be examined."""
+    """Return the operation without these keywords, so that the rest can be examined."""
     kept = {key: value for key, value in operation.node.mapping().items() if key not in names}
     return replace(operation, node=replace(operation.node, value=kept))
 
@@ -98,7 +98,7 @@ def _breach(keyword: str, value: DocumentNode, error: ValidationError) -> Breach
 
 
 def _most_specific(error: ValidationError) -> list[ValidationError]:
-    """Of alternatives that all fail, what is wrong inside of one of them; else the error itself."""
+    """Return the deepest errors inside the failed alternatives, else the error itself."""
     inside = [nested for nested in error.context or () if nested.path]
     return [leaf for nested in inside for leaf in _most_specific(nested)] or [error]
 
@@ -110,14 +110,14 @@ def _shown(value: Any) -> str:
 
 _SCHEMAS = {(3, 0): schema_v30, (3, 1): schema_v31, (3, 2): schema_v32}
 _MASK = "this value"
-"""Stands for values in messages: some are as long as the document."""
+"""Replaces values in messages, which may be as long as the document."""
 
 
 def openapi_breaches(content: JsonObject) -> Iterator[tuple[str, str]]:
-    """The JSON pointer of each breach of the OpenAPI schema, and what is wrong there.
+    """Yield the JSON pointer and the reason of each breach of the OpenAPI schema.
 
     Args:
-        content: a document of a version that we read.
+        content: a document of a supported version.
     """
     for breach in _validator(openapi_version(content) or (3, 1)).iter_errors(content):
         for cause in _causes(breach):
@@ -125,7 +125,7 @@ def openapi_breaches(content: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def json_schema_breaches(schema: JsonValue) -> Iterator[tuple[str, str]]:
-    """The same of one schema that should be one of JSON Schema 2020-12."""
+    """Yield the same for a schema that must be JSON Schema 2020-12."""
     for breach in _meta_validator().iter_errors(schema):
         for cause in _causes(breach):
             yield format_pointer(cause.instance_path), cause.message
@@ -138,12 +138,12 @@ def _meta_validator() -> jsonschema_rs.Validator:
 
 @cache
 def _validator(version: tuple[int, int]) -> jsonschema_rs.Validator:
-    # In Rust: the same check by a validator in Python takes a minute for the largest documents.
+    # In Rust, because a validator in Python takes a minute for the largest documents.
     return jsonschema_rs.validator_for(dict(_SCHEMAS[version]), mask=_MASK)
 
 
 def _causes(breach: OpenApiError) -> Iterator[OpenApiError]:
-    """What is wrong deepest down: "none of the alternatives fits" would only name the place."""
+    """Yield the deepest causes: "no alternative matches" would only name the place."""
     if not isinstance(breach.kind, ValidationErrorKind.OneOfNotValid):
         yield breach
         return

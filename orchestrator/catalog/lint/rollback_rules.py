@@ -1,4 +1,4 @@
-"""Rules on rollback pairs: that what a tool leaves behind can be cancelled, whatever happens."""
+"""Rules on rollback pairs: each effect can be cancelled, also after a lost answer."""
 
 from collections.abc import Iterator
 
@@ -24,8 +24,8 @@ _PROBE = "x-orchet-compensation-probe"
 
 @rule("ORC040", "error", "A side effect can be cancelled", is_lasting=True)
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
-    """A tool with a side effect names its cancel tool, or says that nothing undoes it."""
-    # One that names it by something that is no name has a finding of its own.
+    """Require a tool with an effect to name its cancel tool, or to be declared irreversible."""
+    # ORC036 reports a value that is not a name.
     if subject.declared("x-orchet-cancels") is not None:
         return
     tool = subject.tool
@@ -42,7 +42,7 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC037", "error", "An effect is declared once", is_lasting=True)
 def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
-    """What a tool says of reading, of undoing and of its method agrees."""
+    """Require declarations of effects that agree with each other and with the method."""
     for keyword, others in (
         (READ_ONLY, ("x-orchet-cancels", "x-orchet-cancel-for", IRREVERSIBLE)),
         (IRREVERSIBLE, ("x-orchet-cancels",)),
@@ -62,13 +62,13 @@ def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
 
 
 def _is_said(keyword: DocumentNode | None) -> bool:
-    """Whether a keyword is there and not `false`."""
+    """Return True if a keyword is present and not `false`."""
     return keyword is not None and keyword.value is not False
 
 
 @rule("ORC054", "warning", "An irreversible tool asks")
 def irreversible_asks(subject: Subject) -> Iterator[Problem]:
-    """Before what nothing undoes, a person is asked."""
+    """Require confirmation of an irreversible tool."""
     tool = subject.tool
     if tool is None or tool.effect is not Effect.WRITE or not tool.irreversible:
         return
@@ -82,7 +82,7 @@ def irreversible_asks(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC041", "error", "The tools of a pair are there", is_lasting=True)
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
-    """Both ends of a pair, and a probe, are tools of one document."""
+    """Require both ends of a pair, and a probe, to be tools of one document."""
     for named in (
         subject.declared("x-orchet-cancels"),
         subject.declared("x-orchet-cancel-for"),
@@ -102,7 +102,7 @@ def _probe_name(probe: DocumentNode | None) -> DocumentNode | None:
 
 @rule("ORC042", "error", "The ends of a pair agree", is_lasting=True)
 def pair_agrees(subject: Subject) -> Iterator[Problem]:
-    """Each end of a pair names the other."""
+    """Require each end of a pair to name the other."""
     ends = (
         ("x-orchet-cancels", "x-orchet-cancel-for"),
         ("x-orchet-cancel-for", "x-orchet-cancels"),
@@ -125,7 +125,7 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC043", "error", "A cancel never asks", is_lasting=True)
 def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
-    """A cancel tool says that rollback asks nobody."""
+    """Require a cancel tool that declares no confirmation."""
     if subject.declared("x-orchet-cancel-for") is None:
         return
     named = subject.declared("x-orchet-requires-confirmation")
@@ -139,7 +139,7 @@ def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC044", "error", "A cancel can be filled", is_lasting=True)
 def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
-    """Everything the cancel tool requires comes from the forward call."""
+    """Require the forward call to fill everything that the cancel tool requires."""
     for called, template, pointer in _calls(subject):
         missing = [name for name in called.required_inputs if name not in template.arguments]
         for name in missing:
@@ -158,7 +158,7 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC045", "error", "Arguments are inputs", is_lasting=True)
 def args_are_inputs(subject: Subject) -> Iterator[Problem]:
-    """Every argument is an input of the tool that is called, a constant one it takes."""
+    """Require arguments that are inputs of the called tool, and constants that they take."""
     for called, template, pointer in _calls(subject):
         for name, value in template.arguments.items():
             if name not in called.properties:
@@ -177,7 +177,7 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC046", "error", "Expressions find something", is_lasting=True)
 def expressions_find_something(subject: Subject) -> Iterator[Problem]:
-    """Every expression reads something that the forward call has."""
+    """Require expressions that read values of the forward call."""
     if subject.tool is None:
         return
     for _, template, pointer in _calls(subject):
@@ -193,7 +193,7 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC047", "warning", "A call whose answer is lost can be cancelled")
 def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
-    """A call whose answer was lost can still be cancelled."""
+    """Report a call that cannot be cancelled when its answer is lost."""
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None:
         return
@@ -213,7 +213,7 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC048", "error", "A probe reads the request", is_lasting=True)
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
-    """A probe is asked with what was sent: there is no answer to read when it is needed."""
+    """Require a probe that reads the request only, because it runs without an answer."""
     probe = subject.compensation.probe if subject.compensation is not None else None
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
@@ -225,7 +225,7 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC049", "error", "A probe only reads", is_lasting=True)
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
-    """A probe changes nothing."""
+    """Require a probe without effect."""
     probe = subject.compensation.probe if subject.compensation is not None else None
     peer = subject.peers.get(probe.tool) if probe is not None else None
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
@@ -238,12 +238,12 @@ def probe_only_reads(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC050", "note", "A call can be repeated")
 def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
-    """A call that leaves something behind can be repeated safely."""
+    """Report a call with an effect that takes no idempotency key."""
     tool = subject.tool
     if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
         return
     if any(reference_is_own.check(subject)) or any(survives_ambiguity.check(subject)):
-        # ORC052 and ORC047 say what is worse about the same lack.
+        # ORC052 and ORC047 report worse consequences of the missing key.
         return
     yield Problem(
         subject.pointer,
@@ -254,7 +254,7 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC051", "warning", "Compensation settings stand on a tool with a cancel")
 def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
-    """Compensation settings stand on a tool that names its cancel tool."""
+    """Require x-orchet-cancels next to compensation settings."""
     if subject.declared("x-orchet-cancels") is not None:
         return
     for keyword, place in subject.operation.node.raw_items():
@@ -267,7 +267,7 @@ def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
 
 
 def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
-    """The cancel and the probe: the tool that is called, its filling, and where that stands."""
+    """Yield cancel and probe: the called tool, its filling, and the place of the declaration."""
     compensation = subject.compensation
     if compensation is None:
         return
@@ -279,7 +279,7 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
 
 
 def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
-    """Whether an input takes a constant; yes when its schema does not tell."""
+    """Return True if an input takes a constant; also if its schema cannot be evaluated."""
     schema = with_definitions(called.properties[name], called.input_schema)
     try:
         return SchemaValidator(schema).is_valid(constant)
@@ -288,7 +288,7 @@ def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
 
 
 def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
-    """Whether the filled inputs are all that one of the alternatives requires."""
+    """Return True if the filled inputs satisfy one of the alternatives."""
     for keyword in ("anyOf", "oneOf"):
         needed = [required_of(inner) for inner in subschemas(schema, (keyword,))]
         if needed and not any(template.arguments.keys() >= set(names) for names in needed):
@@ -317,7 +317,7 @@ def _is_sent(path: tuple[str, ...], tool: Tool) -> bool:
 
 
 def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
-    """Whether a value of the schema can have something at the path; yes when it does not tell."""
+    """Return True if a value of the schema may have the path; also if the schema is open."""
     if schema is None:
         return False
     for step in path:
@@ -332,14 +332,14 @@ def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
 
 @rule("ORC052", "warning", "A reference is the caller's own")
 def reference_is_own(subject: Subject) -> Iterator[Problem]:
-    """What a cancel reads back to find an ambiguous call is the caller's own reference."""
+    """Require the cancel of a lost call to identify it by the caller's own reference."""
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None or tool.idempotency_header is not None:
         return
     read = [input_read(e, tool) for e in expressions_of(compensation.cancel)]
     sent = [name for name in read if name is not None]
     if any(survives_ambiguity.check(subject)):
-        # ORC047 says what is worse: the cancel cannot be called at all.
+        # ORC047 reports the worse fault: the cancel cannot be called at all.
         return
     if sent and compensation.probe is None and not any(map(is_own_reference, sent)):
         yield Problem(

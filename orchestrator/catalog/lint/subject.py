@@ -1,4 +1,4 @@
-"""Which places of a document its tools make use of, and how many of them do."""
+"""Subjects of the rules: a tool as written and as compiled, its inputs, and the places it uses."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,12 +23,12 @@ from orchestrator.json_schema.pointer import follow
 from orchestrator.json_schema.references import parse_reference, reference_of
 
 _OF_ALL = frozenset({"info", "security", "servers"})
-"""What stands at the root of a document and is about all of it, to the last of its parts."""
+"""Root keywords that concern the whole document."""
 _Path = tuple[str, ...]
 
 
 class Uses:
-    """How many tools make use of each place of a document."""
+    """Number of tools that use each place of a document."""
 
     def __init__(self, root: JsonObject, exposed: Iterable[Operation]) -> None:
         """Take the document and the operations that are tools."""
@@ -41,7 +41,7 @@ class Uses:
             self._targets.update(self._reached(operation))
 
     def of(self, path: _Path) -> int:
-        """How many tools make use of this place; all of them of what is about the document."""
+        """Return the number of tools that use this place; all of them for the document's own."""
         if path[:1] == ("paths",) and len(path) > 1:
             return self._of_path(path)
         is_of_all = path[:1] and (
@@ -53,7 +53,7 @@ class Uses:
         return next((n for p in around if (n := self._tools[p] or self._targets[p])), 0)
 
     def is_examined(self, path: _Path) -> bool:
-        """Whether the linter looks there: not inside of an operation that is no tool."""
+        """Return True if the linter looks there; it skips operations that are not tools."""
         is_in_operation = path[:1] == ("paths",) and len(path) > 2 and path[2] in METHODS
         return not is_in_operation or path[:3] in self._tools
 
@@ -63,7 +63,7 @@ class Uses:
         return sum(number for place, number in self._tools.items() if place[:2] == path[:2])
 
     def _reached(self, operation: Operation) -> set[_Path]:
-        """All that an operation refers to, and what that refers to."""
+        """Return everything that an operation refers to, directly or not."""
         beside = {k: v for k, v in operation.path_item.mapping().items() if k not in METHODS}
         waiting = [*_references((operation.node.value, beside))]
         reached: set[_Path] = set()
@@ -84,17 +84,17 @@ def _at(root: JsonObject, path: _Path) -> JsonValue:
     try:
         return follow(root, path)
     except (LookupError, ValueError):
-        # What leads nowhere has a finding of its own.
+        # A reference without a target has a finding of its own.
         return None
 
 
 def _references(values: Iterable[JsonValue]) -> Iterator[_Path]:
-    """The places of the document that these values refer to."""
+    """Yield the places of the document that these values refer to."""
     waiting = list(values)
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
-            # What is no reference of this document has a finding of its own.
+            # An invalid reference has a finding of its own.
             with suppress(ValueError):
                 if target := parse_reference(reference_of(value) or ""):
                     yield target
@@ -105,24 +105,24 @@ def _references(values: Iterable[JsonValue]) -> Iterator[_Path]:
 
 @dataclass(frozen=True)
 class Input:
-    """One input."""
+    """One input of a tool and the places that declare it."""
 
     binding: InputBinding
     schema: JsonObject
     """Compiled."""
     pointer: str = ""
-    """Where it is declared: a parameter, a property of a body; '' when that cannot be told."""
+    """Place of the parameter or body property; '' when unknown."""
     schema_pointer: str = ""
-    """Where its schema stands: where it is declared, or what that refers to."""
+    """Place of its schema: the declaration, or the target of its reference."""
 
     @property
     def is_whole_body(self) -> bool:
-        """Whether it stands for a body that has no named parts."""
+        """True if it stands for a body without named parts."""
         return self.binding.location == "body" and not self.binding.field
 
 
 def inputs_of(operation: Operation, tool: Tool) -> Iterator[Input]:
-    """Each input of a tool, in its order."""
+    """Yield each input of a tool, in order."""
     places = {(location, name): found for location, name, found in _declared(operation)}
     schemas = tool.properties
     for binding in tool.bindings:
@@ -148,8 +148,8 @@ def _declared(operation: Operation) -> Iterator[tuple[str, str, DocumentNode]]:
 def _properties(
     schema: DocumentNode, seen: set[tuple[str, ...]]
 ) -> Iterator[tuple[str, DocumentNode]]:
-    """The properties that a schema declares, those of the members of its allOf first."""
-    # What leads nowhere has a finding of its own.
+    """Yield the properties that a schema declares, members of its allOf first."""
+    # A reference without a target has a finding of its own.
     with suppress(DocumentInvalid):
         schema = schema.resolved()
         if schema.path in seen:
@@ -167,7 +167,7 @@ def _schema_of(place: DocumentNode, binding: InputBinding) -> DocumentNode:
     if written is None:
         return place
     target = written.resolved()
-    # A parameter and the schema that is written in it are one place to whoever mends it.
+    # A parameter and its inline schema count as one place to fix.
     return target if binding.location == "body" or target.path != written.path else place
 
 
@@ -177,57 +177,57 @@ class Subject:
 
     operation: Operation
     tool: Tool | None = None
-    """None when it does not compile; `fault` says why. Keywords with values that are none of
-    theirs are left out, so that the rest is examined all the same."""
+    """None when it does not compile, with the reason in `fault`. Keywords with invalid values are
+    left out, so that the rest is examined."""
     compensation: Compensation | None = None
     fault: DocumentInvalid | None = None
     breaches: tuple[Breach, ...] = ()
-    """What its keywords hold and do not take."""
+    """Keywords with invalid values."""
     peers: Mapping[str, "Subject"] = field(default_factory=dict)
-    """The tools of the same document, itself included, by operationId and by name."""
+    """Tools of the same document, itself included, by operationId and by name."""
     called_back: frozenset[str] = frozenset()
-    """The names of those of them that cancel, or tell what became of a call."""
+    """Names of the tools that rollback calls: cancels and probes."""
     prose: Prose = field(default_factory=lambda: Prose({}))
-    """The words of the document."""
+    """Prose of the document."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self.operation.label
 
     @property
     def readable(self) -> Operation:
-        """The operation without the keywords that hold what they do not take."""
+        """The operation without keywords that have invalid values."""
         return without(self.operation, frozenset(breach.keyword for breach in self.breaches))
 
     @property
     def pointer(self) -> str:
-        """Where the operation stands."""
+        """Place of the operation."""
         return self.operation.node.pointer
 
     def declared(self, keyword: str) -> DocumentNode | None:
-        """What the operation has under a keyword."""
+        """Return the place of a keyword of the operation, or None."""
         return self.operation.node.at(keyword)
 
     def pointer_to(self, keyword: str) -> str:
-        """Where a keyword stands, or the operation when it is absent."""
+        """Return the pointer of a keyword, or of the operation when it is absent."""
         found = self.operation.node.raw(keyword)
         return found.pointer if found is not None else self.pointer
 
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
-        """Each input, and where it is declared; none when the tool does not compile."""
+        """Inputs with their places; empty when the tool does not compile."""
         return tuple(inputs_of(self.operation, self.tool)) if self.tool is not None else ()
 
     @property
     def is_called_by_rollback(self) -> bool:
-        """Whether a rollback calls it: to cancel, or to find out."""
+        """True if rollback calls it, as a cancel or a probe."""
         is_named = self.tool is not None and self.tool.name in self.called_back
         return is_named or self.declared("x-orchet-cancel-for") is not None
 
 
 def subjects(root: JsonObject, exposed: Iterable[Operation]) -> list[Subject]:
-    """The tools of one document, each knowing the others."""
+    """Return the tools of one document, each with its peers."""
     listed = list(exposed)
     names = name_tools(listed)
     compiled = [_compiled(operation, names[place_of(operation)]) for operation in listed]

@@ -1,4 +1,4 @@
-"""Where the answer to a call holds the id of what was made."""
+"""Inputs of a cancel, filled from the forward call and from the id in its answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ _SCALARS: Final = frozenset({"string", "integer"})
 
 
 class Fit(IntEnum):
-    """How plainly a property holds what a path's parameter asks for."""
+    """How plainly a property holds the value of a path's parameter."""
 
     NONE = 0
     ONLY_ID = 1
-    """It is the id of what it stands in, whatever that is."""
+    """The id of its object, of any kind."""
     OF_THING = 2
-    """Of `/orders/{order_id}` the `id`, of `/orders/{id}` the `order_id`."""
+    """The `id` for `/orders/{order_id}`, the `order_id` for `/orders/{id}`."""
     SAME_NAME = 3
 
 
@@ -40,15 +40,15 @@ class FoundId:
 
     @property
     def expression(self) -> str:
-        """As a runtime expression over the answer."""
+        """The runtime expression that reads it from the answer."""
         return f"$response.body#{format_pointer(self.path)}"
 
 
 def holds(parameter: str, name: str, item: PathShape) -> Fit:
-    """How plainly a property holds what the last parameter of a path asks for.
+    """Return how plainly a property holds the value of a path's last parameter.
 
-    Of `/orders/{order}` the answer's `id` is the order; of `/orders/{id}` its `customer_id` is not
-    the id.
+    For `/orders/{order}` the answer's `id` is the order; for `/orders/{id}` its `customer_id` is
+    not the id.
     """
     asked, held = _words(parameter), _words(name)
     if asked == held:
@@ -69,10 +69,10 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def find_id(parameter: str, item: PathShape, schema: JsonObject | None) -> FoundId | None:
-    """The one property of an answer that holds what a parameter asks for; None where none does.
+    """Return the one property of an answer that holds the parameter's value, or None.
 
-    It stands at the top, or in the one object that the answer wraps around what was made. In a list
-    it is that of one of many.
+    It stands at the top, or in the one object that the answer wraps around the resource. An id
+    inside a list belongs to one of many.
     """
     if schema is None:
         return None
@@ -85,14 +85,14 @@ def find_id(parameter: str, item: PathShape, schema: JsonObject | None) -> Found
     names = [name for name, found in inside.items() if found.fit is best]
     if len(names) != 1:
         return None
-    # What is wrapped may be the thing around ours: of `/triggers/{id}/services` the trigger.
+    # The wrapped object may be the parent: for `/triggers/{id}/services` the trigger.
     around = _words(names[0])
     is_other = item.words.intersection(around) and not {*item.thing}.intersection(around)
     return None if is_other else FoundId((names[0], *inside[names[0]].path), best)
 
 
 def _best(parameter: str, item: PathShape, properties: Mapping[str, JsonObject]) -> FoundId | None:
-    """The property of an object that fits best; None where several do, and where none does."""
+    """Return the property of an object that fits best; None where several or none do."""
     fits = {n: holds(parameter, n, item) for n, s in properties.items() if _is_scalar(s)}
     best = max(fits.values(), default=Fit.NONE)
     found = [name for name, fit in fits.items() if fit is best]
@@ -100,9 +100,9 @@ def _best(parameter: str, item: PathShape, properties: Mapping[str, JsonObject])
 
 
 def opened_properties(schema: JsonObject, root: JsonObject) -> dict[str, JsonObject]:
-    """The properties of an object schema, each with what it refers to.
+    """Return the properties of an object schema, with their references resolved.
 
-    Of alternatives those that each of them has: whichever is answered, they are there.
+    Of alternatives it returns the properties that all of them have.
     """
     whole = resolve(schema, root)
     found = {name: resolve(inner, root) for name, inner in properties_of(whole).items()}
@@ -114,19 +114,19 @@ def opened_properties(schema: JsonObject, root: JsonObject) -> dict[str, JsonObj
 
 
 def _is_scalar(schema: JsonObject) -> bool:
-    """Whether a value can be an id; yes where nothing is said."""
+    """Return True if a value can be an id, also where the type is undeclared."""
     kinds = schema.get("type")
     told = {kinds} if isinstance(kinds, str) else {*kinds} if isinstance(kinds, list) else set()
     return not told or bool(told & _SCALARS)
 
 
 def at_path(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
-    """Whether an answer of the schema has a property there."""
+    """Return True if an answer of the schema has a property there."""
     return _object_at(schema, path[:-1]).keys() >= {path[-1]}
 
 
 def share_shape(one: JsonObject | None, other: JsonObject | None, place: tuple[str, ...]) -> bool:
-    """Whether both answers hold a thing of one kind at a place: most properties are the same."""
+    """Return True if most properties at a place agree, so both answers hold the same resource."""
     ours, theirs = (_object_at(schema, place[:-1]).keys() for schema in (one, other))
     fewer = min(len(ours), len(theirs))
     return fewer > 0 and 2 * len(ours & theirs) > fewer
@@ -142,13 +142,13 @@ def _object_at(schema: JsonObject | None, path: tuple[str, ...]) -> dict[str, Js
 
 
 class Filled(NamedTuple):
-    """The args of a cancel, by input name."""
+    """The arguments of a cancel, by input name."""
 
     args: JsonObject
     found: FoundId | None
-    """Where the id of what was made stands in the answer; None where it is read elsewhere."""
+    """Place of the id in the answer; None where it is read elsewhere."""
     assumed: tuple[str, ...] = ()
-    """Inputs that are filled with what was sent under the same name, which may mean another."""
+    """Inputs filled with a sent value of the same name, which may mean something else."""
 
 
 class Lacking(NamedTuple):
@@ -159,13 +159,13 @@ class Lacking(NamedTuple):
 
 
 def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Filled | Lacking:
-    """Fill what a cancel requires, and the caller's own reference where it takes one.
+    """Fill the inputs that a cancel requires, and the caller's own reference where it takes one.
 
     Args:
-        maker: what makes the thing.
+        maker: creates the resource.
         made_at: its path.
-        cancel: what takes it back.
-        removal: how it does.
+        cancel: cancels the resource.
+        removal: how the cancel names the resource.
     """
     args: JsonObject = {}
     found: FoundId | None = None
@@ -192,14 +192,14 @@ def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Fil
 
 
 def _is_list(schema: JsonObject) -> bool:
-    """Whether an input takes several of what it names."""
+    """Return True if an input takes several ids."""
     return schema.get("type") == "array"
 
 
 def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | None]:
-    """The id of the thing: as the answer names it, else as it was sent, else as what fits.
+    """Return the id of the resource: by name in the answer, else as sent, else the best fit.
 
-    Where several parameters name it together, what the caller chose comes first: it is known even
+    Where several parameters name it together, the caller's choice comes first: it is known even
     when the answer is lost.
     """
     found = find_id(own, item, maker.output_schema)
@@ -212,7 +212,7 @@ def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | N
 
 
 def _sent_id(maker: Tool, own: str, item: PathShape) -> str | None:
-    """The id where the caller chooses it, by the very name that the path has for it."""
+    """Return the id that the caller chooses under the name that the path has for it."""
     names = [
         b.field
         for b in maker.bindings
@@ -222,7 +222,7 @@ def _sent_id(maker: Tool, own: str, item: PathShape) -> str | None:
 
 
 def _sent(maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShape) -> str | None:
-    """What the maker was sent for an input of the cancel; None where that is not told."""
+    """Return the expression of a sent value for an input of the cancel, or None."""
     if binding.location == "path":
         return _from_path(maker, made_at, binding, item)
     if binding.location == "body":
@@ -237,7 +237,7 @@ def _sent(maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShap
 
 
 def _answered(maker: Tool, binding: InputBinding, item: PathShape) -> str | None:
-    """One of several parameters that name a thing together, as the answer has it by that name."""
+    """Return the value of one of several parameters, as the answer has it by that name."""
     if binding.location != "path" or binding.field not in item.parameters[:-1]:
         return None
     found = find_id(binding.field, item, maker.output_schema)
@@ -245,7 +245,7 @@ def _answered(maker: Tool, binding: InputBinding, item: PathShape) -> str | None
 
 
 def _sent_alike(maker: Tool, binding: InputBinding) -> str | None:
-    """What its body asks for, and the maker requires under one name: an account, a depot."""
+    """Return a required value that both bodies have under one name: an account, a depot."""
     if not (binding.required and binding.field and binding.location == "body"):
         return None
     same = [b for b in maker.bindings if b.field == binding.field and b.required]
@@ -259,7 +259,7 @@ def _sent_alike(maker: Tool, binding: InputBinding) -> str | None:
 def _from_path(
     maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShape
 ) -> str | None:
-    """The parameter at the same place of both paths; else the one input of that name."""
+    """Return the parameter at the same position of both paths, else the input of that name."""
     at = item.parameters.index(binding.field) if binding.field in item.parameters else -1
     shared = item.segments[: len(made_at.segments)] == made_at.segments
     if shared and 0 <= at < len(made_at.parameters):

@@ -1,4 +1,4 @@
-"""Rollback pairs: which are sure, and why others are only likely."""
+"""Rollback pairs with their probes: sure ones, and likely ones with their doubts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,25 +36,25 @@ _MAKES_NOTHING = (Action.READ, Action.SEARCH, Action.UPDATE, Action.CANCEL)
 _DOES_MORE = (Action.EXECUTE, Action.PAY, Action.SEND)
 _EITHER = frozenset({"or", "and"})
 _REACHED = frozenset({"to", "recipient", "recipients", "cc", "bcc"})
-"""Inputs for those whom a call reaches: no removal makes it that they were not."""
+"""Inputs for people whom a call reaches, which no cancel reverses."""
 _TIMES = frozenset({"date", "date-time", "time"})
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What makes a thing and what takes it back, with the cancel's inputs filled."""
+    """A tool that creates a resource and its cancel tool, with the cancel's inputs filled."""
 
     maker: Surveyed
     cancel: Surveyed
     args: JsonObject
     doubts: tuple[str, ...] = ()
-    """Why it is only likely; none of what the document tells."""
+    """Reasons why it is only likely; empty for a sure pair."""
     notes: tuple[str, ...] = ()
-    """Questions that stay beside a pair that is sure."""
+    """Questions on a sure pair."""
 
 
 def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
-    """Every pair that the paths tell of, sure or likely; a cancel belongs to one maker."""
+    """Yield every sure or likely pair; a cancel belongs to one maker."""
     reads: dict[tuple[str, ...], Surveyed] = {}
     for one in listed:
         if one.method == "GET" and one.tool is not None:
@@ -74,7 +74,7 @@ def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
 
 
 def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | None:
-    """The pair of a match; None where what it makes is no thing at all."""
+    """Return the pair of a match; None where its maker creates no resource."""
     if _makes_nothing(match.maker):
         return None
     plain = [removal for removal in match.removals if removal.is_plain]
@@ -99,14 +99,14 @@ def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | N
 
 
 def _makes_nothing(maker: Surveyed) -> bool:
-    """Whether its verb says that it reads, changes or takes away; an opened ticket is made."""
+    """Return True if its verb reads, changes or removes; "open a ticket" creates one."""
     verb, action = maker.verb
     is_plain = verb not in WARY_VERBS and verb != maker.method.lower()
     return is_plain and action in _MAKES_NOTHING
 
 
 def _is_time(schema: JsonObject) -> bool:
-    """Whether an input takes a day or an hour, and nobody: "from" one day "to" another."""
+    """Return True if an input takes a date or time: "from" one day "to" another."""
     return schema.get("format") in _TIMES
 
 
@@ -126,7 +126,7 @@ def _doubts_of_words(maker: Surveyed, removal: Removal) -> Iterator[str]:
 
 
 def _said_first(maker: Surveyed) -> tuple[str, Action]:
-    """The verb that its summary begins with: "Send a message"."""
+    """Return the first verb of its summary: "Send a message"."""
     first = (
         next(iter(tokens(maker.tool.summary or maker.tool.description)), "") if maker.tool else ""
     )
@@ -134,7 +134,7 @@ def _said_first(maker: Surveyed) -> tuple[str, Action]:
 
 
 def _may_update(maker: Surveyed) -> bool:
-    """Whether its own words join making and changing: "Create or update a label"."""
+    """Return True if its words join creating and changing: "Create or update a label"."""
     tool = maker.tool
     words = tokens(f"{maker.name}. {tool.summary}. {tool.description[:200]}") if tool else []
     return (
@@ -150,7 +150,7 @@ def _may_update(maker: Surveyed) -> bool:
 def _doubts_of_answer(
     match: Undoing, removal: Removal, filled: Filled, read: Surveyed | None
 ) -> Iterator[str]:
-    """That what the answer names is not plainly the thing that is removed."""
+    """Yield reasons why the answer may not name the removed resource."""
     tool, found = match.maker.tool, filled.found
     if tool is None:
         return
@@ -173,7 +173,7 @@ def _doubts_of_answer(
 
 
 def _plain_enough(maker: Surveyed) -> Fit:
-    """How plainly an answer must name what nothing reads: 201 says that something was made."""
+    """Return the least fit of an id that no read confirms; 201 states a creation."""
     return Fit.OF_THING if "201" in maker.statuses else Fit.SAME_NAME
 
 
@@ -191,10 +191,10 @@ def _notes(maker: Surveyed, filled: Filled, removal: Removal) -> Iterator[str]:
 
 
 def find_probe(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject | None:
-    """The one read that is asked by the caller's own reference, as the contract declares it.
+    """Return the one read that takes the caller's own reference, as a probe declaration.
 
-    It takes a reference that the maker is sent under the same name, requires nothing else that was
-    not sent, and gives the reference back in its answer.
+    It takes a reference that the maker is sent under the same name, requires nothing that was not
+    sent, and returns the reference in its answer.
     """
     assert pair.maker.tool is not None
     found = [p for one in listed if (p := _as_probe(one, pair.maker.tool)) is not None]
@@ -217,9 +217,9 @@ def _as_probe(one: Surveyed, maker: Tool) -> JsonObject | None:
 
 
 def _gone_when(tool: Tool, listing: tuple[str, ...]) -> JsonObject:
-    """How the read shows what was cancelled: by its state, else, in a list, by its absence.
+    """Return conditions for a cancelled resource: its state, or its absence from a list.
 
-    A thing that has a state for it goes on being found.
+    A resource with such a state is still found after the cancel.
     """
     holder = (*listing, "0") if listing else ()
     states = cancelled_states(_shown(tool, listing))
@@ -230,7 +230,7 @@ def _gone_when(tool: Tool, listing: tuple[str, ...]) -> JsonObject:
 
 
 def _shown(tool: Tool, listing: tuple[str, ...]) -> Mapping[str, JsonObject]:
-    """The properties of what the read shows, or of each thing that it lists."""
+    """Return the properties of the resource that the read returns or lists."""
     schema = tool.output_schema or {}
     top = opened_properties(schema, schema)
     if not listing:
@@ -253,9 +253,9 @@ def _read(sent: InputBinding) -> str:
 
 
 def _listing(tool: Tool, reference: str) -> tuple[str, ...] | None:
-    """The way to the list whose elements give the reference back; () where the answer itself does.
+    """Return the path of the list whose elements have the reference; () for the answer itself.
 
-    None where nothing does, and where a list is the answer: a condition reads below it.
+    None where nothing has it, and where the answer is a list: a condition reads below it.
     """
     schema = tool.output_schema
     if schema is None:

@@ -1,4 +1,4 @@
-"""What is proposed for a document: actions of an overlay, and the questions beside them."""
+"""Proposals: actions of an overlay with their questions, and the overlay's text."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from orchestrator.core.shown_text import visible
 
 
 class ProposedAction(Record):
-    """One operation, and what would make it a tool."""
+    """One operation, and the update that would make it a tool."""
 
     tool: str = Field(description="the operationId that it would have")
     method: str
@@ -27,7 +27,7 @@ class ProposedAction(Record):
 
 
 class ProposedPair(Record):
-    """A tool that makes something, and the one that takes it back."""
+    """A tool that creates a resource, and its cancel tool."""
 
     tool: str
     cancel: str
@@ -39,7 +39,7 @@ class ProposedPair(Record):
 
 
 class Proposal(Record):
-    """An overlay for one document, before it is written."""
+    """A proposed overlay for one document."""
 
     document: str
     file: str = Field(description="the name of its file, which the overlay extends")
@@ -52,18 +52,18 @@ class Proposal(Record):
 
     @property
     def marked(self) -> int:
-        """How many operations it would make tools."""
+        """Number of operations that it would make tools."""
         return sum(not action.is_question for action in self.actions)
 
     @property
     def questions(self) -> int:
-        """How many operations it only asks about."""
+        """Number of operations that it only asks about."""
         return sum(action.is_question for action in self.actions)
 
     def asking(self, why: dict[str, str]) -> "Proposal":
-        """The same with these tools, by name, as questions for the reasons given.
+        """Return the proposal with these tools, by name, as questions for the given reasons.
 
-        Of a pair whose one end becomes a question, the other does too.
+        The other end of a pair becomes a question as well.
         """
         why = dict(why)
         for pair in self.pairs:
@@ -80,7 +80,7 @@ class Proposal(Record):
         return self.model_copy(update={"actions": actions, "pairs": pairs})
 
     def checking(self, notes: dict[str, str]) -> "Proposal":
-        """The same with one more question beside each of these tools."""
+        """Return the proposal with one more question for each of these tools."""
         actions = tuple(
             a.model_copy(update={"checks": (*a.checks, notes[a.tool])}) if a.tool in notes else a
             for a in self.actions
@@ -100,7 +100,7 @@ _EXPLAINED = (
 
 
 def overlay_text(proposal: Proposal) -> str:
-    """The overlay, in YAML: an action for each operation, in the document's order."""
+    """Return the overlay in YAML: an action for each operation, in the document's order."""
     shown = [*_head(proposal), *_body(proposal)]
     return "\n".join(shown) + "\n"
 
@@ -160,7 +160,7 @@ def _entry(key: str, value: JsonValue, indent: str) -> Iterator[str]:
 
 
 def _scalar(value: JsonValue) -> str:
-    """A value on one line; a text without quotes where nothing can read it as something else."""
+    """Return a value on one line; a text without quotes where no reader can mistake it."""
     if isinstance(value, list):
         return "[" + ", ".join(_quoted(item) for item in value) + "]"
     if not isinstance(value, str):
@@ -170,12 +170,12 @@ def _scalar(value: JsonValue) -> str:
 
 
 def _quoted(value: JsonValue) -> str:
-    """As JSON, which YAML reads as well; of the same value, and nothing hidden in it."""
+    """Return the value as JSON, which YAML reads as well, with invisible characters escaped."""
     return "".join(map(_shown, json.dumps(value, ensure_ascii=False)))
 
 
 def _shown(character: str) -> str:
-    """A character as it is, or as YAML's escape of it where it may not be seen."""
+    """Return a visible character as it is, others as YAML's escape."""
     if character.isascii() or (character.isalnum() and visible(character) == character):
         return character
     code = ord(character)
@@ -183,7 +183,7 @@ def _shown(character: str) -> str:
 
 
 def _folded(text: str, indent: str, *, most: int = 8) -> Iterator[str]:
-    """A text in comments: each line begins as comments do, whatever it holds."""
+    """Yield a text as comment lines, so that nothing in it leaves the comment."""
     line = indent
     lines: list[str] = []
     for word in visible(" ".join(text.split())).split(" "):

@@ -1,4 +1,4 @@
-"""Which operation takes back what another one makes, told by their paths."""
+"""Removals: operations that cancel the result of another, found by paths and by links."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,40 +18,41 @@ from orchestrator.language.words import action_of, action_of_stem, name_words, s
 _BY_WORD = frozenset({"POST", "PUT", "PATCH"})
 _CHANGES = frozenset({"PUT", "PATCH"})
 _NAMED_BY = (2, 3)
-"""How many parameters may name one thing together."""
+"""Numbers of parameters that may name one resource together."""
 _LIKE_A_CANCEL = frozenset({"refund", "archive"})
-"""What may stand for a cancel: money comes back, a thing is put away."""
+"""Verbs that may stand for a cancel: a refund, an archived resource."""
 
 
 @dataclass(frozen=True)
 class Removal:
-    """An operation on one thing that may take it back."""
+    """An operation on one resource that may cancel its creation."""
 
     by: Surveyed
     item: PathShape
-    """The path of the thing: `/orders/{order_id}` of `/orders/{order_id}/cancel`."""
+    """Path of the resource: `/orders/{order_id}` for `/orders/{order_id}/cancel`."""
     is_plain: bool
-    """A DELETE, or a verb that says nothing but that: cancel, void, revoke."""
+    """True for a DELETE, or a verb that means only that: cancel, void, revoke."""
     own: InputBinding | None = None
-    """The input that names the thing; None where nothing but what was sent tells which it is."""
+    """The input that names the resource; None where only sent values identify it."""
     constant: tuple[str, str] | None = None
-    """An input, and its value that says that the thing is taken back: `state`, `cancelled`."""
+    """An input and its value for a cancelled resource: `state`, `cancelled`."""
 
 
 @dataclass(frozen=True)
 class Undoing:
-    """What makes things, and all that may take them back."""
+    """An operation that creates resources, and all that may cancel them."""
 
     maker: Surveyed
     removals: tuple[Removal, ...]
     is_same_path: bool
-    """Whether the thing stands below the path it is made at: `/orders` and `/orders/{order_id}`."""
+    """True if the resource is below the path that creates it: `/orders` and
+    `/orders/{order_id}`."""
 
 
 def matches(listed: Iterable[Surveyed]) -> Iterator[Undoing]:
-    """Each POST to a collection with what may undo it, in the order of the document.
+    """Yield each POST to a collection with its removals, in the order of the document.
 
-    So is each PUT without a body that joins two things, where a DELETE parts them again.
+    A PUT without a body that joins two resources counts as well, if a DELETE separates them.
     """
     known = [one for one in listed if one.tool is not None]
     removals: dict[tuple[str, ...], list[Removal]] = defaultdict(list)
@@ -80,7 +81,7 @@ def _removal(one: Surveyed) -> Removal | None:
     words, item = name_words(one.shape.last), one.shape.parent
     if one.method not in _BY_WORD or len(words) != 1:
         return None
-    # A path may name the deed as a thing: `/payments/{id}/cancels`.
+    # A path may have the verb as a noun: `/payments/{id}/cancels`.
     deed = singular(words[0])
     is_cancel = Action.CANCEL in (action_of(words[0]), action_of(deed))
     if not item.ends_in_parameter:
@@ -91,13 +92,13 @@ def _removal(one: Surveyed) -> Removal | None:
 def _of_item(
     one: Surveyed, item: PathShape, is_plain: bool, constant: tuple[str, str] | None = None
 ) -> Removal:
-    """Of the thing that the last parameter of the path names."""
+    """Return the removal of the resource that the last parameter of the path names."""
     named = (b for b in _bindings(one) if (b.location, b.field) == ("path", item.parameters[-1]))
     return Removal(one, item, is_plain, next(named, None), constant)
 
 
 def _of_named(one: Surveyed, collection: PathShape) -> Removal | None:
-    """Of the thing that an input names after it: `/pickups/cancel` takes a `pickup_number`."""
+    """Return the removal of a resource named by an input: `pickup_number` of `/pickups/cancel`."""
     named = _naming(one, collection)
     if named is None:
         return None
@@ -105,7 +106,7 @@ def _of_named(one: Surveyed, collection: PathShape) -> Removal | None:
 
 
 def _naming(one: Surveyed, collection: PathShape) -> InputBinding | None:
-    """The one input of a body that names things of a collection: `id`, `order_ids`."""
+    """Return the one input of a body that names members of a collection: `id`, `order_ids`."""
     asked = ((b, {*map(singular, name_words(b.field))}) for b in _bindings(one) if b.required)
     named = [
         b for b, w in asked if b.location == "body" and (w == {"id"} or w & {*collection.thing})
@@ -114,7 +115,7 @@ def _naming(one: Surveyed, collection: PathShape) -> InputBinding | None:
 
 
 def _by_body(one: Surveyed) -> Removal | None:
-    """A DELETE of a collection that is told in its body what is meant."""
+    """Return a DELETE of a collection whose body says which members are meant."""
     told = [b for b in _bindings(one) if b.location == "body" and b.required]
     named = _naming(one, one.shape)
     return (
@@ -125,7 +126,7 @@ def _by_body(one: Surveyed) -> Removal | None:
 
 
 def _by_state(one: Surveyed) -> Removal | None:
-    """A change whose input can have one value that says that the thing is cancelled."""
+    """Return a change with an input that has one value for a cancelled resource."""
     told = {b.name for b in _bindings(one) if b.location == "body"}
     inputs = one.tool.properties if one.tool is not None else {}
     found = cancelled_states({name: part for name, part in inputs.items() if name in told})
@@ -133,7 +134,7 @@ def _by_state(one: Surveyed) -> Removal | None:
 
 
 def cancelled_states(properties: Mapping[str, JsonObject]) -> list[tuple[str, str]]:
-    """The properties that can have one value that says cancelled, each with that value."""
+    """Return the properties that have one value for a cancelled resource, each with that value."""
     found: list[tuple[str, str]] = []
     for name, schema in properties.items():
         values = schema.get("enum")
@@ -144,7 +145,7 @@ def cancelled_states(properties: Mapping[str, JsonObject]) -> list[tuple[str, st
 
 
 def _is_cancelled(state: str) -> bool:
-    """Whether a state is the past of a cancel: `cancelled`, `VOIDED`."""
+    """Return True for the past of a cancel: `cancelled`, `VOIDED`."""
     return action_of_stem(stem(state.lower())) is Action.CANCEL
 
 
@@ -159,7 +160,7 @@ def _bindings(one: Surveyed) -> tuple[InputBinding, ...]:
 def _by_several(
     maker: Surveyed, removals: Mapping[tuple[str, ...], list[Removal]]
 ) -> list[Removal]:
-    """What removes a thing that several parameters name: `/records/{name}/{type}`."""
+    """Return the removals of a resource that several parameters name: `/records/{name}/{type}`."""
     named = ((*maker.shape.segments, *("{}",) * count) for count in _NAMED_BY)
     return next((removals[item] for item in named if item in removals), [])
 
@@ -169,9 +170,9 @@ def _elsewhere(
     removals: Mapping[tuple[str, ...], list[Removal]],
     makers: set[tuple[str, ...]],
 ) -> list[Removal]:
-    """What removes a thing of that name at the top: of `/lists/{id}/tasks` `/tasks/{task_id}`.
+    """Return the removals of such a resource at the top: `/tasks/{id}` for `/lists/{id}/tasks`.
 
-    Only where nothing else makes things there.
+    Only where nothing else creates resources there.
     """
     ends = [
         segments
@@ -189,7 +190,7 @@ _PLACES: Final = frozenset({"path", "query", "header", "cookie"})
 
 @dataclass(frozen=True)
 class UndoingLink:
-    """A link from the answer of a call to what takes back what the call made."""
+    """A link from the answer of a call to the operation that cancels it."""
 
     maker: Surveyed
     cancel: Surveyed
@@ -197,7 +198,7 @@ class UndoingLink:
 
 
 def undoing_links(listed: Sequence[Surveyed]) -> Iterator[UndoingLink]:
-    """The links of POSTs to what deletes or cancels, that give all that it requires."""
+    """Yield links of POSTs to a DELETE or a cancel that fill all that it requires."""
     known = {one.operation.operation_id: one for one in listed if one.tool is not None}
     for maker in listed:
         if maker.method != "POST" or maker.tool is None:
@@ -210,7 +211,7 @@ def undoing_links(listed: Sequence[Surveyed]) -> Iterator[UndoingLink]:
                 if cancel is not None and args is not None and _undoes(cancel):
                     yield UndoingLink(maker, cancel, args)
         except DocumentInvalid:
-            # What is malformed links nothing, and the linter has its own words on it.
+            # A malformed link is ignored; the linter reports it.
             continue
 
 
@@ -225,7 +226,7 @@ def _undoes(cancel: Surveyed) -> bool:
 
 
 def _args(link: DocumentNode, cancel: Surveyed) -> JsonObject | None:
-    """The link's parameters by the cancel's inputs; None where they do not fill it."""
+    """Return the link's parameters by the cancel's inputs, or None if they do not fill it."""
     assert cancel.tool is not None
     given = {name: place.value for name, place in link.items("parameters")}
     args: JsonObject = {}
@@ -243,6 +244,6 @@ def _args(link: DocumentNode, cancel: Surveyed) -> JsonObject | None:
 
 
 def _given(given: Mapping[str, object], location: str, field: str) -> str | None:
-    """A link may name a parameter with its place: `path.id`."""
+    """Return a link's parameter; its name may have a location: `path.id`."""
     names = (f"{location}.{field}", field) if location in _PLACES else ()
     return next((v for n in names if isinstance(v := given.get(n), str)), None)

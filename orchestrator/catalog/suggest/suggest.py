@@ -1,4 +1,4 @@
-"""An overlay proposed for one document: what is sure as actions, the rest as questions."""
+"""Proposal of an overlay for one document: sure facts as actions, the rest as questions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -49,13 +49,13 @@ def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] =
 
     Args:
         name: of the document.
-        document: overlays applied; what it marks already stays as it is.
+        document: overlays applied; marked operations stay as they are.
         file: of the document, which the overlay extends.
         only: beginnings of paths, and tags; empty for all.
 
     Raises:
-        DocumentInvalid: it is no OpenAPI document that is understood.
-        UsageError: nothing of it is asked for.
+        DocumentInvalid: it is not a supported OpenAPI document.
+        UsageError: `only` selects nothing.
     """
     surveyed, marked = survey(DocumentNode.of(name, document))
     chosen = list(asked_for(surveyed, only))
@@ -122,9 +122,9 @@ def _action(
 
 
 def _leaves_its_body_out(one: Surveyed) -> bool:
-    """Whether a change may be sent without a body whose schema says what it cannot be without.
+    """Return True if a change may be sent without a body whose schema requires something.
 
-    A body that others refer to is theirs as well.
+    A body that other operations refer to is left alone.
     """
     written = one.operation.node.value
     body = written.get("requestBody") if isinstance(written, dict) else None
@@ -152,7 +152,7 @@ def _as_cancel(pair: Pair) -> JsonObject:
 
 
 def _beside(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
-    """What is asked beside a pair that is proposed."""
+    """Yield questions on a proposed pair."""
     yield from pair.notes
     tool = pair.maker.tool
     assert tool is not None
@@ -166,7 +166,7 @@ def _beside(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
 
 
 def _is_blind(pair: Pair, listed: Sequence[Surveyed]) -> bool:
-    """Whether nothing can undo the call when its answer is lost."""
+    """Return True if nothing can cancel the call when its answer is lost."""
     assert pair.maker.tool is not None and pair.cancel.tool is not None
     cancel = ToolCallTemplate(tool=pair.cancel.name, arguments=pair.args)
     is_found = find_probe(pair, listed) is not None
@@ -175,13 +175,13 @@ def _is_blind(pair: Pair, listed: Sequence[Surveyed]) -> bool:
 
 
 def _shares(pair: Pair, tool: Tool) -> bool:
-    """Whether the cancel is told by what was sent alone, which others may have too."""
+    """Return True if only sent values, which others may share, tell the cancel what to do."""
     template = ToolCallTemplate(tool=tool.name, arguments=pair.args)
     return all(expression.message == "request" for expression in expressions_of(template))
 
 
 def _why_asked(one: Surveyed, pair: Pair | None) -> Iterator[str]:
-    """Why an operation is only asked about."""
+    """Yield the reasons why an operation is only asked about."""
     if pair is not None:
         yield f"it may be undone by {pair.cancel.name}, and that is not sure:"
         yield from pair.doubts
@@ -213,23 +213,23 @@ _OTHER_ANSWERS = ("201", "202")
 
 
 def surely_reads(one: Surveyed) -> bool:
-    """Whether a POST only searches: its path ends in such a verb, and its own words agree.
+    """Return True if a POST only searches: its path ends in such a verb, and its words agree.
 
-    The verb is the last word, `/orders/search`, and no answer speaks of something made.
+    The verb is the last word, `/orders/search`, and no answer reports a creation.
     """
     if one.method != "POST" or one.tool is None or one.tool.output_schema is None:
         return False
     words = name_words(one.shape.last)
-    # What converts a visitor changes one; what converts an amount may be told by its owner.
+    # "Convert" changes a visitor but not an amount; the owner can say so.
     ends_in_verb = action_of(words[-1]) in _READING and words[-1] not in _UNSURE
     is_plain = ends_in_verb and len(words) == 1 and not _speaks_of_change(one)
     return is_plain and _reads_by_words(one) and _answers_only(one)
 
 
 def _speaks_of_change(one: Surveyed) -> bool:
-    """Whether its description says anywhere that something is done: "creates a filtered report".
+    """Return True if its description states an effect anywhere: "creates a filtered report".
 
-    A word of the path is its thing, an upload, and no deed.
+    A word of the path is its resource, such as an upload, and not a verb.
     """
     said = one.tool.description if one.tool is not None else ""
     things = {*tokens(one.operation.path)}
@@ -243,7 +243,7 @@ def _speaks_of_change(one: Surveyed) -> bool:
 
 
 def may_read(one: Surveyed) -> bool:
-    """Whether the words of a POST say that it reads, which a path does not bear out."""
+    """Return True if the words of a POST read, without a path that confirms it."""
     return one.method == "POST" and _reads_by_words(one) and _answers_only(one)
 
 
@@ -261,24 +261,24 @@ def _reads_by_words(one: Surveyed) -> bool:
 
 
 def is_read(one: Surveyed) -> bool:
-    """Whether HTTP says that it reads."""
+    """Return True if the HTTP method reads."""
     return one.tool is not None and one.tool.effect is Effect.READ
 
 
 _ROUNDS = 4
-"""What becomes a question takes its other end along; no chain of these is longer."""
+"""A question makes its other end a question too; no chain is longer."""
 _MOST_REMARKS = 5
 
 
 class Settled(NamedTuple):
-    """A proposal, and what the linter says of the document with it."""
+    """A proposal, and the linter's findings on the document with it."""
 
     proposal: Proposal
     findings: tuple[Finding, ...]
 
 
 def settle(proposal: Proposal, document: JsonObject) -> Settled:
-    """Make questions of what the linter calls an error, and say what is wrong around it."""
+    """Turn tools with lint errors into questions, and add remarks on errors around them."""
     findings: list[Finding] = []
     for _ in range(_ROUNDS):
         findings = lint({proposal.document: applied(proposal, document)})
@@ -293,17 +293,17 @@ def settle(proposal: Proposal, document: JsonObject) -> Settled:
 
 
 def applied(proposal: Proposal, document: JsonObject) -> JsonObject:
-    """The document with the overlay as it is written: what is checked is what is read later."""
+    """Return the document with the overlay as written, so that the check covers its text."""
     overlay = parse_overlay("the proposal", load_yaml(overlay_text(proposal)))
     return apply_overlays({proposal.document: document}, [overlay]).documents[proposal.document]
 
 
 def _errors_of(proposal: Proposal, findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
-    """The tools that the linter finds an error on, each with the first of them."""
+    """Yield the tools with an error, each with the first error."""
     places = {format_pointer(a.place): a.tool for a in proposal.actions if not a.is_question}
     for finding in reversed(findings):
         if finding.severity != "error" or finding.code == absolute_server.code:
-            # A missing server is the document's, wherever it is told: it stands at the head.
+            # A missing server concerns the document, and becomes a remark.
             continue
         for pointer in _around(finding.pointer):
             if pointer in places:
@@ -317,7 +317,7 @@ def _around(pointer: str) -> Iterator[str]:
 
 
 def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
-    """What is wrong beside the tools, by code: only its owner can mend it, or an overlay of his."""
+    """Yield remarks on errors outside the tools, by code; only the owner can fix those."""
     errors = [finding for finding in findings if finding.severity == "error"]
     counts = Counter(finding.code for finding in errors)
     for code, count in counts.most_common(_MOST_REMARKS):

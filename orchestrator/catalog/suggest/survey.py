@@ -1,4 +1,4 @@
-"""The shape of a path: which things it goes through, and which of them a parameter names."""
+"""Survey of a document for a proposal: operations named, described, compiled, by path shape."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,16 +19,16 @@ from orchestrator.language.words import name_words, verb_named
 
 _PARAMETER = re.compile(r"\{([^{}]*)\}")
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z]{2,5}$")
-"""Of a file, as in `/Messages/{Sid}.json`: it says the format, and nothing of the thing."""
+"""An extension such as `/Messages/{Sid}.json` states the format only."""
 
 
 @dataclass(frozen=True)
 class PathShape:
-    """A path as its segments; a parameter stands for any value."""
+    """Segments of a path; `{}` stands for any parameter."""
 
     segments: tuple[str, ...]
     parameters: tuple[str, ...]
-    """Names, in the order of the path."""
+    """Names in the order of the path."""
 
     @classmethod
     def of(cls, path: str) -> "PathShape":
@@ -39,12 +39,12 @@ class PathShape:
 
     @property
     def ends_in_parameter(self) -> bool:
-        """Whether it is that of one thing: `/orders/{order_id}`."""
+        """True for the path of one resource: `/orders/{order_id}`."""
         return bool(self.segments) and self.segments[-1] == "{}"
 
     @property
     def last(self) -> str:
-        """Its last segment; empty of the root."""
+        """The last segment; empty for the root."""
         return self.segments[-1] if self.segments else ""
 
     @property
@@ -55,32 +55,32 @@ class PathShape:
 
     @property
     def thing(self) -> tuple[str, ...]:
-        """The words of the last segment that names something, in the singular."""
+        """Words of the last fixed segment, in the singular."""
         named = next((s for s in reversed(self.segments) if "{}" not in s), "")
         return tuple(map(singular, name_words(named)))
 
     @property
     def words(self) -> frozenset[str]:
-        """The words of all segments that name something, in the singular."""
+        """Words of all fixed segments, in the singular."""
         named = (name_words(s) for s in self.segments if "{}" not in s)
         return frozenset(singular(word) for words in named for word in words)
 
 
 @dataclass(frozen=True)
 class Surveyed:
-    """One operation, with what it lacks to be a tool."""
+    """One operation, with the parts that it needs to become a tool."""
 
     operation: Operation
     texts: JsonObject
-    """What is added so that it has a name, a summary and a description."""
+    """Missing name, summary, description and tag."""
     checks: tuple[str, ...] = ()
     tool: Tool | None = None
     fault: str = ""
-    """Why it does not compile."""
+    """Reason why it does not compile."""
 
     @property
     def name(self) -> str:
-        """The operationId that it has, or would have."""
+        """Its operationId, or the proposed one."""
         return str(self.texts.get("operationId") or self.operation.operation_id)
 
     @property
@@ -90,12 +90,12 @@ class Surveyed:
 
     @cached_property
     def shape(self) -> PathShape:
-        """That of its path."""
+        """Shape of its path."""
         return PathShape.of(self.operation.path)
 
     @cached_property
     def verb(self) -> tuple[str, Action]:
-        """The verb that it is named by, and its class."""
+        """The verb of its name or summary, and the verb's action."""
         summary = self.operation.node.at("summary")
         said = summary.value if summary is not None else ""
         nouns = self.operation.path.replace("{", " ").replace("}", " ")
@@ -103,7 +103,7 @@ class Surveyed:
 
     @property
     def place(self) -> tuple[str, ...]:
-        """The way to it that an overlay takes: by its path, or to where the path refers."""
+        """Path of the overlay's target: by its own path, or the place that the path refers to."""
         written = self.operation.root.raw("paths")
         item = written.raw(self.operation.path) if written is not None else None
         is_there = item is not None and item.raw(self.method.lower()) is not None
@@ -112,13 +112,13 @@ class Surveyed:
 
     @property
     def statuses(self) -> frozenset[str]:
-        """Of the answers that it declares."""
+        """Declared statuses of its answers."""
         responses = self.operation.node.at("responses")
         return frozenset(responses.mapping()) if responses is not None else frozenset()
 
 
 def survey(root: DocumentNode) -> tuple[list[Surveyed], list[Operation]]:
-    """The operations that nothing is said of yet, and those that the document marks itself."""
+    """Return the operations without a mark, and those that the document marks."""
     found: list[Surveyed] = []
     marked: list[Operation] = []
     listed = [op for op in operations(root) if op.method.lower() in METHODS]
@@ -145,13 +145,13 @@ def _surveyed(operation: Operation, name: str, *, groups: bool) -> Surveyed:
 
 
 def with_update(operation: Operation, update: JsonObject) -> Operation:
-    """The operation as an overlay would have it."""
+    """Return the operation with an overlay's update."""
     node = operation.node
     return replace(operation, node=replace(node, value={**node.mapping(), **update}))
 
 
 def asked_for(surveyed: Sequence[Surveyed], only: Sequence[str]) -> Iterator[Surveyed]:
-    """Those whose path begins so, or that have such a tag; all where nothing is asked for."""
+    """Yield operations with such a beginning of the path or such a tag; all without a choice."""
     for one in surveyed:
         tags = one.operation.node.texts_at("tags")
         if not only or any(_is_below(one.operation.path, o) or o in tags for o in only):
@@ -159,7 +159,7 @@ def asked_for(surveyed: Sequence[Surveyed], only: Sequence[str]) -> Iterator[Sur
 
 
 def _is_below(path: str, prefix: str) -> bool:
-    """Whether a path goes through all of another, segment by segment."""
+    """Return True if a path contains all of another, segment by segment."""
     wanted = prefix.rstrip("/")
     return prefix.startswith("/") and f"{path}/".startswith(f"{wanted}/")
 
@@ -168,7 +168,7 @@ _LONGEST_SUMMARY = 120
 _FEWEST_WORDS = 5
 _MOST_NAMED = 6
 _TAG = re.compile(r"<[^<>]*>")
-"""Of HTML, which some write descriptions in."""
+"""HTML tags in descriptions."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n{2,}")
 _VERSION = re.compile(r"v?\d[\d.]*", re.IGNORECASE)
 
@@ -176,7 +176,7 @@ _VERSION = re.compile(r"v?\d[\d.]*", re.IGNORECASE)
 def missing_texts(
     operation: Operation, tool: Tool, *, groups: bool
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """The summary, description and tag that are missing, made of what the document tells."""
+    """Return the missing summary, description and tag, made of the document's own words."""
     texts: JsonObject = {}
     checks: list[str] = []
     summary = tool.summary or _first_sentence(tool.description) or _words_of(tool.name)
@@ -203,7 +203,7 @@ def _words_of(name: str) -> str:
 
 
 def _described(tool: Tool, said: str) -> str:
-    """What is known of a tool by its names alone."""
+    """Return a description of a tool made of its names."""
     taken = _listed(list(tool.properties)) or "nothing"
     returned = _listed(_answered(tool))
     told = f" Returns {returned}." if returned else ""
@@ -211,7 +211,7 @@ def _described(tool: Tool, said: str) -> str:
 
 
 def _answered(tool: Tool) -> list[str]:
-    """What the document tells of the answer; of a file, or where it is silent, it tells nothing."""
+    """Return the declared properties of the answer; empty for a file or an undeclared answer."""
     schema = tool.output_schema or {}
     return list(properties_of(schema)) or (["a list"] if schema.get("type") == "array" else [])
 
@@ -223,6 +223,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _group_of(path: str) -> str:
-    """The first segment of a path that names something: neither a parameter nor a version."""
+    """Return the first segment of a path that is neither a parameter nor a version."""
     steps = [s for s in path.split("/") if s and "{" not in s]
     return next((s for s in steps if not _VERSION.fullmatch(s)), "")
