@@ -88,20 +88,20 @@ class _Bundler:
         self._names: dict[Path, SchemaNames] = {}
         self._waiting: list[Path] = []
         self._located: dict[tuple[Path, str], Path | str] = {}
-        self._roused: set[tuple[Path, str]] = set()
+        self._entered: set[tuple[Path, str]] = set()
         """Files and extension names that some reference leads into."""
 
     def rewritten(self, document: JsonObject) -> JsonObject:
         """Return the document, rewritten until no new extension is referred to."""
         while True:
-            roused = len(self._roused)
+            entered = len(self._entered)
             self.files.clear()
             self._known[self._main] = document
             bundled = self._object(document, _Place(self._main), is_by_name=False)
             while self._waiting:
                 file = self._waiting.pop()
                 self.files[self._key(file)] = self._content(file)
-            if len(self._roused) == roused:
+            if len(self._entered) == entered:
                 return bundled
 
     def _content(self, file: Path) -> JsonValue:
@@ -127,7 +127,7 @@ class _Bundler:
     def _object(self, value: JsonObject, at: "_Place", *, is_by_name: bool) -> JsonObject:
         return {
             key: item
-            if key.startswith(_EXTENSION) and not is_by_name and (at.file, key) not in self._roused
+            if key.startswith(_EXTENSION) and not is_by_name and (at.file, key) not in self._entered
             else self._member(key, item, at, is_by_name=is_by_name)
             for key, item in value.items()
         }
@@ -151,7 +151,7 @@ class _Bundler:
             return _inside(address, fragment)
         if fragment and not fragment.startswith("/"):
             fragment = self._anchored(target, fragment, () if address else at.steps)
-        self._rouse(target, fragment)
+        self._enter(target, fragment)
         if target == self._main:
             return f"#{fragment}" if address else reference
         key = self._key(target)
@@ -170,11 +170,11 @@ class _Bundler:
         steps = names.path_of(f"#{name}", within)
         return name if steps is None else quote(format_pointer(steps))
 
-    def _rouse(self, file: Path, fragment: str) -> None:
+    def _enter(self, file: Path, fragment: str) -> None:
         """Mark the extension that the fragment leads into, so that it is rewritten too."""
         for step in unquote(fragment).split("/") if _EXTENSION in fragment else ():
             if step.startswith(_EXTENSION):
-                self._roused.add((file, step.replace("~1", "/").replace("~0", "~")))
+                self._entered.add((file, step.replace("~1", "/").replace("~0", "~")))
 
     def _target(self, address: str, file: Path) -> Path | str:
         """Return the file of an address, or the reason why it is not read."""

@@ -1,13 +1,12 @@
 """Calls of cancel tools and probes, filled from a forward call and its answer."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.expressions import Expression, Filling, parse_filling
+from orchestrator.catalog.expressions import Expression, Filling, follow_or_none, parse_filling
 from orchestrator.catalog.tool import Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import follow
 
 
 def fill_template(
@@ -23,7 +22,7 @@ def fill_template(
 
     Args:
         template: the cancel or probe call of a contract.
-        tool: the tool that was called, whose bindings tell where its inputs went.
+        tool: the tool that was called, whose bindings locate its inputs.
         arguments: what it was called with, by input name.
         idempotency_key: the key that the call carried, if it takes one.
         response_body: the answer; None when there is none.
@@ -36,7 +35,7 @@ def fill_template(
             return _read_request(expression, tool, arguments, idempotency_key)
         if expression.source == "header":
             return headers.get(expression.path[0].lower())
-        return _follow_or_none(response_body, expression.path)
+        return follow_or_none(response_body, expression.path)
 
     filled = {name: _fill(parse_filling(v), read) for name, v in template.arguments.items()}
     return {name: value for name, value in filled.items() if value is not None}
@@ -55,7 +54,7 @@ def _read_request(
     expression: Expression, tool: Tool, arguments: JsonObject, idempotency_key: str | None
 ) -> JsonValue:
     if expression.source == "body":
-        return _follow_or_none(_sent_body(tool, arguments), expression.path)
+        return follow_or_none(_sent_body(tool, arguments), expression.path)
     name = expression.path[0]
     if expression.source == "header" and name.lower() == (tool.idempotency_header or "").lower():
         return idempotency_key
@@ -69,13 +68,6 @@ def _sent_body(tool: Tool, arguments: JsonObject) -> JsonValue:
         if not binding.field:
             return arguments[binding.name]
     return {binding.field: arguments[binding.name] for binding in fields} or None
-
-
-def _follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:
-    try:
-        return follow(value, path)
-    except LookupError:
-        return None
 
 
 def input_read(expression: Expression, tool: Tool) -> str | None:

@@ -20,6 +20,8 @@ from orchestrator.json_schema.patterns import matches_pattern
 from orchestrator.json_schema.pointer import format_pointer
 from orchestrator.json_schema.walker import alternatives_of, properties_of
 
+ARGS = "x-orchet-compensation-args"
+PROBE = "x-orchet-compensation-probe"
 GONE_WHEN = "gone-when"
 """Key of a probe's declaration: conditions that show a cancelled resource."""
 _PREFIX = "x-orchet-compensation-"
@@ -55,7 +57,7 @@ def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compens
     cancels = operation.node.at("x-orchet-cancels")
     if cancels is None:
         return None
-    args, probe = operation.node.at(f"{_PREFIX}args"), operation.node.at(f"{_PREFIX}probe")
+    args, probe = operation.node.at(ARGS), operation.node.at(PROBE)
     cancel = peers.named(cancels)
     template = _template(cancel, args) if args is not None else _matched(cancel, tool)
     given: dict[str, Any] = {}

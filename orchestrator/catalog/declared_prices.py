@@ -25,7 +25,7 @@ class PricePlace(Record):
     amount: str = Field(description="a runtime expression")
     currency: str | None = Field(
         default=None,
-        description="a runtime expression, or a code; None when it stands beside the amount",
+        description="a runtime expression, or a code; None when it stands next to the amount",
     )
     minor_units: bool | int | None = Field(
         default=None, description="true, false, or a number of decimals; None: as the schema tells"
@@ -46,7 +46,7 @@ class PriceContract(Record):
 
 _ENDS: Final = ("expected", "charged")
 _LAYOUT: Final = frozenset({"amount", "currency", "minor-units"})
-MOST_DECIMALS: Final = 9
+_MOST_DECIMALS: Final = 9
 
 
 def read_price(operation: Operation) -> PriceContract | None:
@@ -110,7 +110,7 @@ def _currency(node: DocumentNode) -> str:
 
 def _units(node: DocumentNode) -> bool | int:
     value = node.value
-    if isinstance(value, bool) or (isinstance(value, int) and 0 <= value <= MOST_DECIMALS):
+    if isinstance(value, bool) or (isinstance(value, int) and 0 <= value <= _MOST_DECIMALS):
         return value
     raise node.invalid("minor-units is true, false or a number of decimals")
 

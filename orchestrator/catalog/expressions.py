@@ -221,8 +221,13 @@ def _read(reading: Expression, headers: Mapping[str, str], body: JsonValue) -> J
     if reading.source == "header":
         wanted = reading.path[0].lower()
         return next((value for name, value in headers.items() if name.lower() == wanted), None)
+    return follow_or_none(body, reading.path)
+
+
+def follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:
+    """Return the value at a path, or None."""
     try:
-        return follow(body, reading.path)
+        return follow(value, path)
     except LookupError:
         return None
 

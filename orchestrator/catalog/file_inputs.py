@@ -94,10 +94,10 @@ def takes_bytes(schema: JsonObject) -> bool:
 def misplaced_files(tool: Tool, arguments: JsonObject) -> Iterator[str]:
     """Yield a sentence for each handle of a file in a place that takes none."""
     takes = ", ".join(file_inputs(tool))
-    told = f"it takes files in {takes}" if takes else "no input of this tool is a file"
+    stated = f"it takes files in {takes}" if takes else "no input of this tool is a file"
     for place in file_places(tool, arguments):
         if place.form is None:
-            yield f"{place.name} is the handle of a file and takes none; {told}"
+            yield f"{place.name} is the handle of a file and takes none; {stated}"
 
 
 def size_problems(place: FilePlace, received: ReceivedFile) -> Iterator[str]:
@@ -128,27 +128,22 @@ def _written(
         named: JsonObject = {}
         for name, held in value.items():
             inner = [properties_of(s)[name] for s in meant if name in properties_of(s)]
-            inner = inner or _named_freely(meant)
+            inner = inner or _inner(meant, "additionalProperties")
             named[name] = _written(tool, (*path, name), inner, held, written)
         return named
     if isinstance(value, list):
-        return [_written(tool, path, _elements(meant), held, written) for held in value]
+        return [_written(tool, path, _inner(meant, "items"), held, written) for held in value]
     return value
 
 
-def _named_freely(schemas: list[JsonObject]) -> list[JsonObject]:
-    found = (schema.get("additionalProperties") for schema in schemas)
-    return [inner for inner in found if isinstance(inner, dict)]
-
-
-def _elements(schemas: list[JsonObject]) -> list[JsonObject]:
-    found = (schema.get("items") for schema in schemas)
+def _inner(schemas: list[JsonObject], keyword: str) -> list[JsonObject]:
+    found = (schema.get(keyword) for schema in schemas)
     return [inner for inner in found if isinstance(inner, dict)]
 
 
 def _with_elements(schema: JsonObject, root: JsonObject) -> list[JsonObject]:
     own = list(_alternatives(schema, root))
-    return [*own, *(one for inner in _elements(own) for one in _alternatives(inner, root))]
+    return [*own, *(one for inner in _inner(own, "items") for one in _alternatives(inner, root))]
 
 
 def _alternatives(schema: JsonObject, root: JsonObject, level: int = 0) -> Iterator[JsonObject]:

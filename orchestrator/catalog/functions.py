@@ -60,8 +60,8 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
         if name in found:
             raise DocumentInvalid(DOCUMENT, f"/{index}", f"the name {name!r} is taken")
         found[name] = function
-    told = {name: str(one.get("description") or "") for name, one in found.items()}
-    domains = domains_by_name(told, otherwise=DOCUMENT)
+    stated = {name: str(one.get("description") or "") for name, one in found.items()}
+    domains = domains_by_name(stated, otherwise=DOCUMENT)
     tools = {}
     # A loop, not a comprehension: a warning finds the caller by counting frames.
     for index, (name, function) in enumerate(found.items()):
@@ -90,11 +90,11 @@ def _compile_function(function: Mapping[str, Any], index: int, *, domain: str) -
 def _changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> bool:
     finding = changes_anything(function, inputs)
     if finding.disbelieved:
-        told = (
+        stated = (
             f"{function['name']}: {finding.disbelieved} says that it only reads, its words say "
             "that it changes something: each call will be confirmed first"
         )
-        warnings.warn(told, FunctionWarning, stacklevel=5)
+        warnings.warn(stated, FunctionWarning, stacklevel=5)
     return finding.changes
 
 
@@ -149,11 +149,11 @@ def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str
     found = {name: space.lower() for name, (space, _) in spaces.items() if space}
     nouns = {name: _nouns(local) for name, (space, local) in spaces.items() if not space}
     uses = Counter(noun for own in nouns.values() for noun in own)
-    told = Counter(
+    stated = Counter(
         word for description in functions.values() for word in _said(description) if word in uses
     )
     for name, own in nouns.items():
-        found[name] = max(own, key=lambda noun: (uses[noun], told[noun]), default=otherwise)
+        found[name] = max(own, key=lambda noun: (uses[noun], stated[noun]), default=otherwise)
     return found
 
 
@@ -166,9 +166,9 @@ def _nouns(name: str) -> Sequence[str]:
     """Return the nouns of a name in the singular, once each; its last word if it has none."""
     words = [word for word in name_words(name) if word.isalpha()]
     rest = words[1:] if words and is_verb(words[0]) else words
-    told = [word for word in rest if not is_verb(word) or word in NOUN_LIKE_VERBS]
-    told = [word for word in told if word not in STOP_WORDS] or words[-1:]
-    return list(dict.fromkeys(map(singular, told)))
+    stated = [word for word in rest if not is_verb(word) or word in NOUN_LIKE_VERBS]
+    stated = [word for word in stated if word not in STOP_WORDS] or words[-1:]
+    return list(dict.fromkeys(map(singular, stated)))
 
 
 _IDS: Final = frozenset({"id", "ids", "uuid", "guid"})
@@ -324,8 +324,8 @@ def _read_sentence(words: Sequence[str], name: str, *, holds: bool) -> Reading:
         return Reading(reads=_is_returned(name, words))
     if head is Action.UNKNOWN:
         # An unknown first word may be a verb, except in a phrase such as "a tool to find".
-        told = _begins_without_verb(words) and not _READING.isdisjoint(verbs)
-        return Reading(reads=told or _is_search_performed(words))
+        stated = _begins_without_verb(words) and not _READING.isdisjoint(verbs)
+        return Reading(reads=stated or _is_search_performed(words))
     return Reading(reads=stem(words[0]) not in (_WARY | _COMPUTING if holds else _WARY))
 
 
@@ -370,9 +370,9 @@ def _verb_at(words: Sequence[str], at: int) -> Action:
         return Action.UNKNOWN
     if root in _NOUN_LIKE:
         following = words[at + 1] if at + 1 < len(words) else ""
-        beside = at == 0 or (at == 2 and words[1] not in _BEFORE_GERUNDS)
+        nearby = at == 0 or (at == 2 and words[1] not in _BEFORE_GERUNDS)
         leads = at > 0 and words[at - 1] in _BEFORE_VERBS
-        if not (beside or leads or following in _DETERMINERS):
+        if not (nearby or leads or following in _DETERMINERS):
             return Action.UNKNOWN
     return action_of_stem(root)
 

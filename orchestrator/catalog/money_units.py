@@ -8,7 +8,6 @@ in it. Values to be sent are never taken from the copy.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from pydantic import JsonValue
@@ -17,6 +16,7 @@ from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE
 from orchestrator.catalog.stated_prices import (
     UNCLEAR,
     WHOLE,
+    as_decimal,
     currency_of,
     money_in,
     names_amount,
@@ -33,7 +33,6 @@ from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import name_words
 
 _LISTS: Final = WordLists("money")
-_NUMBER: Final = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*")
 _HUNDREDTHS: Final = 2
 
 
@@ -66,7 +65,7 @@ class Units:
     """True if units are denied, or belong to no currency."""
 
     @property
-    def is_told(self) -> bool:
+    def is_stated(self) -> bool:
         """True if anything is stated."""
         return self.declared is not None or any(
             (self.smallest, self.hundredths, self.major, self.is_unclear)
@@ -104,8 +103,8 @@ def units_told(name: str, *schemas: JsonObject) -> Units:
     declared = next((d for schema in schemas if (d := _declared(schema)) is not None), None)
     if declared is not None:
         return Units(declared=declared)
-    told = (_described(schema) for schema in schemas)
-    said = next((units for units in told if units.is_told), Units())
+    stated = (_described(schema) for schema in schemas)
+    said = next((units for units in stated if units.is_stated), Units())
     return Units(
         smallest=named.smallest or said.smallest,
         hundredths=named.hundredths or said.hundredths,
@@ -127,7 +126,7 @@ def decimals_of(
     if exponent is None:
         return None
     has_fraction = isinstance(amount, float) or (isinstance(amount, str) and "." in amount)
-    if units.is_told:
+    if units.is_stated:
         decimals = units.decimals(exponent)
         # An amount with a point counts no cents, even if words say so.
         has_point = isinstance(amount, str) and "." in amount
@@ -176,19 +175,6 @@ def property_of(
     """Return the views of one property in these views of an object."""
     found = (properties_of(view).get(name) for view in held_by)
     return tuple(view for schema in found if schema is not None for view in views(schema, root))
-
-
-def as_decimal(amount: JsonValue) -> Decimal | None:
-    """Return a number, or a numeric text, by its text: 249.9 is not its binary neighbour."""
-    if isinstance(amount, bool) or not isinstance(amount, int | float | str):
-        return None
-    if isinstance(amount, str) and not _NUMBER.fullmatch(amount):
-        return None
-    try:
-        value = Decimal(str(amount))
-    except InvalidOperation:
-        return None
-    return value if value.is_finite() else None
 
 
 def _is_whole(amount: JsonValue) -> bool:
@@ -327,8 +313,8 @@ class _Copies:
             # A provider's own x-orchet-price in an answer is not a declaration.
             if name != PRICE:
                 copy[name] = self._value(name, holder, held_by, currency, level)
-        told = ((name, self._property(name, held_by).price) for name in copy)
-        found = [_price(copy[n], said, holder, currency) for n, said in told if said is not None]
+        stated = ((name, self._property(name, held_by).price) for name in copy)
+        found = [_price(copy[n], said, holder, currency) for n, said in stated if said is not None]
         if found:
             copy[PRICE] = found[0] if all(one == found[0] for one in found) else None
         elif rate := self._rate(copy, held_by, currency):
@@ -341,22 +327,22 @@ class _Copies:
         rest: JsonObject = {name: value for name, value in copy.items() if not rates[name]}
         if len(rest) == len(copy) or stated_price(rest) is not None:
             return None
-        told = ((name, rate) for name, rate in rates.items() if rate)
-        priced = (_price(copy[name], {"per": rate}, copy, currency) for name, rate in told)
+        stated = ((name, rate) for name, rate in rates.items() if rate)
+        priced = (_price(copy[name], {"per": rate}, copy, currency) for name, rate in stated)
         return next((one for one in priced if one is not None), None)
 
     def _value(
         self, name: str, holder: JsonObject, held_by: Views, currency: str, level: int
     ) -> JsonValue:
-        value, told = holder[name], self._property(name, held_by)
+        value, stated = holder[name], self._property(name, held_by)
         if isinstance(value, dict | list):
-            return self._of(value, told.own, currency, level + 1)
+            return self._of(value, stated.own, currency, level + 1)
         if names_currency(name):
             is_code = isinstance(value, str) and currencies.exists(value.upper())
             return value.upper() if is_code and isinstance(value, str) else value
-        beside = _currency_said(told.price, holder) or currency
-        if beside and told.is_amount:
-            return plain_amount(name, value, beside, *told.own, *held_by)
+        nearby = _declared_currency(stated.price, holder) or currency
+        if nearby and stated.is_amount:
+            return plain_amount(name, value, nearby, *stated.own, *held_by)
         return value
 
     def _property(self, name: str, held_by: Views) -> _Property:
@@ -368,7 +354,7 @@ class _Copies:
             price = next((s for s in said if s is True or isinstance(s, dict)), None)
             is_declared = price is not None or any(MINOR_UNITS in schema for schema in own)
             is_amount = is_declared or names_amount(name)
-            rate = _rate_told(own) if price is None and names_price(name) else ""
+            rate = _stated_rate(own) if price is None and names_price(name) else ""
             found = _Property(own, is_amount, price, rate)
             if len(known) < _MOST_NAMES:
                 known[name] = found
@@ -390,7 +376,7 @@ class _Copies:
 _copies_by: Final = read_once(_Copies)
 
 
-def _rate_told(own: Views) -> str:
+def _stated_rate(own: Views) -> str:
     """Return the unit of a rate in a description, unless it is the whole purchase."""
     for schema in own:
         text = schema.get("description")
@@ -402,7 +388,7 @@ def _rate_told(own: Views) -> str:
 
 def _price(value: JsonValue, said: JsonValue, holder: JsonObject, currency: str) -> JsonValue:
     """Return a declared price as an object of amount and currency, or None."""
-    money = money_in(value, (_currency_said(said, holder) or currency).upper())
+    money = money_in(value, (_declared_currency(said, holder) or currency).upper())
     if money is None:
         return None
     per = said.get("per") if isinstance(said, dict) else None
@@ -410,7 +396,7 @@ def _price(value: JsonValue, said: JsonValue, holder: JsonObject, currency: str)
     return {**shown, "per": per} if isinstance(per, str) else shown
 
 
-def _currency_said(said: JsonValue, holder: JsonObject) -> str:
+def _declared_currency(said: JsonValue, holder: JsonObject) -> str:
     """Return the currency that a declaration names: a code, or the field that holds it."""
     named = said.get("currency") if isinstance(said, dict) else None
     found = holder.get(named, named) if isinstance(named, str) else None

@@ -222,10 +222,10 @@ class UnreadFile(Record):
 
 def unread(document: str, file: str, fault: DocumentUnreadable | DocumentInvalid) -> UnreadFile:
     """Return the unreadable file of a document, with the fault as its reason."""
-    told = {"document": document, "file": file, "reason": fault.reason}
+    stated = {"document": document, "file": file, "reason": fault.reason}
     if isinstance(fault, DocumentUnreadable) or not fault.remedy:
-        return UnreadFile(**told)
-    return UnreadFile(**told, remedy=fault.remedy)
+        return UnreadFile(**stated)
+    return UnreadFile(**stated, remedy=fault.remedy)
 
 
 def skipped(

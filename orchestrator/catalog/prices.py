@@ -7,7 +7,6 @@ leave open which number it is, or its unit.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from typing import Final, Protocol, cast
 
 from pydantic import JsonValue
@@ -16,7 +15,6 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, PricePlace
 from orchestrator.catalog.expressions import Expression, parse_expression
 from orchestrator.catalog.money_units import (
-    as_decimal,
     plain_amount,
     plain_money,
     property_of,
@@ -25,6 +23,7 @@ from orchestrator.catalog.money_units import (
 from orchestrator.catalog.stated_prices import (
     UNCLEAR,
     amounts_in,
+    as_decimal,
     charged_in,
     currency_of,
     declares_price,
@@ -371,11 +370,6 @@ def _answers_price(tool: Tool) -> bool:
 def _names_price(schema: JsonObject, root: JsonObject, *, levels: int) -> bool:
     """Return True if a property of the object, or of one inside it, has the name of a price."""
     below = properties_of(resolve(schema, root))
-    if any(map(_is_price, below)):
+    if any(map(names_price, below)):
         return True
     return levels > 1 and any(_names_price(s, root, levels=levels - 1) for s in below.values())
-
-
-@lru_cache(maxsize=4096)
-def _is_price(name: str) -> bool:
-    return names_price(name)

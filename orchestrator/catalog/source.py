@@ -225,7 +225,13 @@ def read_object(path: Path) -> JsonObject:
         text = _read_text(path)
         if not text.strip():
             raise DocumentUnreadable(str(path), "it is empty")
-        value = _parse_json(text) if path.suffix == ".json" else load_yaml(text)
+        value: Any = (
+            load_yaml(text)
+            if path.suffix != ".json"
+            else json.loads(
+                text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant
+            )
+        )
     except OSError as error:
         raise _unreadable(path, error) from error
     except RecursionError as error:
@@ -283,10 +289,6 @@ def _files_in(folder: Path) -> list[Path]:
 def _checked(file: Path, parsed: JsonObject) -> JsonObject:
     check_version(DocumentNode.of(file.stem, parsed), str(file))
     return parsed
-
-
-def _parse_json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ room use prices.py, which makes that body by the document's schemas.
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final
 
@@ -94,12 +94,12 @@ def stated_price(body: JsonValue) -> Money | None:
     A price next to a number of pieces may be the price of each, and one next to a sale price may be
     crossed out: both are unclear, and nothing else makes up for them.
     """
-    return _only(every_price(body))
+    return _only(_every_price(body))
 
 
 def has_unclear_price(body: JsonValue) -> bool:
     """Return True if a body states a price of an unclear amount."""
-    found = every_price(body)
+    found = _every_price(body)
     return bool(found) and _only(found) is None
 
 
@@ -108,7 +108,7 @@ def declares_price(body: JsonValue) -> bool:
     return isinstance(body, dict) and any(True for _ in _declared(body, _MOST_LEVELS))
 
 
-def every_price(body: JsonValue) -> Prices:
+def _every_price(body: JsonValue) -> Prices:
     """Return all prices that a body states; several if they differ."""
     if not isinstance(body, dict):
         return _NO_PRICES
@@ -147,14 +147,14 @@ def amounts_in(value: JsonValue, currency: str = "") -> Iterator[Money]:
         for member in value:
             yield from amounts_in(member, currency)
     elif isinstance(value, dict):
-        beside = currency_of(value, currency)
+        nearby = currency_of(value, currency)
         for name, inner in value.items():
             if name == PRICE:
                 continue  # repeats an amount under its own name
             if isinstance(inner, dict | list):
-                yield from amounts_in(inner, beside)
+                yield from amounts_in(inner, nearby)
             elif set(name_words(name)) & (_PRICE | {"fee", "value"}):
-                yield from (money for money in _number(inner, beside) if money is not None)
+                yield from (money for money in _number(inner, nearby) if money is not None)
 
 
 def names_price(name: str) -> bool:
@@ -224,8 +224,8 @@ def _counts(name: str, holder: JsonObject) -> bool:
         name_words(name) == ("total",)
         and isinstance(value, int)
         and any(
-            (isinstance(other, list) and len(other) == value) or _PAGING & set(name_words(beside))
-            for beside, other in holder.items()
+            (isinstance(other, list) and len(other) == value) or _PAGING & set(name_words(nearby))
+            for nearby, other in holder.items()
         )
     )
 
@@ -249,20 +249,20 @@ def _stated(
         return frozenset({_declared_money(holder)})
     if _is_relative(holder):
         return _NO_PRICES
-    beside = currency_of(holder, currency)
+    nearby = currency_of(holder, currency)
     for rank in sorted(set(ranks.values())):
         fields = [holder[name] for name, its in ranks.items() if its == rank]
-        found = frozenset(money for value in fields for money in _read(value, beside, levels))
+        found = frozenset(money for value in fields for money in _read(value, nearby, levels))
         if found:
-            is_doubtful = rank > 0 and _is_doubtful(holder, ranks, found, beside)
+            is_doubtful = rank > 0 and _is_doubtful(holder, ranks, found, nearby)
             return _IN_DOUBT if is_doubtful else found
     return _NO_PRICES
 
 
 def _is_doubtful(holder: JsonObject, ranks: dict[str, int], found: Prices, currency: str) -> bool:
     """Return True if a price may be of one piece among several, or has a rival."""
-    told = {word for name in ranks for word in name_words(name)}
-    if not told & {"total", "amount", "charge", "charged", *WHOLE} and quantity_in(holder) != 1:
+    stated = {word for name in ranks for word in name_words(name)}
+    if not stated & {"total", "amount", "charge", "charged", *WHOLE} and quantity_in(holder) != 1:
         return True
     rivals = (v for name, v in holder.items() if {*name_words(name)} & _RIVALS)
     asked = {money for value in rivals for money in _read(value, currency, _MOST_LEVELS)}
@@ -271,7 +271,7 @@ def _is_doubtful(holder: JsonObject, ranks: dict[str, int], found: Prices, curre
 
 def quantity_in(holder: JsonObject) -> int | None:
     """Return the number of pieces in an object: 1 without any statement, None when unclear."""
-    stated = [v for name, v in holder.items() if name_words(name)[-1] in _QUANTITIES]
+    stated = [v for name, v in holder.items() if names_quantity(name)]
     counts = {v for v in stated if isinstance(v, int) and not isinstance(v, bool)}
     return 1 if not stated else counts.pop() if len(counts) == 1 == len(stated) else None
 
@@ -328,17 +328,26 @@ def _number(amount: JsonValue, currency: str) -> Iterator[Money | None]:
     """Yield the money of a number or a numeric text, not negative; None if unclear."""
     if isinstance(amount, str) and amount.endswith(UNCLEAR):
         yield None
-    if isinstance(amount, bool) or not isinstance(amount, int | float | str):
-        return
-    if isinstance(amount, str) and not _NUMBER.fullmatch(amount):
-        return
-    if not currencies.exists(currency):
+    number = as_decimal(amount)
+    if number is None or not currencies.exists(currency):
         return
     try:
-        # By its text: 249.9 was written, its binary neighbour was not.
-        yield Money(amount=Decimal(str(amount)), currency=currency)
+        yield Money(amount=number, currency=currency)
     except ValidationError:
         return
+
+
+def as_decimal(amount: JsonValue) -> Decimal | None:
+    """Return a number, or a numeric text, by its text: 249.9 is not its binary neighbour."""
+    if isinstance(amount, bool) or not isinstance(amount, int | float | str):
+        return None
+    if isinstance(amount, str) and not _NUMBER.fullmatch(amount):
+        return None
+    try:
+        value = Decimal(str(amount))
+    except InvalidOperation:
+        return None
+    return value if value.is_finite() else None
 
 
 def _has(words: frozenset[str], listed: frozenset[str]) -> bool:
@@ -351,7 +360,7 @@ def _only(found: Prices) -> Money | None:
 
 
 _TAKEN: Final = frozenset({"charge", "charged", "paid", "payment", "transaction"})
-_BESIDE: Final = frozenset({"amount", "cost", "fare", "final", "price", "total", "value"})
+_ALLOWED: Final = frozenset({"amount", "cost", "fare", "final", "price", "total", "value"})
 """Words allowed next to these; with any other the field is a part, a fee, or something else."""
 _MOST_TAKEN_LEVELS: Final = 2
 
@@ -362,13 +371,13 @@ def charged_in(body: JsonValue) -> Money | None:
     A part may be taken now and the rest later, but never more than the price: the higher amount was
     charged. In another currency than the price, the taken amount counts.
     """
-    stated, taken = every_price(body), frozenset(_taken(body, "", _MOST_TAKEN_LEVELS))
+    stated, taken = _every_price(body), frozenset(_taken(body, "", _MOST_TAKEN_LEVELS))
     known = frozenset(money for money in stated if money is not None)
     if not taken or known != stated or len({money.currency for money in taken}) > 1:
         return stated_price(body)
     (currency,) = {money.currency for money in taken}
-    beside = frozenset(money for money in known if money.currency == currency)
-    return max(taken | beside, key=lambda money: money.amount)
+    nearby = frozenset(money for money in known if money.currency == currency)
+    return max(taken | nearby, key=lambda money: money.amount)
 
 
 def holder_of_rate(body: JsonValue, levels: int = _MOST_TAKEN_LEVELS) -> JsonObject | None:
@@ -398,4 +407,4 @@ def _taken(body: JsonValue, above: str, levels: int) -> Iterator[Money]:
 
 def _is_taken(name: str) -> bool:
     words = frozenset(name_words(name))
-    return bool(words & _TAKEN) and words <= _TAKEN | _BESIDE
+    return bool(words & _TAKEN) and words <= _TAKEN | _ALLOWED

@@ -239,8 +239,8 @@ def thing_with_id(tool: Tool) -> str:
     listed = [one for one in members if properties_of(one)]
     if len(listed) > 1:
         return ""
-    told = listed[0] if listed else root
-    return thing_of(tool) if "id" in properties_of(told) else ""
+    stated = listed[0] if listed else root
+    return thing_of(tool) if "id" in properties_of(stated) else ""
 
 
 @lru_cache(maxsize=1 << 12)

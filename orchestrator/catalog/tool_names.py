@@ -64,17 +64,17 @@ def why_named(operation: Operation, name: str) -> str | None:
 def _named_within(operations: Sequence[Operation]) -> dict[Place, str]:
     """Return unique names for the operations of one document."""
     said = Counter(operation.operation_id for operation in operations)
-    wishes = [_wish(op, is_unique=said[op.operation_id] == 1) for op in operations]
-    often = Counter(wishes)
+    preferred = [_preferred_name(op, is_unique=said[op.operation_id] == 1) for op in operations]
+    often = Counter(preferred)
     return {
-        place_of(op): wish
-        if often[wish] == 1 or (wish == op.operation_id and said[wish] == 1)
-        else _marked(wish, f"{op.method} {op.path}")
-        for op, wish in zip(operations, wishes, strict=True)
+        place_of(op): name
+        if often[name] == 1 or (name == op.operation_id and said[name] == 1)
+        else _marked(name, f"{op.method} {op.path}")
+        for op, name in zip(operations, preferred, strict=True)
     }
 
 
-def _wish(operation: Operation, *, is_unique: bool) -> str:
+def _preferred_name(operation: Operation, *, is_unique: bool) -> str:
     """Return the name that an operation would have as the only one."""
     said = operation.operation_id if is_unique else None
     of_place = f"{operation.method.lower()} {_BRACES.sub('', operation.path)}"

@@ -265,7 +265,7 @@ def merged(
     for document, of_document in ignores.items():
         for problem in of_document.problems():
             unheeded = Raised(IGNORED, document, problem)
-            findings.append(_finding([(unheeded, _asked(unheeded, ignored))], uses))
+            findings.append(_finding([(unheeded, _requested(unheeded, ignored))], uses))
     return findings
 
 
@@ -287,10 +287,10 @@ def _suppression(
         said = ignores.find(found.code, places, is_lasting=found.is_lasting)
         if said is not None:
             return said
-    return _asked(found, ignored)
+    return _requested(found, ignored)
 
 
-def _asked(found: Raised, ignored: frozenset[str]) -> Suppression | None:
+def _requested(found: Raised, ignored: frozenset[str]) -> Suppression | None:
     is_asked = found.code.code in ignored and not found.is_lasting
     return Suppression(kind="external") if is_asked else None
 

@@ -69,8 +69,8 @@ def _lines(finding: Finding, sources: SourceLines) -> Iterator[str]:
 def _total(standing: Sequence[Finding], suppressed: int) -> str:
     counts = Counter(finding.severity for finding in standing)
     named = ", ".join(number_of(counts[level], level) for level in _SEVERITIES)
-    beside = f" ({suppressed} suppressed)" if suppressed else ""
-    return (named if standing else "nothing to mend") + beside
+    nearby = f" ({suppressed} suppressed)" if suppressed else ""
+    return (named if standing else "nothing to mend") + nearby
 
 
 def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:

@@ -182,14 +182,14 @@ def money_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
 def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
     declared = place.mapping().get(MINOR_UNITS)
     words = {key: value for key, value in place.mapping().items() if key != MINOR_UNITS}
-    told = units_told(name, words)
-    if told.is_minor and told.major:
+    stated = units_told(name, words)
+    if stated.is_minor and stated.major:
         yield Problem(
             place.pointer,
             f"the words of {name!r} tell of the smallest unit of its currency and of the whole one",
             f"say one of them, or add {MINOR_UNITS}: true or false; until then it is unknown",
         )
-    elif isinstance(declared, bool) and (told.major if declared else told.is_minor):
+    elif isinstance(declared, bool) and (stated.major if declared else stated.is_minor):
         yield Problem(
             f"{place.pointer}/{MINOR_UNITS}",
             f"{MINOR_UNITS}: {str(declared).lower()} on {name!r} contradicts its own words",

@@ -36,9 +36,9 @@ class Prose:
         """Words of its title and tags, which its readers know."""
         info, tags = self._root.get("info"), self._root.get("tags")
         listed = tags if isinstance(tags, list) else []
-        told = [tag.get("name") for tag in listed if isinstance(tag, dict)]
-        told.append(info.get("title") if isinstance(info, dict) else None)
-        return frozenset(word for text in told for word in _WORD.findall(str(text)))
+        stated = [tag.get("name") for tag in listed if isinstance(tag, dict)]
+        stated.append(info.get("title") if isinstance(info, dict) else None)
+        return frozenset(word for text in stated for word in _WORD.findall(str(text)))
 
     @cached_property
     def spelled_out(self) -> frozenset[str]:

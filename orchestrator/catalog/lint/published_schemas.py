@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,6 @@ from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator.schemas import schema_v30, schema_v31, schema_v32
 from pydantic import JsonValue
 
-from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.source import read_contract_schema
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -77,12 +76,6 @@ def document_keywords() -> KeywordSchema:
     """Return the keywords of the root of a document."""
     published = read_contract_schema()
     return KeywordSchema({**published, **definition_of("#/$defs/document", published)})
-
-
-def without(operation: Operation, names: frozenset[str]) -> Operation:
-    """Return the operation without these keywords, so that the rest can be examined."""
-    kept = {key: value for key, value in operation.node.mapping().items() if key not in names}
-    return replace(operation, node=replace(operation.node, value=kept))
 
 
 def _breach(keyword: str, value: DocumentNode, error: ValidationError) -> Breach:

@@ -2,24 +2,21 @@
 
 from collections.abc import Iterator
 
-from pydantic import JsonValue
-
 from orchestrator.catalog.call_templates import expressions_of, input_read
-from orchestrator.catalog.compensation_contract import is_lost_with_its_answer, is_own_reference
+from orchestrator.catalog.compensation_contract import (
+    ARGS,
+    PROBE,
+    is_lost_with_its_answer,
+    is_own_reference,
+)
 from orchestrator.catalog.contract import IRREVERSIBLE, READ_ONLY
 from orchestrator.catalog.expressions import Expression, parse_filling
 from orchestrator.catalog.lint.finding import Problem, rule
-from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.lint.subject import Subject, allows, schema_at
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.references import with_definitions
-from orchestrator.json_schema.validator import SchemaValidator
-from orchestrator.json_schema.violations import SCHEMA_FAULTS
-from orchestrator.json_schema.walker import properties_of, required_of, subschemas
-
-_ARGS = "x-orchet-compensation-args"
-_PROBE = "x-orchet-compensation-probe"
+from orchestrator.json_schema.walker import required_of, subschemas
 
 
 @rule("ORC040", "error", "A side effect can be cancelled", is_lasting=True)
@@ -50,7 +47,7 @@ def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
         said = subject.declared(keyword)
         if said is None or said.value is not True:
             continue
-        against = [other for other in others if _is_said(subject.declared(other))]
+        against = [other for other in others if _is_set(subject.declared(other))]
         if keyword == READ_ONLY and subject.operation.method == "DELETE":
             against.append("the method DELETE")
         for other in against:
@@ -61,7 +58,7 @@ def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
             )
 
 
-def _is_said(keyword: DocumentNode | None) -> bool:
+def _is_set(keyword: DocumentNode | None) -> bool:
     """Return True if a keyword is present and not `false`."""
     return keyword is not None and keyword.value is not False
 
@@ -86,7 +83,7 @@ def cancel_exists(subject: Subject) -> Iterator[Problem]:
     for named in (
         subject.declared("x-orchet-cancels"),
         subject.declared("x-orchet-cancel-for"),
-        _probe_name(subject.declared(_PROBE)),
+        _probe_name(subject.declared(PROBE)),
     ):
         if named is not None and isinstance(named.value, str) and named.value not in subject.peers:
             yield Problem(
@@ -167,7 +164,9 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
                     f"{called.name} has no input {name!r}",
                     f"use one of {', '.join(called.properties) or 'no args at all'}",
                 )
-            elif not parse_filling(value).expressions and not _takes(called, name, value):
+                continue
+            is_constant = not parse_filling(value).expressions
+            if is_constant and not allows(called.properties[name], called.input_schema, value):
                 yield Problem(
                     pointer,
                     f"the constant {value!r} is no value that {name!r} of {called.name} takes",
@@ -202,7 +201,7 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
     if cancel is None or not is_lost_with_its_answer(tool, compensation, cancel):
         return
     yield Problem(
-        subject.pointer_to(_ARGS if subject.declared(_ARGS) else "x-orchet-cancels"),
+        subject.pointer_to(ARGS if subject.declared(ARGS) else "x-orchet-cancels"),
         f"{subject.name} cannot be undone when its answer is lost: {compensation.cancel.tool} "
         "needs something of it, so the call is parked",
         "let the caller send a client reference and cancel by it, add x-orchet-compensation-probe "
@@ -217,7 +216,7 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
     probe = subject.compensation.probe if subject.compensation is not None else None
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
-            subject.pointer_to(_PROBE),
+            subject.pointer_to(PROBE),
             f"the probe of {subject.name} reads the answer, which is missing when it is asked",
             "fill its args from $request only",
         )
@@ -226,11 +225,10 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
 @rule("ORC049", "error", "A probe only reads", is_lasting=True)
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
     """Require a probe without effect."""
-    probe = subject.compensation.probe if subject.compensation is not None else None
-    peer = subject.peers.get(probe.tool) if probe is not None else None
+    peer = subject.probe
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
         yield Problem(
-            subject.pointer_to(_PROBE),
+            subject.pointer_to(PROBE),
             f"the probe of {subject.name} is {peer.name}, which changes something",
             "probe with a tool that only reads",
         )
@@ -271,20 +269,11 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
     compensation = subject.compensation
     if compensation is None:
         return
-    args = _ARGS if subject.declared(_ARGS) is not None else "x-orchet-cancels"
-    for template, keyword in ((compensation.cancel, args), (compensation.probe, _PROBE)):
+    args = ARGS if subject.declared(ARGS) is not None else "x-orchet-cancels"
+    for template, keyword in ((compensation.cancel, args), (compensation.probe, PROBE)):
         peer = subject.peers.get(template.tool) if template is not None else None
         if template is not None and peer is not None and peer.tool is not None:
             yield peer.tool, template, subject.pointer_to(keyword)
-
-
-def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
-    """Return True if an input takes a constant; also if its schema cannot be evaluated."""
-    schema = with_definitions(called.properties[name], called.input_schema)
-    try:
-        return SchemaValidator(schema).is_valid(constant)
-    except SCHEMA_FAULTS:
-        return True
 
 
 def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
@@ -317,17 +306,7 @@ def _is_sent(path: tuple[str, ...], tool: Tool) -> bool:
 
 
 def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
-    """Return True if a value of the schema may have the path; also if the schema is open."""
-    if schema is None:
-        return False
-    for step in path:
-        if "properties" not in schema:
-            return True
-        inner = properties_of(schema).get(step)
-        if inner is None:
-            return False
-        schema = inner
-    return True
+    return schema is not None and schema_at(schema, path) is not None
 
 
 @rule("ORC052", "warning", "A reference is the caller's own")
@@ -343,7 +322,7 @@ def reference_is_own(subject: Subject) -> Iterator[Problem]:
         return
     if sent and compensation.probe is None and not any(map(is_own_reference, sent)):
         yield Problem(
-            subject.pointer_to(_ARGS),
+            subject.pointer_to(ARGS),
             f"{compensation.cancel.tool} finds a call whose answer was lost by "
             f"{', '.join(sent)}, which others may share",
             "cancel by a client reference that is different for every call",

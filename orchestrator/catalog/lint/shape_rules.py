@@ -94,7 +94,7 @@ def structured_answer(subject: Subject) -> Iterator[Problem]:
             yield _undeclared(subject, "answers JSON of which nothing is declared")
     elif tool.effect is not Effect.READ:
         return
-    elif not any(map(_tells, _successes(subject))):
+    elif not any(map(_is_declared, _successes(subject))):
         yield _undeclared(subject, "reads something, and no answer of it is declared")
     elif (written := _structured_text(subject)) is not None:
         yield Problem(
@@ -131,7 +131,7 @@ def _successes(subject: Subject) -> Iterator[tuple[str, DocumentNode]]:
     yield from ((status, responses[status]) for status in wanted if status in responses)
 
 
-def _tells(answer: tuple[str, DocumentNode]) -> bool:
+def _is_declared(answer: tuple[str, DocumentNode]) -> bool:
     """Return True if an answer is declared, or has nothing to declare."""
     status, response = answer
     has_none = status in _WITHOUT_CONTENT or status.startswith("3")

@@ -12,7 +12,7 @@ from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
 from orchestrator.catalog.inputs import choose_content_type
 from orchestrator.catalog.lint.prose import Prose
-from orchestrator.catalog.lint.published_schemas import Breach, operation_keywords, without
+from orchestrator.catalog.lint.published_schemas import Breach, operation_keywords
 from orchestrator.catalog.operations import METHODS, Operation
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool
 from orchestrator.catalog.tool_names import Peers, name_tools, place_of
@@ -20,7 +20,10 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.pointer import follow
-from orchestrator.json_schema.references import parse_reference, reference_of
+from orchestrator.json_schema.references import parse_reference, reference_of, with_definitions
+from orchestrator.json_schema.validator import SchemaValidator
+from orchestrator.json_schema.violations import SCHEMA_FAULTS
+from orchestrator.json_schema.walker import properties_of
 
 _OF_ALL = frozenset({"info", "security", "servers"})
 """Root keywords that concern the whole document."""
@@ -64,8 +67,8 @@ class Uses:
 
     def _reached(self, operation: Operation) -> set[_Path]:
         """Return everything that an operation refers to, directly or not."""
-        beside = {k: v for k, v in operation.path_item.mapping().items() if k not in METHODS}
-        waiting = [*_references((operation.node.value, beside))]
+        nearby = {k: v for k, v in operation.path_item.mapping().items() if k not in METHODS}
+        waiting = [*_references((operation.node.value, nearby))]
         reached: set[_Path] = set()
         while waiting:
             path = waiting.pop()
@@ -198,7 +201,10 @@ class Subject:
     @property
     def readable(self) -> Operation:
         """The operation without keywords that have invalid values."""
-        return without(self.operation, frozenset(breach.keyword for breach in self.breaches))
+        breached = {breach.keyword for breach in self.breaches}
+        written = self.operation.node.mapping().items()
+        valid = {keyword: value for keyword, value in written if keyword not in breached}
+        return replace(self.operation, node=replace(self.operation.node, value=valid))
 
     @property
     def pointer(self) -> str:
@@ -213,6 +219,12 @@ class Subject:
         """Return the pointer of a keyword, or of the operation when it is absent."""
         found = self.operation.node.raw(keyword)
         return found.pointer if found is not None else self.pointer
+
+    @property
+    def probe(self) -> "Subject | None":
+        """The tool that is the probe of its compensation."""
+        probe = self.compensation.probe if self.compensation is not None else None
+        return self.peers.get(probe.tool) if probe is not None else None
 
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
@@ -259,3 +271,23 @@ def _with_compensation(subject: Subject, peers: Peers) -> Subject:
     except DocumentInvalid as fault:
         return replace(subject, fault=fault)
     return replace(subject, compensation=compensation)
+
+
+def schema_at(schema: JsonObject, path: tuple[str, ...]) -> JsonObject | None:
+    """Return the schema at a path; {} if it is open there, None if nothing can stand there."""
+    for step in path:
+        if "properties" not in schema:
+            return {}
+        inner = properties_of(schema).get(step)
+        if inner is None:
+            return None
+        schema = inner
+    return schema
+
+
+def allows(schema: JsonObject, root: JsonObject, value: JsonValue) -> bool:
+    """Return True if a schema allows a value; also if the schema cannot be evaluated."""
+    try:
+        return SchemaValidator(with_definitions(schema, root)).is_valid(value)
+    except SCHEMA_FAULTS:
+        return True

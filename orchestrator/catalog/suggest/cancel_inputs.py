@@ -116,8 +116,8 @@ def opened_properties(schema: JsonObject, root: JsonObject) -> dict[str, JsonObj
 def _is_scalar(schema: JsonObject) -> bool:
     """Return True if a value can be an id, also where the type is undeclared."""
     kinds = schema.get("type")
-    told = {kinds} if isinstance(kinds, str) else {*kinds} if isinstance(kinds, list) else set()
-    return not told or bool(told & _SCALARS)
+    stated = {kinds} if isinstance(kinds, str) else {*kinds} if isinstance(kinds, list) else set()
+    return not stated or bool(stated & _SCALARS)
 
 
 def at_path(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
@@ -151,14 +151,14 @@ class Filled(NamedTuple):
     """Inputs filled with a sent value of the same name, which may mean something else."""
 
 
-class Lacking(NamedTuple):
+class Unfilled(NamedTuple):
     """An input of the cancel that nothing fills."""
 
     name: str
     why: str
 
 
-def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Filled | Lacking:
+def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Filled | Unfilled:
     """Fill the inputs that a cancel requires, and the caller's own reference where it takes one.
 
     Args:
@@ -176,7 +176,8 @@ def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Fil
             value: str | None = removal.constant[1]
         elif binding == removal.own and item.segments != made_at.segments:
             found, value = _id(maker, binding.field, item)
-            if value is not None and _is_list(cancel.properties.get(binding.name, {})):
+            takes_several = cancel.properties.get(binding.name, {}).get("type") == "array"
+            if value is not None and takes_several:
                 args[binding.name] = [value]
                 continue
         else:
@@ -187,13 +188,8 @@ def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Fil
         if value is not None:
             args[binding.name] = value
         elif binding.required:
-            return Lacking(binding.name, _why(maker, binding.name))
+            return Unfilled(binding.name, _why(maker, binding.name))
     return Filled(args, found, tuple(assumed))
-
-
-def _is_list(schema: JsonObject) -> bool:
-    """Return True if an input takes several ids."""
-    return schema.get("type") == "array"
 
 
 def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | None]:

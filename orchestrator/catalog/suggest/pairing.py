@@ -8,7 +8,7 @@ from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_referen
 from orchestrator.catalog.suggest.cancel_inputs import (
     Filled,
     Fit,
-    Lacking,
+    Unfilled,
     at_path,
     fill,
     find_id,
@@ -16,11 +16,11 @@ from orchestrator.catalog.suggest.cancel_inputs import (
     share_shape,
 )
 from orchestrator.catalog.suggest.removals import (
+    Cancellable,
     Removal,
-    Undoing,
+    cancel_links,
     cancelled_states,
     matches,
-    undoing_links,
 )
 from orchestrator.catalog.suggest.survey import Surveyed
 from orchestrator.catalog.tool import InputBinding, Tool
@@ -59,7 +59,7 @@ def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
     for one in listed:
         if one.method == "GET" and one.tool is not None:
             reads.setdefault(one.shape.segments, one)
-    linked = {link.maker.name: link for link in undoing_links(listed)}
+    linked = {link.maker.name: link for link in cancel_links(listed)}
     taken = {link.cancel.name: maker for maker, link in linked.items()}
     yield from (Pair(link.maker, link.cancel, link.args) for link in linked.values())
     for match in matches(listed):
@@ -73,7 +73,7 @@ def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
         yield pair
 
 
-def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | None:
+def _pair(match: Cancellable, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | None:
     """Return the pair of a match; None where its maker creates no resource."""
     if _makes_nothing(match.maker):
         return None
@@ -87,7 +87,7 @@ def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | N
     if len(plain) > 1:
         others = " and ".join(other.by.name for other in plain[1:])
         doubts.append(f"{others} may be meant as well: which of them takes it back?")
-    if isinstance(filled, Lacking):
+    if isinstance(filled, Unfilled):
         doubts.append(f"{filled.why}, which {removal.by.name} is told by")
         return Pair(match.maker, removal.by, {}, tuple(doubts))
     if match.maker.method == "PUT":
@@ -105,27 +105,27 @@ def _makes_nothing(maker: Surveyed) -> bool:
     return is_plain and action in _MAKES_NOTHING
 
 
-def _is_time(schema: JsonObject) -> bool:
-    """Return True if an input takes a date or time: "from" one day "to" another."""
-    return schema.get("format") in _TIMES
-
-
 def _doubts_of_words(maker: Surveyed, removal: Removal) -> Iterator[str]:
-    for verb, action in dict.fromkeys((maker.verb, _said_first(maker))):
+    for verb, action in dict.fromkeys((maker.verb, _first_verb(maker))):
         if action in _DOES_MORE and verb != maker.method.lower():
             yield f"what {maker.name} does may outlast what is removed: {verb}"
     inputs = maker.tool.properties if maker.tool else {}
-    reached = [n for n, part in inputs.items() if n.lower() in _REACHED and not _is_time(part)]
+    # "From" one day "to" another reaches nobody.
+    reached = [
+        name
+        for name, schema in inputs.items()
+        if name.lower() in _REACHED and schema.get("format") not in _TIMES
+    ]
     if reached:
         yield f"{maker.name} reaches somebody ({reached[0]}), which no removal takes back"
     if _may_update(maker):
         yield f"{maker.name} may change what is there already, which a removal would not bring back"
-    undoing, kind = removal.by.verb
+    verb, kind = removal.by.verb
     if removal.by.method == "DELETE" and kind not in (Action.CANCEL, Action.UNKNOWN):
-        yield f"{removal.by.name} may do something else than remove it: {undoing}"
+        yield f"{removal.by.name} may do something else than remove it: {verb}"
 
 
-def _said_first(maker: Surveyed) -> tuple[str, Action]:
+def _first_verb(maker: Surveyed) -> tuple[str, Action]:
     """Return the first verb of its summary: "Send a message"."""
     first = (
         next(iter(tokens(maker.tool.summary or maker.tool.description)), "") if maker.tool else ""
@@ -148,7 +148,7 @@ def _may_update(maker: Surveyed) -> bool:
 
 
 def _doubts_of_answer(
-    match: Undoing, removal: Removal, filled: Filled, read: Surveyed | None
+    match: Cancellable, removal: Removal, filled: Filled, read: Surveyed | None
 ) -> Iterator[str]:
     """Yield reasons why the answer may not name the removed resource."""
     tool, found = match.maker.tool, filled.found

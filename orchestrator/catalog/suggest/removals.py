@@ -39,7 +39,7 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class Undoing:
+class Cancellable:
     """An operation that creates resources, and all that may cancel them."""
 
     maker: Surveyed
@@ -49,7 +49,7 @@ class Undoing:
     `/orders/{order_id}`."""
 
 
-def matches(listed: Iterable[Surveyed]) -> Iterator[Undoing]:
+def matches(listed: Iterable[Surveyed]) -> Iterator[Cancellable]:
     """Yield each POST to a collection with its removals, in the order of the document.
 
     A PUT without a body that joins two resources counts as well, if a DELETE separates them.
@@ -65,12 +65,12 @@ def matches(listed: Iterable[Surveyed]) -> Iterator[Undoing]:
         same = removals.get((*maker.shape.segments, "{}"), [])
         found = same or _by_several(maker, removals) or _elsewhere(maker, removals, at)
         if found:
-            yield Undoing(maker, tuple(found), is_same_path=bool(same))
+            yield Cancellable(maker, tuple(found), is_same_path=bool(same))
     for one in known:
         if one.method == "PUT" and one.shape.ends_in_parameter and len(one.shape.parameters) > 1:
             parting = [r for r in removals.get(one.shape.segments, []) if r.by.method == "DELETE"]
             if parting and not any(b.location == "body" for b in _bindings(one)):
-                yield Undoing(one, tuple(parting), is_same_path=True)
+                yield Cancellable(one, tuple(parting), is_same_path=True)
 
 
 def _removal(one: Surveyed) -> Removal | None:
@@ -82,11 +82,11 @@ def _removal(one: Surveyed) -> Removal | None:
     if one.method not in _BY_WORD or len(words) != 1:
         return None
     # A path may have the verb as a noun: `/payments/{id}/cancels`.
-    deed = singular(words[0])
-    is_cancel = Action.CANCEL in (action_of(words[0]), action_of(deed))
+    action = singular(words[0])
+    is_cancel = Action.CANCEL in (action_of(words[0]), action_of(action))
     if not item.ends_in_parameter:
         return _of_named(one, item) if is_cancel else None
-    return _of_item(one, item, is_cancel) if is_cancel or deed in _LIKE_A_CANCEL else None
+    return _of_item(one, item, is_cancel) if is_cancel or action in _LIKE_A_CANCEL else None
 
 
 def _of_item(
@@ -116,20 +116,20 @@ def _naming(one: Surveyed, collection: PathShape) -> InputBinding | None:
 
 def _by_body(one: Surveyed) -> Removal | None:
     """Return a DELETE of a collection whose body says which members are meant."""
-    told = [b for b in _bindings(one) if b.location == "body" and b.required]
+    stated = [b for b in _bindings(one) if b.location == "body" and b.required]
     named = _naming(one, one.shape)
     return (
         Removal(one, _item_of(one.shape, named.field if named else ""), False, named)
-        if told
+        if stated
         else None
     )
 
 
 def _by_state(one: Surveyed) -> Removal | None:
     """Return a change with an input that has one value for a cancelled resource."""
-    told = {b.name for b in _bindings(one) if b.location == "body"}
+    stated = {b.name for b in _bindings(one) if b.location == "body"}
     inputs = one.tool.properties if one.tool is not None else {}
-    found = cancelled_states({name: part for name, part in inputs.items() if name in told})
+    found = cancelled_states({name: part for name, part in inputs.items() if name in stated})
     return _of_item(one, one.shape, False, found[0]) if len(found) == 1 else None
 
 
@@ -189,7 +189,7 @@ _PLACES: Final = frozenset({"path", "query", "header", "cookie"})
 
 
 @dataclass(frozen=True)
-class UndoingLink:
+class CancelLink:
     """A link from the answer of a call to the operation that cancels it."""
 
     maker: Surveyed
@@ -197,7 +197,7 @@ class UndoingLink:
     args: JsonObject
 
 
-def undoing_links(listed: Sequence[Surveyed]) -> Iterator[UndoingLink]:
+def cancel_links(listed: Sequence[Surveyed]) -> Iterator[CancelLink]:
     """Yield links of POSTs to a DELETE or a cancel that fill all that it requires."""
     known = {one.operation.operation_id: one for one in listed if one.tool is not None}
     for maker in listed:
@@ -208,8 +208,8 @@ def undoing_links(listed: Sequence[Surveyed]) -> Iterator[UndoingLink]:
                 named = link.at("operationId")
                 cancel = known.get(named.text()) if named is not None else None
                 args = _args(link, cancel) if cancel is not None else None
-                if cancel is not None and args is not None and _undoes(cancel):
-                    yield UndoingLink(maker, cancel, args)
+                if cancel is not None and args is not None and _cancels(cancel):
+                    yield CancelLink(maker, cancel, args)
         except DocumentInvalid:
             # A malformed link is ignored; the linter reports it.
             continue
@@ -221,7 +221,7 @@ def _links(maker: Surveyed) -> Iterator[DocumentNode]:
             yield from (link for _, link in response.items("links"))
 
 
-def _undoes(cancel: Surveyed) -> bool:
+def _cancels(cancel: Surveyed) -> bool:
     return cancel.method == "DELETE" or cancel.verb[1] is Action.CANCEL
 
 

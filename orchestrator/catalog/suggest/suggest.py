@@ -41,7 +41,7 @@ from orchestrator.language.words import (
 
 _CONFIRM = "x-orchet-requires-confirmation"
 _TAGS = "the first tag of a tool is its domain; those that are missing are taken from the path"
-_UNDOES = "what undoes it? If nothing does, take the # away from these lines"
+_ASK_CANCEL = "what undoes it? If nothing does, take the # away from these lines"
 
 
 def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] = ()) -> Proposal:
@@ -96,8 +96,11 @@ def _action(
     checks = [*one.checks]
     is_question = False
     if (pair := sure.get(one.name)) is not None:
-        mark |= _as_maker(pair, listed) if pair.maker is one else _as_cancel(pair)
-        checks += _beside(pair, listed) if pair.maker is one else []
+        if pair.maker is one:
+            mark |= _as_maker(pair, listed)
+            checks += _pair_questions(pair, listed)
+        else:
+            mark |= {_CONFIRM: False, "x-orchet-cancel-for": pair.maker.name}
     elif is_read(one):
         pass
     elif surely_reads(one):
@@ -147,11 +150,7 @@ def _as_maker(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject:
     }
 
 
-def _as_cancel(pair: Pair) -> JsonObject:
-    return {_CONFIRM: False, "x-orchet-cancel-for": pair.maker.name}
-
-
-def _beside(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
+def _pair_questions(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
     """Yield questions on a proposed pair."""
     yield from pair.notes
     tool = pair.maker.tool
@@ -175,7 +174,7 @@ def _is_blind(pair: Pair, listed: Sequence[Surveyed]) -> bool:
 
 
 def _shares(pair: Pair, tool: Tool) -> bool:
-    """Return True if only sent values, which others may share, tell the cancel what to do."""
+    """Return True if only sent values, which others may share, identify the resource to cancel."""
     template = ToolCallTemplate(tool=tool.name, arguments=pair.args)
     return all(expression.message == "request" for expression in expressions_of(template))
 
@@ -193,7 +192,7 @@ def _why_asked(one: Surveyed, pair: Pair | None) -> Iterator[str]:
     elif one.method in ("PUT", "PATCH"):
         yield "it changes what is there, and nothing here brings back what was"
     if pair is None:
-        yield _UNDOES
+        yield _ASK_CANCEL
 
 
 def _proposed(pair: Pair, listed: Sequence[Surveyed]) -> ProposedPair:
@@ -233,12 +232,12 @@ def _speaks_of_change(one: Surveyed) -> bool:
     """
     said = one.tool.description if one.tool is not None else ""
     things = {*tokens(one.operation.path)}
-    told = [word for word in tokens(said) if word.endswith("s") and word not in things]
+    stated = [word for word in tokens(said) if word.endswith("s") and word not in things]
     return any(
         action_of_stem(stem(word)) in SIDE_EFFECT_ACTIONS
         and (is_verb(word[:-1]) or is_verb(word[:-2]))
         and word[:-1] not in NOUN_LIKE_VERBS
-        for word in told
+        for word in stated
     )
 
 

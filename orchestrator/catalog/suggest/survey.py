@@ -137,17 +137,12 @@ def _surveyed(operation: Operation, name: str, *, groups: bool) -> Surveyed:
     texts: JsonObject = {"operationId": name} if why else {}
     checks = (f"{why}: choose a name once, for missions keep it",) if why else ()
     try:
-        tool = compile_operation(with_update(operation, texts), name)
+        node = replace(operation.node, value={**operation.node.mapping(), **texts})
+        tool = compile_operation(replace(operation, node=node), name)
     except DocumentInvalid as fault:
         return Surveyed(operation, texts, checks, fault=str(fault))
     more, asked = missing_texts(operation, tool, groups=groups)
     return Surveyed(operation, {**texts, **more}, (*checks, *asked), tool)
-
-
-def with_update(operation: Operation, update: JsonObject) -> Operation:
-    """Return the operation with an overlay's update."""
-    node = operation.node
-    return replace(operation, node=replace(node, value={**node.mapping(), **update}))
 
 
 def asked_for(surveyed: Sequence[Surveyed], only: Sequence[str]) -> Iterator[Surveyed]:
@@ -206,8 +201,8 @@ def _described(tool: Tool, said: str) -> str:
     """Return a description of a tool made of its names."""
     taken = _listed(list(tool.properties)) or "nothing"
     returned = _listed(_answered(tool))
-    told = f" Returns {returned}." if returned else ""
-    return f"{said.rstrip('.')}. Takes {taken}.{told}"
+    stated = f" Returns {returned}." if returned else ""
+    return f"{said.rstrip('.')}. Takes {taken}.{stated}"
 
 
 def _answered(tool: Tool) -> list[str]:
