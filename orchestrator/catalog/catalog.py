@@ -29,6 +29,9 @@ from orchestrator.json_schema.document import DocumentNode
 
 _NEAR = 3
 _NEAR_ENOUGH = 70
+GONE: Final = frozenset({404, 410})
+"""HTTP statuses for a resource that does not exist."""
+_FORMAT = 1
 
 
 class Catalog:
@@ -171,10 +174,6 @@ def load_sources(*paths: str | Path, overlays: Sequence[str | Path] = ()) -> Sou
     return sources
 
 
-GONE: Final = frozenset({404, 410})
-"""HTTP statuses for a resource that does not exist."""
-
-
 def declares_gone(catalog: Catalog, tool: Tool) -> bool:
     """Return True if the tool declares an answer for a resource that does not exist."""
     return not declared_statuses(catalog, tool).isdisjoint(map(str, GONE))
@@ -230,9 +229,6 @@ def _pieces(documents: JsonObject, tools: JsonObject) -> Iterator[str]:
         assert isinstance(tool, dict)
         yield f"{',' if index else ''}{canonical_text(name)}:{canonical_object(tool, field)}"
     yield "}}"
-
-
-_FORMAT = 1
 
 
 def pack(catalog: Catalog) -> JsonObject:

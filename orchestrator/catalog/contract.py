@@ -20,6 +20,8 @@ READ_ONLY = "x-orchet-read-only"
 IRREVERSIBLE = "x-orchet-irreversible"
 SUCCESS_WHEN = "x-orchet-success-when"
 _PII = "x-orchet-pii-required"
+CARD_TYPES_KEY = "x-orchet-card-types"
+"""Root keyword under which a document declares its own card types."""
 
 
 def read_effect(operation: Operation) -> Effect:
@@ -163,10 +165,6 @@ def read_server(operation: Operation) -> tuple[str, dict[str, str]]:
         return "", {}
     defaults = {n: str(v.require("default").value) for n, v in server.items("variables")}
     return server.require("url").text(), defaults
-
-
-CARD_TYPES_KEY = "x-orchet-card-types"
-"""Root keyword under which a document declares its own card types."""
 
 
 def declared_types(root: DocumentNode) -> dict[str, DocumentNode]:

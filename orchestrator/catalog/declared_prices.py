@@ -17,6 +17,11 @@ PRICE: Final = "x-orchet-price"
 In a body in major units (see money_units.py): the price that such a property holds."""
 MINOR_UNITS: Final = "x-orchet-minor-units"
 """On a property, or the object around it: True if a number counts the currency's smallest unit."""
+_ENDS: Final = ("expected", "charged")
+_LAYOUT: Final = frozenset({"amount", "currency", "minor-units"})
+_MOST_DECIMALS: Final = 9
+_SUM: Final = frozenset({"amount", "currency"})
+_SHARE: Final = frozenset({"share"})
 
 
 class PricePlace(Record):
@@ -28,25 +33,20 @@ class PricePlace(Record):
         description="a runtime expression, or a code; None when it stands next to the amount",
     )
     minor_units: bool | int | None = Field(
-        default=None, description="true, false, or a number of decimals; None: as the schema tells"
+        default=None, description="true, false, or a number of decimals; None: by the schema"
     )
 
 
 class PriceContract(Record):
     """The expected and the charged price of a call, each as far as it is declared."""
 
-    is_free: bool = Field(default=False, description="whether a call costs nothing")
+    is_free: bool = Field(default=False, description="true if a call costs nothing")
     expected: PricePlace | None = Field(
-        default=None, description="what it will cost, in the request; None: as quoted"
+        default=None, description="price in the request; None: as quoted"
     )
     charged: PricePlace | None = Field(
-        default=None, description="what it did cost; None: as the answer's schema and names tell"
+        default=None, description="price in the answer; None: by its schema and names"
     )
-
-
-_ENDS: Final = ("expected", "charged")
-_LAYOUT: Final = frozenset({"amount", "currency", "minor-units"})
-_MOST_DECIMALS: Final = 9
 
 
 def read_price(operation: Operation) -> PriceContract | None:
@@ -117,10 +117,6 @@ def _units(node: DocumentNode) -> bool | int:
 
 def _message(place: PricePlace) -> Message:
     return parse_expression(place.amount).message
-
-
-_SUM: Final = frozenset({"amount", "currency"})
-_SHARE: Final = frozenset({"share"})
 
 
 class CompensationFee(Record):

@@ -27,6 +27,21 @@ _SOURCE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+STATUS = "$statusCode"
+Operator = Literal["present", "absent", "==", "!="]
+_READING = (
+    r"\$response\.(?:body(?:#(?:/[^\u0000-\u0020=!\u007f]*)?)?|header\.[#$%&'*+.^_`|~0-9A-Za-z-]+)"
+)
+_LITERAL = (
+    r'"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
+    r"|'[^'\\\u0000-\u001f]*'|-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?|true|false"
+)
+_PRESENCE = re.compile(rf" *(?P<not>! *)?(?P<reading>{_READING}) *")
+_COMPARISON = re.compile(
+    rf" *(?P<reading>\$statusCode|{_READING}) *(?P<op>[=!]=) *(?P<literal>{_LITERAL}) *"
+)
+"""The published schema of the extensions repeats these patterns."""
+_EXAMPLE = '$response.body#/status == "ok"'
 
 
 @dataclass(frozen=True)
@@ -121,24 +136,6 @@ def parse_expression(text: str) -> Expression:
     if source != "header" and message == "response":
         raise ValueError(f"{text!r}: an answer has a body and headers only")
     return Expression(message, source, (match["name"],))
-
-
-STATUS = "$statusCode"
-Operator = Literal["present", "absent", "==", "!="]
-
-_READING = (
-    r"\$response\.(?:body(?:#(?:/[^\u0000-\u0020=!\u007f]*)?)?|header\.[#$%&'*+.^_`|~0-9A-Za-z-]+)"
-)
-_LITERAL = (
-    r'"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
-    r"|'[^'\\\u0000-\u001f]*'|-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?|true|false"
-)
-_PRESENCE = re.compile(rf" *(?P<not>! *)?(?P<reading>{_READING}) *")
-_COMPARISON = re.compile(
-    rf" *(?P<reading>\$statusCode|{_READING}) *(?P<op>[=!]=) *(?P<literal>{_LITERAL}) *"
-)
-"""The published schema of the extensions repeats these patterns."""
-_EXAMPLE = '$response.body#/status == "ok"'
 
 
 @dataclass(frozen=True)

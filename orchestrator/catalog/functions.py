@@ -39,6 +39,28 @@ DOCUMENT = "functions"
 """Stands in errors and tools for the name of a document."""
 _INPUTS: Final = ("parameters", "inputSchema", "input_schema")
 """Keywords of the input schema, in a function and in a tool that an MCP server lists."""
+_TEXTS_KEPT: Final = 1 << 12
+"""Cached texts: the same functions come with the next request."""
+_IDS: Final = frozenset({"id", "ids", "uuid", "guid"})
+_READING: Final = frozenset({Action.READ, Action.SEARCH})
+_JOINING: Final = frozenset({"and", "or", "then"})
+# Separators in names: slack__post, user.delete, github/create_issue, crm:find.
+_SEPARATOR: Final = re.compile(r"__|[.:/]")
+_PROTOCOL: Final = "mcp"
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_LIGHT: Final = frozenset({"perform", "conduct"})
+_WORD_OR_BREAK: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|[,/&|:;]")
+# Endings of nouns and participles: "deployments", "readers", "deleted".
+_NO_VERB: Final = re.compile(r"(?:ed|ments?|[st]ions?|[eo]rs?|able|als?)$")
+_AFTER_NOUNS: Final = _JOINING | frozenset(
+    {"for", "of", "on", "in", "by", "using", "with", "to", "over", ","}
+)
+_BREAKS: Final = frozenset(",/&|:;")
+_PARTICLES: Final = frozenset({"in", "out", "off", "on", "back", "away", "down"})
+# Words before a verb that states an effect: "allows you to delete", "used for sending".
+_BEFORE_VERBS: Final = frozenset({"to", "you", "that", "which", "can", "will", "may"})
+_BEFORE_GERUNDS: Final = frozenset({"for", "of", "by"})
+_DETERMINERS: Final = WordLists("clauses").word_set("determiners")
 
 
 def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]:
@@ -130,10 +152,6 @@ def _examples(function: Mapping[str, Any], index: int) -> tuple[str, ...]:
     return ()
 
 
-_TEXTS_KEPT: Final = 1 << 12
-"""Cached texts: the same functions come with the next request."""
-
-
 def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str, str]:
     """Return the domain of each function, independent of their order.
 
@@ -169,28 +187,6 @@ def _nouns(name: str) -> Sequence[str]:
     stated = [word for word in rest if not is_verb(word) or word in NOUN_LIKE_VERBS]
     stated = [word for word in stated if word not in STOP_WORDS] or words[-1:]
     return list(dict.fromkeys(map(singular, stated)))
-
-
-_IDS: Final = frozenset({"id", "ids", "uuid", "guid"})
-_READING: Final = frozenset({Action.READ, Action.SEARCH})
-_JOINING: Final = frozenset({"and", "or", "then"})
-# Separators in names: slack__post, user.delete, github/create_issue, crm:find.
-_SEPARATOR: Final = re.compile(r"__|[.:/]")
-_PROTOCOL: Final = "mcp"
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
-_LIGHT: Final = frozenset({"perform", "conduct"})
-_WORD_OR_BREAK: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|[,/&|:;]")
-# Endings of nouns and participles: "deployments", "readers", "deleted".
-_NO_VERB: Final = re.compile(r"(?:ed|ments?|[st]ions?|[eo]rs?|able|als?)$")
-_AFTER_NOUNS: Final = _JOINING | frozenset(
-    {"for", "of", "on", "in", "by", "using", "with", "to", "over", ","}
-)
-_BREAKS: Final = frozenset(",/&|:;")
-_PARTICLES: Final = frozenset({"in", "out", "off", "on", "back", "away", "down"})
-# Words before a verb that states an effect: "allows you to delete", "used for sending".
-_BEFORE_VERBS: Final = frozenset({"to", "you", "that", "which", "can", "will", "may"})
-_BEFORE_GERUNDS: Final = frozenset({"for", "of", "by"})
-_DETERMINERS: Final = WordLists("clauses").word_set("determiners")
 
 
 def _stems(words: Collection[str]) -> frozenset[str]:

@@ -34,6 +34,20 @@ from orchestrator.language.words import name_words
 
 _LISTS: Final = WordLists("money")
 _HUNDREDTHS: Final = 2
+_DENIED: Final = re.compile(rf"\b(?:{'|'.join(_LISTS.words('denials'))})\b(?:\W+\w+){{0,3}}\W*$")
+_SMALLEST_NAMES: Final = _LISTS.word_set("smallest_names")
+_CENT_NAMES: Final = _LISTS.word_set("hundredths_names")
+_OTHER_NAMES: Final = _LISTS.word_set("other_names")
+UNIT_NAMES: Final = _SMALLEST_NAMES | _CENT_NAMES
+"""Words of a name that state the unit of its number, and nothing else."""
+_MOST_LEVELS: Final = 40
+_MOST_NAMES: Final = 1000
+"""Most properties cached per object; a provider may write any number of names."""
+_MOST_HOLDERS: Final = 2000
+"""Most objects cached per schema; a recursive one has as many as its values have levels."""
+_NO_SCHEMA: Final[JsonObject] = {}
+_PER: Final = re.compile(r"\bper\s+([a-z]+)", re.IGNORECASE)
+Views = Sequence[JsonObject]
 
 
 def _phrases(key: str) -> re.Pattern[str]:
@@ -45,12 +59,6 @@ def _phrases(key: str) -> re.Pattern[str]:
 _SMALLEST: Final = _phrases("smallest")
 _CENTS: Final = _phrases("hundredths")
 _MAJOR: Final = _phrases("major")
-_DENIED: Final = re.compile(rf"\b(?:{'|'.join(_LISTS.words('denials'))})\b(?:\W+\w+){{0,3}}\W*$")
-_SMALLEST_NAMES: Final = _LISTS.word_set("smallest_names")
-_CENT_NAMES: Final = _LISTS.word_set("hundredths_names")
-_OTHER_NAMES: Final = _LISTS.word_set("other_names")
-UNIT_NAMES: Final = _SMALLEST_NAMES | _CENT_NAMES
-"""Words of a name that state the unit of its number, and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -214,16 +222,6 @@ def _texts(schema: JsonObject) -> Iterator[str]:
     for keyword in ("title", "description"):
         if isinstance(text := schema.get(keyword), str):
             yield text
-
-
-_MOST_LEVELS: Final = 40
-_MOST_NAMES: Final = 1000
-"""Most properties cached per object; a provider may write any number of names."""
-_MOST_HOLDERS: Final = 2000
-"""Most objects cached per schema; a recursive one has as many as its values have levels."""
-_NO_SCHEMA: Final[JsonObject] = {}
-_PER: Final = re.compile(r"\bper\s+([a-z]+)", re.IGNORECASE)
-Views = Sequence[JsonObject]
 
 
 def plain_money(value: JsonValue, schema: JsonObject | None) -> JsonValue:

@@ -20,6 +20,9 @@ SAFE_METHODS = frozenset({"GET", "HEAD"})
 TOOL_MARK = "x-orchet-tool"
 _LATER_METHODS = ("query",)
 """Added in OpenAPI 3.2."""
+OnFault = Callable[[str, DocumentInvalid], None]
+"""Called with the label of a skipped operation or path, and the reason."""
+_REMEDY = "correct this place, in the document or by an overlay"
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,6 @@ class Operation:
             if (found := holder.at(key)) is not None:
                 return found
         return None
-
-
-OnFault = Callable[[str, DocumentInvalid], None]
-"""Called with the label of a skipped operation or path, and the reason."""
 
 
 def _pass_over(_: str, __: DocumentInvalid) -> None:
@@ -178,21 +177,18 @@ def _converted(file: str) -> str:
     return shlex.quote(str(path.with_name(f"{path.stem}.openapi.json")))
 
 
-_REMEDY = "correct this place, in the document or by an overlay"
-
-
 class SkippedOperation(Record):
     """An operation that was left out of a catalog, so that the others can be called."""
 
     document: str
     operation: str = Field(description="its operationId, else its method and path")
-    pointer: str = Field(description="RFC 6901 pointer to what is wrong, overlays applied")
+    pointer: str = Field(description="RFC 6901 pointer to the fault, overlays applied")
     reason: str
     remedy: str = _REMEDY
-    file: str | None = Field(default=None, description="the file with what is wrong, if known")
+    file: str | None = Field(default=None, description="the file with the fault, if known")
     line: int | None = Field(default=None, description="from 1, in that file")
     personal: tuple[str, ...] = Field(
-        default=(), description="inputs whose values it says are personal, whatever else is wrong"
+        default=(), description="inputs that the document declares as personal"
     )
 
     @property
@@ -211,7 +207,7 @@ class SkippedOperation(Record):
 class UnreadFile(Record):
     """A file of a folder that was left out, so that the other documents can be used."""
 
-    document: str = Field(description="what its document is called")
+    document: str = Field(description="name of its document")
     file: str
     reason: str
     remedy: str = "correct it, or move it out of the folder"

@@ -41,7 +41,7 @@ class Overlay(Record):
     """An ordered list of changes."""
 
     name: str = Field(description="of its file, for errors")
-    extends: str | None = Field(default=None, description="the document it is meant for; None: all")
+    extends: str | None = Field(default=None, description="the document that it extends; None: all")
     actions: tuple[OverlayAction, ...]
 
     def is_for(self, document: str) -> bool:

@@ -43,6 +43,10 @@ from orchestrator.json_schema.pointer import follow
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.walker import properties_of
 
+_MOST_DOUBTS: Final = 12
+_SCALARS: Final = ("boolean", "integer", "number", "string")
+_LEAVES_SOMETHING = (Effect.OBLIGATION, Effect.WRITE)
+
 
 @dataclass(frozen=True)
 class Place:
@@ -75,7 +79,7 @@ class Place:
         held_by: tuple[JsonObject, ...] = ()
         for held in self.schemas():
             if not held:
-                return any("properties" in view or _is_plain(view) for view in held_by)
+                return any("properties" in v or v.get("type") in _SCALARS for v in held_by)
             held_by = held
         return False
 
@@ -104,13 +108,6 @@ def _inside(held_by: tuple[JsonObject, ...], name: str, root: JsonObject) -> Ite
         items = view.get("items")
         if name.isdigit() and isinstance(items, dict):
             yield from views(items, root)
-
-
-def _is_plain(view: JsonObject) -> bool:
-    return view.get("type") in ("boolean", "integer", "number", "string")
-
-
-_MOST_DOUBTS: Final = 12
 
 
 def plain_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
@@ -333,9 +330,6 @@ def _currency(
     found = _found(price.currency, tool, arguments, body)
     code = found[1][-1] if found is not None else None
     return code if isinstance(code, str) else ""
-
-
-_LEAVES_SOMETHING = (Effect.OBLIGATION, Effect.WRITE)
 
 
 def takes_money(tool: Tool) -> bool:

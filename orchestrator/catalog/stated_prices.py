@@ -19,6 +19,26 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import name_words
 
+_LISTS: Final = WordLists("money")
+_UNIT_NAMES: Final = _LISTS.word_set("smallest_names") | _LISTS.word_set("hundredths_names")
+_MINOR: Final = _UNIT_NAMES | _LISTS.word_set("other_names")
+_QUANTITIES: Final = _LISTS.word_set("quantities")
+_RIVALS: Final = _LISTS.word_set("rivals")
+_NUMBER: Final = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*")
+_MOST_LEVELS: Final = 3
+_DUE: Final = 3
+"""Rank of an amount due: the price, unless a part was paid before."""
+UNCLEAR: Final = "its smallest unit: the document does not say"
+"""End of the text that replaces an amount in unclear units."""
+Prices = frozenset[Money | None]
+"""Stated prices; None stands for an unclear amount."""
+_NO_PRICES: Final[Prices] = frozenset()
+_IN_DOUBT: Final[Prices] = frozenset({None})
+_TAKEN: Final = frozenset({"charge", "charged", "paid", "payment", "transaction"})
+_ALLOWED: Final = frozenset({"amount", "cost", "fare", "final", "price", "total", "value"})
+"""Words allowed next to these; with any other the field is a part, a fee, or something else."""
+_MOST_TAKEN_LEVELS: Final = 2
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -46,11 +66,6 @@ _CERTAIN: Final = _words("cost fare price total")
 """Price words that are certain in any object; an amount may be of anything."""
 _PAID: Final = _words("deposit outstanding paid prepaid remaining")
 _PAGING: Final = _words("cursor limit more offset page pages")
-_LISTS: Final = WordLists("money")
-_UNIT_NAMES: Final = _LISTS.word_set("smallest_names") | _LISTS.word_set("hundredths_names")
-_MINOR: Final = _UNIT_NAMES | _LISTS.word_set("other_names")
-_QUANTITIES: Final = _LISTS.word_set("quantities")
-_RIVALS: Final = _LISTS.word_set("rivals")
 _MEASURE: Final = _words("basis frequency interval per period unit")
 _RATE: Final = _MINOR | _words(
     "adult daily day each hour hourly item km mile minute month monthly night nightly person piece "
@@ -65,18 +80,6 @@ _QUALIFIED: Final = (
     )
 )
 """Words that make a price something other than the cost of the whole."""
-_NUMBER: Final = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*")
-_MOST_LEVELS: Final = 3
-_DUE: Final = 3
-"""Rank of an amount due: the price, unless a part was paid before."""
-
-
-UNCLEAR: Final = "its smallest unit: the document does not say"
-"""End of the text that replaces an amount in unclear units."""
-Prices = frozenset[Money | None]
-"""Stated prices; None stands for an unclear amount."""
-_NO_PRICES: Final[Prices] = frozenset()
-_IN_DOUBT: Final[Prices] = frozenset({None})
 
 
 def stated_price(body: JsonValue) -> Money | None:
@@ -357,12 +360,6 @@ def _has(words: frozenset[str], listed: frozenset[str]) -> bool:
 
 def _only(found: Prices) -> Money | None:
     return next(iter(found)) if len(found) == 1 else None
-
-
-_TAKEN: Final = frozenset({"charge", "charged", "paid", "payment", "transaction"})
-_ALLOWED: Final = frozenset({"amount", "cost", "fare", "final", "price", "total", "value"})
-"""Words allowed next to these; with any other the field is a part, a fee, or something else."""
-_MOST_TAKEN_LEVELS: Final = 2
 
 
 def charged_in(body: JsonValue) -> Money | None:

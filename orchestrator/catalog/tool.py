@@ -16,6 +16,12 @@ from orchestrator.json_schema.walker import properties_of, required_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import tokens
 
+Schema = Annotated[JsonObject, SkipValidation]
+"""A compiled JSON Schema, not copied: the tools of a document share most of theirs, and validation
+would copy them. Nothing may change one."""
+Location = Literal["path", "query", "header", "cookie", "body"]
+SCHEMA_FIELDS = frozenset({"input_schema", "output_schema"})
+
 
 class LayoutField(Record):
     """An input, or a property of an earlier answer about the same resource."""
@@ -36,16 +42,6 @@ class CardLayout(Record):
 
     title: str = ""
     sections: tuple[LayoutSection, ...] = ()
-
-
-Schema = Annotated[JsonObject, SkipValidation]
-"""A compiled JSON Schema, not copied: the tools of a document share most of theirs, and validation
-would copy them. Nothing may change one."""
-
-Location = Literal["path", "query", "header", "cookie", "body"]
-
-
-SCHEMA_FIELDS = frozenset({"input_schema", "output_schema"})
 
 
 class Effect(StrEnum):
@@ -90,7 +86,7 @@ class Compensation(Record):
     probe: ToolCallTemplate | None = None
     gone_when: tuple[str, ...] = Field(
         default=(),
-        description="conditions over the probe's answer that show something cancelled, all of them",
+        description="conditions over the probe's answer that all hold once it is cancelled",
     )
     timeout: timedelta = compensation_limits.CALL_TIMEOUT
     max_attempts: int = Field(default=compensation_limits.ATTEMPTS, ge=1)
@@ -99,7 +95,7 @@ class Compensation(Record):
     )
     on_failure: Literal["park", "continue"] = "park"
     fee: CompensationFee | None = Field(
-        default=None, description="what undoing may cost; None: nothing is said"
+        default=None, description="cost of the cancel; None if undeclared"
     )
 
     @property
@@ -132,17 +128,17 @@ class Tool(Record):
     body_content_type: str | None = None
     effect: Effect = Effect.READ
     irreversible: bool = Field(
-        default=False, description="whether the document says that nothing undoes a call"
+        default=False, description="true if the document declares that no tool cancels a call"
     )
     card_type: str | None = Field(
         default=None,
         description="the confirmation card's type; None when the contract says no confirmation",
     )
     card_layout: CardLayout | None = Field(
-        default=None, description="of a card type that the document declares and lays out"
+        default=None, description="layout of a card type that the document declares"
     )
     price: PriceContract | None = Field(
-        default=None, description="where the document says that the price of a call stands"
+        default=None, description="declared places of the price of a call"
     )
     pii_fields: tuple[str, ...] = ()
     intent_tags: tuple[str, ...] = ()
@@ -151,7 +147,7 @@ class Tool(Record):
     compensation: Compensation | None = None
     cancel_for: str | None = None
     success_when: tuple[str, ...] = Field(
-        default=(), description="conditions over an answer without which it is no success"
+        default=(), description="conditions that a successful answer meets"
     )
     idempotency_header: str | None = Field(
         default=None,
@@ -180,10 +176,10 @@ class Tool(Record):
             del content["price"]
         if not self.success_when:
             del content["success_when"]
-        if isinstance(undoing := content["compensation"], dict):
+        if isinstance(compensation := content["compensation"], dict):
             for name in ("gone_when", "fee"):
-                if not undoing[name]:
-                    del undoing[name]
+                if not compensation[name]:
+                    del compensation[name]
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
     @property

@@ -14,15 +14,19 @@ from orchestrator.json_schema.pointer import format_pointer, parse_pointer
 Severity = Literal["error", "warning", "note"]
 MOST_FINDINGS = 50
 """Most findings of one code and document; one mistake high up can cause thousands."""
+KEY = "x-orchet-lint-ignore"
+_Path = tuple[str, ...]
+_DATA = frozenset({"const", "default", "enum", "example", "examples"})
+"""Keywords whose content is a provider's data and holds no suppressions."""
 
 
 class Suppression(Record):
     """The reason why a finding may stay."""
 
     kind: Literal["inSource", "external"] = Field(
-        description="SARIF's words: said by the document, or on the command line"
+        description="as in SARIF: by the document, or on the command line"
     )
-    reason: str = Field(default="", description="in the words of whoever decided")
+    reason: str = Field(default="", description="as the suppression states it")
 
 
 class Finding(Record):
@@ -33,13 +37,11 @@ class Finding(Record):
     document: str
     pointer: str = Field(description="RFC 6901 pointer into the document, overlays applied")
     message: str
-    mend: str = Field(description="what would correct it")
+    mend: str = Field(description="the fix")
     operations: int = Field(
-        default=0, description="tools that it concerns; 0 where it is about the document itself"
+        default=0, description="number of tools concerned; 0 if it is about the document itself"
     )
-    suppressed: Suppression | None = Field(
-        default=None, description="None where it is to be mended"
-    )
+    suppressed: Suppression | None = Field(default=None, description="None if it is to be fixed")
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,7 @@ def shortened(message: str, most: int = 240) -> str:
     return message if len(message) <= most else f"{message[: most - 3]}..."
 
 
-KEY = "x-orchet-lint-ignore"
 IGNORED = Code("ORC065", "note", "A suppression has a reason and suppresses something")
-_Path = tuple[str, ...]
-_DATA = frozenset({"const", "default", "enum", "example", "examples"})
-"""Keywords whose content is a provider's data and holds no suppressions."""
 
 
 @dataclass(frozen=True)

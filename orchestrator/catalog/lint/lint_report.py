@@ -69,8 +69,8 @@ def _lines(finding: Finding, sources: SourceLines) -> Iterator[str]:
 def _total(standing: Sequence[Finding], suppressed: int) -> str:
     counts = Counter(finding.severity for finding in standing)
     named = ", ".join(number_of(counts[level], level) for level in _SEVERITIES)
-    nearby = f" ({suppressed} suppressed)" if suppressed else ""
-    return (named if standing else "nothing to mend") + nearby
+    silenced = f" ({suppressed} suppressed)" if suppressed else ""
+    return (named if standing else "nothing to mend") + silenced
 
 
 def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:

@@ -23,6 +23,8 @@ _REMEDY = (
     f"add {PRICE} to the operation, or {PRICE}: true to the property that holds the price, and "
     f"x-orchet-minor-units where it counts cents; {PRICE}: false if a call costs nothing"
 )
+_MOST_LEVELS: Final = 6
+_CODE: Final = "EUR"
 
 
 @rule("ORC060", "warning", "The price of a call can be read")
@@ -108,10 +110,6 @@ def _objects(value: JsonValue) -> Iterator[JsonObject]:
         value = list(value.values())
     for inner in value if isinstance(value, list) else ():
         yield from _objects(inner)
-
-
-_MOST_LEVELS: Final = 6
-_CODE: Final = "EUR"
 
 
 def sample_money(schema: JsonObject | None, *, whole: bool) -> JsonValue:
@@ -203,13 +201,10 @@ def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[Problem]:
     if listed is not None and isinstance(listed.value, list):
         places += listed.raw_elements()
     for found in places:
-        if found is not None and _is_no_currency(found.value):
+        value = found.value if found is not None else None
+        if found is not None and isinstance(value, str) and not currencies.exists(value.upper()):
             yield Problem(
                 found.pointer,
                 f"{found.value!r} of {name!r} is no currency of ISO 4217, so no price can be in it",
                 "write the code of a currency, or give the property another name",
             )
-
-
-def _is_no_currency(value: JsonValue) -> bool:
-    return isinstance(value, str) and not currencies.exists(value.upper())

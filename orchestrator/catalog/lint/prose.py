@@ -22,6 +22,26 @@ _BEFORE_WORDS = re.compile(r"\b([A-Z]{2,7})s?\W{0,3}[(\u2014:=-]")
 _NEAR = 90
 """Characters around an abbreviation that are searched for its words."""
 _LONGEST_ABBREVIATION = 7
+_NOT_PROSE = re.compile(
+    r"```.{0,2000}?```|``.{0,500}?``|`[^`\n]{0,200}`|<code>.{0,500}?</code>|<[^<>\n]{0,300}>"
+    r"|\]\([^()\s]{0,300}\)|\{[^{}\n]{0,100}\}|\"[^\"\n]{0,200}\"|\b\w{1,20}://\S+"
+    r"|\S{1,80}@\S{1,80}|\b\d[\d.,]{0,20}\s?[A-Za-z]+",
+    re.DOTALL,
+)
+"""Code, tags, addresses, units and quotations, which are not prose. Each part is bounded: an
+unterminated one would take quadratic time otherwise."""
+_MOST_READ = 20_000
+"""Characters that are examined; no card shows a longer text."""
+_TOKEN = re.compile(r"(?<![\w./:@#$&=-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*(?![\w=]|[./:@]\w)")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_ABBREVIATION = re.compile(r"([A-Z]{2,5})s?")
+_CAMEL_CASE = re.compile(r"[a-z]{3,}[A-Z]+[a-z][A-Za-z0-9]*")
+"""With fewer small letters, or before capitals alone, it is a brand."""
+_PASCAL_CASE = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z]*")
+_PACKAGE: Final = "wordllama"
+"""Its vocabulary is read from a file; the package itself is never imported."""
+_PIECES: Final = "tokenizers/l2_supercat_tokenizer_config.json"
+_BEGINS_A_WORD: Final = "\u2581"
 
 
 class Prose:
@@ -118,24 +138,6 @@ def _initials(words: str) -> Iterator[str]:
     yield "".join(w[0] for w in found if w.lower() not in _SMALL).upper()
 
 
-_NOT_PROSE = re.compile(
-    r"```.{0,2000}?```|``.{0,500}?``|`[^`\n]{0,200}`|<code>.{0,500}?</code>|<[^<>\n]{0,300}>"
-    r"|\]\([^()\s]{0,300}\)|\{[^{}\n]{0,100}\}|\"[^\"\n]{0,200}\"|\b\w{1,20}://\S+"
-    r"|\S{1,80}@\S{1,80}|\b\d[\d.,]{0,20}\s?[A-Za-z]+",
-    re.DOTALL,
-)
-"""Code, tags, addresses, units and quotations, which are not prose. Each part is bounded: an
-unterminated one would take quadratic time otherwise."""
-_MOST_READ = 20_000
-"""Characters that are examined; no card shows a longer text."""
-_TOKEN = re.compile(r"(?<![\w./:@#$&=-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*(?![\w=]|[./:@]\w)")
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_ABBREVIATION = re.compile(r"([A-Z]{2,5})s?")
-_CAMEL_CASE = re.compile(r"[a-z]{3,}[A-Z]+[a-z][A-Za-z0-9]*")
-"""With fewer small letters, or before capitals alone, it is a brand."""
-_PASCAL_CASE = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z]*")
-
-
 @dataclass(frozen=True)
 class Jargon:
     """A word outside everyday language, and the reason."""
@@ -175,12 +177,6 @@ def _is_obscure(short: str, prose: Prose) -> bool:
     if any(map(is_common, (short, short.lower()))) or currencies.exists(short):
         return False
     return short not in prose.subjects and short not in prose.spelled_out
-
-
-_PACKAGE: Final = "wordllama"
-"""Its vocabulary is read from a file; the package itself is never imported."""
-_PIECES: Final = "tokenizers/l2_supercat_tokenizer_config.json"
-_BEGINS_A_WORD: Final = "\u2581"
 
 
 def is_common(word: str) -> bool:

@@ -27,6 +27,9 @@ PREFIXES = ("x-orchet-", "x-orqen-")
 """Prefixes of the contract's keywords."""
 _MOST_SHOWN = 60
 """Characters of a value that a message quotes."""
+_SCHEMAS = {(3, 0): schema_v30, (3, 1): schema_v31, (3, 2): schema_v32}
+_MASK = "this value"
+"""Replaces values in messages, which may be as long as the document."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +102,6 @@ def _most_specific(error: ValidationError) -> list[ValidationError]:
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
-
-
-_SCHEMAS = {(3, 0): schema_v30, (3, 1): schema_v31, (3, 2): schema_v32}
-_MASK = "this value"
-"""Replaces values in messages, which may be as long as the document."""
 
 
 def openapi_breaches(content: JsonObject) -> Iterator[tuple[str, str]]:

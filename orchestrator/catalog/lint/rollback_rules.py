@@ -80,21 +80,17 @@ def irreversible_asks(subject: Subject) -> Iterator[Problem]:
 @rule("ORC041", "error", "The tools of a pair are there", is_lasting=True)
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
     """Require both ends of a pair, and a probe, to be tools of one document."""
-    for named in (
-        subject.declared("x-orchet-cancels"),
-        subject.declared("x-orchet-cancel-for"),
-        _probe_name(subject.declared(PROBE)),
-    ):
+    probe = subject.declared(PROBE)
+    if probe is not None and not isinstance(probe.value, str):
+        probe = probe.at("operationId")
+    cancels, cancel_for = map(subject.declared, ("x-orchet-cancels", "x-orchet-cancel-for"))
+    for named in (cancels, cancel_for, probe):
         if named is not None and isinstance(named.value, str) and named.value not in subject.peers:
             yield Problem(
                 named.pointer,
                 f"{subject.name} names {named.value!r}, which is no tool of this document",
                 "give it x-orchet-tool: true, in the same document",
             )
-
-
-def _probe_name(probe: DocumentNode | None) -> DocumentNode | None:
-    return probe if probe is None or isinstance(probe.value, str) else probe.at("operationId")
 
 
 @rule("ORC042", "error", "The ends of a pair agree", is_lasting=True)

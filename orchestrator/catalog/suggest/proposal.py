@@ -10,19 +10,29 @@ from orchestrator.catalog.overlay import target_of
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.shown_text import visible
 
+_PLAIN = re.compile(r"[A-Za-z_$][\w$.#/ \[\]{}'@,-]*(?<! )")
+_WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+_WIDTH = 110
+_EXPLAINED = (
+    "# What stands here as a fact is told by the document. What is only likely is a comment: look",
+    "# for `check:`. An action that is a comment as a whole does nothing while its # stands.",
+    "# Documents do not tell which fields are personal (x-orchet-pii-required), nor what costs",
+    "# nothing (x-orchet-price: false).",
+)
+
 
 class ProposedAction(Record):
     """One operation, and the update that would make it a tool."""
 
-    tool: str = Field(description="the operationId that it would have")
+    tool: str = Field(description="its operationId, or the proposed one")
     method: str
     path: str
-    place: tuple[str, ...] = Field(description="the way to the operation in the document")
+    place: tuple[str, ...] = Field(description="path to the operation in the document")
     title: str = ""
     update: JsonObject
-    checks: tuple[str, ...] = Field(default=(), description="what a person is asked, a line each")
+    checks: tuple[str, ...] = Field(default=(), description="questions to a person")
     is_question: bool = Field(
-        default=False, description="whether all of it is one: it is written as a comment"
+        default=False, description="true if it is written as a comment for a person to decide"
     )
 
 
@@ -34,7 +44,7 @@ class ProposedPair(Record):
     args: JsonObject
     probe: str | None = None
     is_blind: bool = Field(
-        default=False, description="whether nothing finds what was made when the answer was lost"
+        default=False, description="true if nothing finds the resource when the answer was lost"
     )
 
 
@@ -43,12 +53,14 @@ class Proposal(Record):
 
     document: str
     file: str = Field(description="the name of its file, which the overlay extends")
-    operations: int = Field(description="how many the document has, or those that were asked for")
+    operations: int = Field(
+        description="number of operations in the document, or of the chosen ones"
+    )
     marked_before: int = 0
     actions: tuple[ProposedAction, ...] = ()
     pairs: tuple[ProposedPair, ...] = ()
-    left_out: tuple[str, ...] = Field(default=(), description="operations of which nothing is said")
-    remarks: tuple[str, ...] = Field(default=(), description="what to look at first")
+    left_out: tuple[str, ...] = Field(default=(), description="operations that do not compile")
+    remarks: tuple[str, ...] = Field(default=(), description="notes for the head of the overlay")
 
     @property
     def marked(self) -> int:
@@ -86,17 +98,6 @@ class Proposal(Record):
             for a in self.actions
         )
         return self.model_copy(update={"actions": actions})
-
-
-_PLAIN = re.compile(r"[A-Za-z_$][\w$.#/ \[\]{}'@,-]*(?<! )")
-_WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
-_WIDTH = 110
-_EXPLAINED = (
-    "# What stands here as a fact is told by the document. What is only likely is a comment: look",
-    "# for `check:`. An action that is a comment as a whole does nothing while its # stands.",
-    "# Documents do not tell which fields are personal (x-orchet-pii-required), nor what costs",
-    "# nothing (x-orchet-price: false).",
-)
 
 
 def overlay_text(proposal: Proposal) -> str:

@@ -21,6 +21,7 @@ _NAMED_BY = (2, 3)
 """Numbers of parameters that may name one resource together."""
 _LIKE_A_CANCEL = frozenset({"refund", "archive"})
 """Verbs that may stand for a cancel: a refund, an archived resource."""
+_PLACES: Final = frozenset({"path", "query", "header", "cookie"})
 
 
 @dataclass(frozen=True)
@@ -183,9 +184,6 @@ def _elsewhere(
         and segments != (*maker.shape.segments, "{}")
     ]
     return removals[ends[0]] if len(ends) == 1 else []
-
-
-_PLACES: Final = frozenset({"path", "query", "header", "cookie"})
 
 
 @dataclass(frozen=True)

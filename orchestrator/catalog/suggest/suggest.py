@@ -42,6 +42,12 @@ from orchestrator.language.words import (
 _CONFIRM = "x-orchet-requires-confirmation"
 _TAGS = "the first tag of a tool is its domain; those that are missing are taken from the path"
 _ASK_CANCEL = "what undoes it? If nothing does, take the # away from these lines"
+_READING = (Action.READ, Action.SEARCH)
+_UNSURE = WARY_VERBS | COMPUTING_VERBS
+_OTHER_ANSWERS = ("201", "202")
+_ROUNDS = 4
+"""A question makes its other end a question too; no chain is longer."""
+_MOST_REMARKS = 5
 
 
 def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] = ()) -> Proposal:
@@ -206,11 +212,6 @@ def _proposed(pair: Pair, listed: Sequence[Surveyed]) -> ProposedPair:
     )
 
 
-_READING = (Action.READ, Action.SEARCH)
-_UNSURE = WARY_VERBS | COMPUTING_VERBS
-_OTHER_ANSWERS = ("201", "202")
-
-
 def surely_reads(one: Surveyed) -> bool:
     """Return True if a POST only searches: its path ends in such a verb, and its words agree.
 
@@ -262,11 +263,6 @@ def _reads_by_words(one: Surveyed) -> bool:
 def is_read(one: Surveyed) -> bool:
     """Return True if the HTTP method reads."""
     return one.tool is not None and one.tool.effect is Effect.READ
-
-
-_ROUNDS = 4
-"""A question makes its other end a question too; no chain is longer."""
-_MOST_REMARKS = 5
 
 
 class Settled(NamedTuple):

@@ -20,6 +20,13 @@ from orchestrator.language.words import name_words, verb_named
 _PARAMETER = re.compile(r"\{([^{}]*)\}")
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z]{2,5}$")
 """An extension such as `/Messages/{Sid}.json` states the format only."""
+_LONGEST_SUMMARY = 120
+_FEWEST_WORDS = 5
+_MOST_NAMED = 6
+_TAG = re.compile(r"<[^<>]*>")
+"""HTML tags in descriptions."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n{2,}")
+_VERSION = re.compile(r"v?\d[\d.]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -157,15 +164,6 @@ def _is_below(path: str, prefix: str) -> bool:
     """Return True if a path contains all of another, segment by segment."""
     wanted = prefix.rstrip("/")
     return prefix.startswith("/") and f"{path}/".startswith(f"{wanted}/")
-
-
-_LONGEST_SUMMARY = 120
-_FEWEST_WORDS = 5
-_MOST_NAMED = 6
-_TAG = re.compile(r"<[^<>]*>")
-"""HTML tags in descriptions."""
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n{2,}")
-_VERSION = re.compile(r"v?\d[\d.]*", re.IGNORECASE)
 
 
 def missing_texts(

@@ -286,13 +286,22 @@ def test_what_cannot_be_compiled_is_skipped_where_it_stands(
 
 
 @pytest.mark.parametrize(
-    "document",
-    [{}, {"openapi": "4.2.0"}, {"openapi": 3.5}, {"openapi": True}, {"openapi": "2.0.0"}],
+    ("document", "remedy"),
+    [
+        ({}, ""),
+        ({"openapi": "4.2.0"}, ""),
+        ({"openapi": 3.5}, ""),
+        ({"openapi": True}, ""),
+        ({"openapi": "2.0.0"}, ""),
+        ({"swagger": "2.0", "paths": {}}, "npx --yes swagger2openapi"),
+    ],
 )
-def test_other_versions_are_refused(document: dict[str, Any]) -> None:
-    """Only OpenAPI 3.0 to 3.2 are understood."""
-    with pytest.raises(DocumentInvalid, match=r"3\.0, 3\.1 or 3\.2"):
+def test_other_versions_are_refused(document: dict[str, Any], remedy: str) -> None:
+    """Only OpenAPI 3.0 to 3.2 are read; a command converts Swagger 2.0."""
+    with pytest.raises(DocumentInvalid, match=r"3\.0, 3\.1 or 3\.2") as refused:
         compile_document("things", document)
+
+    assert remedy in refused.value.remedy
 
 
 @pytest.mark.parametrize("version", ["3.0", "3.0.4", 3.0, "3.1", 3.1, "3.1.2", "3.2.0", 3.2])
@@ -301,12 +310,6 @@ def test_a_version_is_understood_without_its_last_part(one_operation: Make, vers
     document = {**one_operation(), "openapi": version}
 
     assert len(compile_document("things", document).tools) == 1
-
-
-def test_swagger_is_refused_with_the_command_that_converts_it() -> None:
-    """One sentence says what it is, and what to do."""
-    with pytest.raises(DocumentInvalid, match=r"Swagger 2\.0.*npx --yes swagger2openapi"):
-        compile_document("things", {"swagger": "2.0", "paths": {}})
 
 
 FIND, PLACE, CANCEL = "shop_find_order", "shop_place_order", "shop_cancel_order"

@@ -48,40 +48,74 @@ def test_an_update_is_merged_into_every_place_that_is_selected() -> None:
     assert result["paths"]["/b"]["post"] == {"summary": "C"}
 
 
-def test_lists_are_appended_to() -> None:
-    """Inside a merge by the update's elements, as a target by the update itself."""
-    result = applied(
-        {"target": "$.paths['/a'].get", "update": {"tags": ["y"]}},
-        {"target": "$.paths['/a'].get.parameters", "update": {"name": "r"}},
-    )
-
-    assert result["paths"]["/a"]["get"]["tags"] == ["x", "y"]
-    assert [p["name"] for p in result["paths"]["/a"]["get"]["parameters"]] == ["p", "q", "r"]
+PATHS: Any = DOCUMENT["paths"]
+A, B = PATHS["/a"], PATHS["/b"]
+LIST = "$.paths['/a'].get.parameters"
 
 
-def test_removing_takes_all_that_is_selected() -> None:
-    """Several elements of one list go, and whole paths."""
-    result = applied(
-        {"target": "$.paths['/a'].get.parameters[?@.name=='p' || @.name=='q']", "remove": True},
-        {"target": "$.paths['/b']", "remove": True, "update": {"ignored": 1}},
-    )
-
-    assert result["paths"] == {"/a": {"get": {"summary": "A", "tags": ["x"], "parameters": []}}}
-
-
-def test_actions_see_what_earlier_ones_did() -> None:
-    """A list of actions is a sequence."""
-    result = applied(
-        {"target": "$.paths", "update": {"/c": {"get": {}}}},
-        {"target": "$.paths['/c'].get", "update": {"summary": "new"}},
-    )
-
-    assert result["paths"]["/c"] == {"get": {"summary": "new"}}
-
-
-def test_what_selects_nothing_changes_nothing() -> None:
-    """As the standard says."""
-    assert applied({"target": "$.paths['/z'].get", "update": {"a": 1}}) == DOCUMENT
+@pytest.mark.parametrize(
+    ("actions", "paths"),
+    [
+        ([{"target": "$.paths['/z'].get", "update": {"a": 1}}], {"/a": A, "/b": B}),
+        ([{"target": "$", "update": {"paths": None}}], {"/a": A, "/b": B}),
+        (
+            [
+                {"target": f"{LIST}[?@.name=='p' || @.name=='q']", "remove": True},
+                {"target": "$.paths['/b']", "remove": True, "update": {"ignored": 1}},
+            ],
+            {"/a": {"get": {**A["get"], "parameters": []}}},
+        ),
+        (
+            [
+                {"target": "$.paths", "update": {"/c": {"get": {}}}},
+                {"target": "$.paths['/c'].get", "update": {"summary": "new"}},
+            ],
+            {"/a": A, "/b": B, "/c": {"get": {"summary": "new"}}},
+        ),
+        (
+            [
+                {"target": "$.paths['/a'].get", "update": {"tags": ["y"]}},
+                {"target": LIST, "update": {"name": "r"}},
+            ],
+            {
+                "/a": {
+                    "get": {
+                        **A["get"],
+                        "tags": ["x", "y"],
+                        "parameters": [*A["get"]["parameters"], {"name": "r"}],
+                    }
+                },
+                "/b": B,
+            },
+        ),
+        (
+            [
+                {"target": "$.paths['/a'].get.tags", "remove": True},
+                {"target": "$.paths['/a'].get", "update": {"tags": ["only"]}},
+            ],
+            {"/a": {"get": {**A["get"], "tags": ["only"]}}, "/b": B},
+        ),
+        (
+            [
+                {"target": "$.paths['/a'].get", "update": {"summary": "new"}},
+                {"target": "$.paths['/b'].get.summary", "remove": True},
+            ],
+            {"/a": {"get": {**A["get"], "summary": "new"}}, "/b": {**B, "get": {}}},
+        ),
+    ],
+    ids=[
+        "a target that selects nothing",
+        "an empty place in an update",
+        "several elements and a path are removed",
+        "an action sees the result of the one before",
+        "lists are appended to",
+        "a list is replaced by removing it first",
+        "a primitive is changed through its object",
+    ],
+)
+def test_actions_apply_in_order(actions: list[dict[str, Any]], paths: JsonObject) -> None:
+    """Each action merges into, or removes, all that its target selects in the result so far."""
+    assert applied(*actions)["paths"] == paths
 
 
 def test_the_document_given_is_left_alone() -> None:
@@ -93,11 +127,6 @@ def test_the_document_given_is_left_alone() -> None:
     )
 
     assert before == DOCUMENT
-
-
-def test_an_empty_place_in_an_update_deletes_nothing() -> None:
-    """A bare `paths:` in a structured overlay is no null."""
-    assert applied({"target": "$", "update": {"paths": None}}) == DOCUMENT
 
 
 @pytest.mark.parametrize(
@@ -117,27 +146,6 @@ def test_an_action_that_does_not_fit_is_refused(action: dict[str, Any], reason: 
         applied(action)
 
     assert (refused.value.document, refused.value.pointer) == ("o.yaml", "/actions/0")
-
-
-def test_a_primitive_is_updated_and_removed_through_its_object() -> None:
-    """The property of an object, by its name."""
-    result = applied(
-        {"target": "$.paths['/a'].get", "update": {"summary": "new"}},
-        {"target": "$.paths['/b'].get.summary", "remove": True},
-    )
-
-    assert result["paths"]["/a"]["get"]["summary"] == "new"
-    assert result["paths"]["/b"]["get"] == {}
-
-
-def test_a_list_of_primitives_is_replaced_by_removing_it_first() -> None:
-    """Each action sees the result of the one before, so a list can be taken away and added."""
-    result = applied(
-        {"target": "$.paths['/a'].get.tags", "remove": True},
-        {"target": "$.paths['/a'].get", "update": {"tags": ["only"]}},
-    )
-
-    assert result["paths"]["/a"]["get"]["tags"] == ["only"]
 
 
 def test_removing_selects_things_inside_of_each_other() -> None:
@@ -198,25 +206,23 @@ def test_extensions_and_descriptions_of_an_overlay_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    "extends",
-    ["./b.yaml", "b.json", "../apis/b.yaml", "https://example.com/apis/b.yaml?raw=1", "%62.yaml"],
+    ("fields", "extended"),
+    [
+        ({}, {"a", "b"}),
+        ({"extends": "./b.yaml"}, {"b"}),
+        ({"extends": "b.json"}, {"b"}),
+        ({"extends": "../apis/b.yaml"}, {"b"}),
+        ({"extends": "https://example.com/apis/b.yaml?raw=1"}, {"b"}),
+        ({"extends": "%62.yaml"}, {"b"}),
+    ],
 )
-def test_extends_chooses_the_document(extends: str) -> None:
-    """By the stem of its file, of a path as of a URL."""
-    content = overlay({"target": "$", "update": {"x": 1}}, extends=extends)
+def test_extends_chooses_the_document(fields: dict[str, str], extended: set[str]) -> None:
+    """The stem of its file counts, in a path or a URL; without it every document is meant."""
+    content = overlay({"target": "$", "update": {"x": 1}}, **fields)
 
     result = apply_overlays({"a": {}, "b": {}}, [parse_overlay("o.yaml", content)])
 
-    assert result.documents == {"a": {}, "b": {"x": 1}}
-
-
-def test_without_extends_every_document_is_meant() -> None:
-    """A habit of the house can be one overlay over all."""
-    content = overlay({"target": "$", "update": {"x": 1}})
-
-    result = apply_overlays({"a": {}, "b": {}}, [parse_overlay("o.yaml", content)])
-
-    assert result.documents == {"a": {"x": 1}, "b": {"x": 1}}
+    assert {name for name, document in result.documents.items() if document} == extended
 
 
 def test_overlays_are_applied_in_the_order_given() -> None:

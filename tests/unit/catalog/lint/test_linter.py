@@ -182,20 +182,18 @@ def test_card_types_of_its_own_can_be_declared_by_the_document(shop: dict[str, A
     assert lint({"shop": shop}) == []
 
 
-def test_a_neighbours_dialect_declares_confirmation(shop: dict[str, Any]) -> None:
-    """x-openai-isConsequential says what x-orchet-requires-confirmation would."""
+@pytest.mark.parametrize(
+    ("keyword", "value", "codes"),
+    [("x-openai-isConsequential", True, []), ("x-requireConfirmation", "always", ["ORC031"])],
+)
+def test_another_dialects_boolean_declares_confirmation(
+    shop: dict[str, Any], keyword: str, value: Any, codes: list[str]
+) -> None:
+    """A boolean counts like x-orchet-requires-confirmation; any other value is ignored."""
     operation(shop, POST).pop("x-orchet-requires-confirmation")
-    operation(shop, POST)["x-openai-isConsequential"] = True
+    operation(shop, POST)[keyword] = value
 
-    assert lint({"shop": shop}) == []
-
-
-def test_a_neighbours_dialect_that_says_no_boolean_says_nothing(shop: dict[str, Any]) -> None:
-    """ORC031: the confirmation that it asks for is not declared by a word."""
-    operation(shop, POST).pop("x-orchet-requires-confirmation")
-    operation(shop, POST)["x-requireConfirmation"] = "always"
-
-    assert [f.code for f in lint({"shop": shop})] == ["ORC031"]
+    assert [f.code for f in lint({"shop": shop})] == codes
 
 
 def test_an_action_of_an_overlay_that_changes_nothing_is_found(shop: dict[str, Any]) -> None:
