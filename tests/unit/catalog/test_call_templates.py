@@ -38,7 +38,7 @@ ANSWER: JsonObject = {"id": 7, "links": {"a/b": "~x"}, "rooms": [{"n": 1}], "gon
 
 
 def fill(value: Any, *, tool: Tool = TOOL, answer: Any = ANSWER, **changes: Any) -> Any:
-    """What one argument is filled with; None when it is left out."""
+    """Return the value that one argument is filled with; None when it is left out."""
     filled = fill_template(
         ToolCallTemplate(tool="cancel", arguments={"x": value}),
         tool=tool,
@@ -143,12 +143,12 @@ def test_a_malformed_filling_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("constant", [False, 0, 2.5, [], ["late", 1], {"notify": {"by": "mail"}}])
 def test_what_is_no_text_is_a_constant(constant: Any) -> None:
-    """It is sent as it is written, and is no reason to leave the input out."""
+    """A constant is sent as it is written, even an empty one."""
     assert fill(constant) == constant
 
 
 def test_a_list_of_one_expression_is_a_list_of_what_it_reads() -> None:
-    """A cancel that takes several things is told of one; of what is not there, of nothing."""
+    """A cancel of several resources gets one id, and a missing value fills nothing."""
     filling = parse_filling(["$response.body#/id"])
 
     assert filling.expressions == (Expression("response", "body", ("id",)),)
@@ -191,7 +191,7 @@ def test_a_pointer_is_unescaped_once() -> None:
 def test_a_template_may_depend_on_the_answer_alone(
     arguments: JsonObject, is_only_response: bool
 ) -> None:
-    """Such a cancel cannot be made when the answer was lost."""
+    """Such a cancel cannot be sent when the answer was lost."""
     template = ToolCallTemplate(tool="cancel", arguments=arguments)
 
     assert reads_only_response(template) is is_only_response

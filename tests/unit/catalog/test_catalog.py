@@ -73,7 +73,7 @@ def test_the_digest_depends_on_content(shop: dict[str, Any]) -> None:
 
 
 def test_the_digest_takes_integers_of_any_size(shop: dict[str, Any]) -> None:
-    """Limits of 64 bits, which no double holds, still tell catalogs apart."""
+    """Limits of 64 bits, which no double holds, still distinguish catalogs."""
     limits = [2**63 - 1, 2**63 - 2]
     digests = set()
     for limit in limits:
@@ -86,7 +86,7 @@ def test_the_digest_takes_integers_of_any_size(shop: dict[str, Any]) -> None:
 def test_a_catalog_made_again_from_its_documents_is_the_same(
     shop: dict[str, Any], tmp_path: Path
 ) -> None:
-    """What is stored of a catalog suffices to make it again, other files included."""
+    """The stored documents suffice to compile the catalog again, other files included."""
     schema = shop["paths"]["/orders"]["get"]["responses"]["200"]["content"]["application/json"]
     schema["schema"] = {"$ref": "shared/order.yaml#/Order"}
     (tmp_path / "shop.yaml").write_text(yaml.safe_dump(shop))
@@ -139,7 +139,7 @@ def test_one_name_in_two_documents_names_neither(shop: dict[str, Any]) -> None:
 
 
 def test_a_folder_is_read_for_its_documents_only(shop: dict[str, Any], tmp_path: Path) -> None:
-    """A README, an overlay, a JSON Schema and a folder beside the documents are passed over."""
+    """A README, an overlay, a JSON Schema and a folder next to the documents are ignored."""
     (tmp_path / "shop.json").write_text(json.dumps(shop))
     (tmp_path / "README.md").write_text("# not a document")
     (tmp_path / "contract.json").write_text('{"$schema": "x", "type": "object"}')
@@ -160,7 +160,7 @@ def test_json_and_yaml_give_the_same_catalog(shop: dict[str, Any], tmp_path: Pat
 
 
 def test_nothing_to_load_is_wrong_usage(tmp_path: Path) -> None:
-    """An empty folder and no path at all are said to be so."""
+    """An empty folder and a missing path are reported."""
     with pytest.raises(UsageError, match="no OpenAPI document"):
         Catalog.load(tmp_path)
     with pytest.raises(UsageError):
@@ -174,7 +174,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_named_file_must_be_a_document(tmp_path: Path) -> None:
-    """What a folder may hold besides is refused when it is asked for by name."""
+    """A file that a folder may contain is refused when it is named itself."""
     (tmp_path / "x.yaml").write_text("type: object")
 
     with pytest.raises(DocumentInvalid, match="openapi"):
@@ -338,7 +338,7 @@ def test_the_digest_is_that_of_one_canonical_value(shop: dict[str, Any]) -> None
 def test_files_in_any_order_and_notation_give_one_digest(
     shop: dict[str, Any], tmp_path: Path
 ) -> None:
-    """So do the folder that holds them, and another way to spell where they are."""
+    """The folder and the spelling of its path do not matter either."""
     documents = [json.loads(json.dumps(shop).replace("shop_", f"{name}_")) for name in "abc"]
     for name, document in zip("abc", documents, strict=True):
         (tmp_path / f"{name}.json").write_text(json.dumps(document))

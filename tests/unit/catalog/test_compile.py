@@ -86,7 +86,7 @@ def test_without_a_tag_the_domain_is_the_document(one_operation: Make) -> None:
             Effect.READ,
             DEFAULT_CARD,
         ),
-        # A DELETE is no read, whatever is said of it.
+        # A DELETE is never a read.
         ("delete", {"x-orchet-read-only": True}, Effect.WRITE, DEFAULT_CARD),
         (
             "delete",
@@ -112,7 +112,7 @@ def test_without_a_tag_the_domain_is_the_document(one_operation: Make) -> None:
         ),
         ("post", {"x-openai-isConsequential": True}, Effect.WRITE, DEFAULT_CARD),
         ("post", {"x-openai-isConsequential": False}, Effect.WRITE, None),
-        # What is no boolean says nothing that we understand: it is asked.
+        # A value that is not a boolean is ignored, so the tool asks.
         ("post", {"x-openai-isConsequential": "false"}, Effect.WRITE, DEFAULT_CARD),
         ("post", {"x-requireConfirmation": None}, Effect.WRITE, DEFAULT_CARD),
         (
@@ -272,7 +272,7 @@ def test_personal_fields_are_named_by_input(one_operation: Make, json_body: Make
 def test_what_cannot_be_compiled_is_skipped_where_it_stands(
     one_operation: Make, change: dict[str, Any], pointer: str
 ) -> None:
-    """It carries the JSON pointer of the very value."""
+    """The error has the JSON pointer of the value."""
     document = one_operation()
     document["paths"]["/thing"]["get"].update(change)
 
@@ -329,7 +329,7 @@ def broken(name: str, shop: dict[str, Any]) -> Catalog:
 
 
 def test_the_others_go_on(shop: dict[str, Any]) -> None:
-    """What is skipped has its place, its reason and what mends it, and is no part of the digest."""
+    """A skipped operation has a place, a reason and a fix, and is no part of the digest."""
     shop["paths"]["/orders"]["delete"] = {
         "x-orchet-tool": True,
         "operationId": "shop_purge",
@@ -357,7 +357,7 @@ def test_what_it_says_is_personal_stays_known(shop: dict[str, Any]) -> None:
 
 
 def test_what_would_be_undone_by_a_skipped_tool_is_skipped_with_it(shop: dict[str, Any]) -> None:
-    """An obligation without its cancel tool would be one that nobody can take back."""
+    """An obligation without its cancel tool could not be cancelled."""
     catalog = broken(CANCEL, shop)
 
     reasons = {s.operation: s for s in catalog.skipped}
@@ -369,7 +369,7 @@ def test_what_would_be_undone_by_a_skipped_tool_is_skipped_with_it(shop: dict[st
 
 
 def test_so_is_what_is_probed_by_a_skipped_tool(shop: dict[str, Any]) -> None:
-    """Without its probe it could not be told whether a call arrived."""
+    """Without its probe nothing could show whether a call arrived."""
     operation(shop, PLACE)["x-orchet-compensation-probe"] = FIND
     catalog = broken(FIND, shop)
 
@@ -378,7 +378,7 @@ def test_so_is_what_is_probed_by_a_skipped_tool(shop: dict[str, Any]) -> None:
 
 
 def test_a_chain_of_contracts_is_skipped_to_its_end(shop: dict[str, Any]) -> None:
-    """What undoes is undone by what is skipped: none of the three is left."""
+    """A cancel tool whose own contract is skipped takes the whole chain along."""
     operation(shop, CANCEL)["x-orchet-cancels"] = FIND
     catalog = broken(FIND, shop)
 
@@ -387,7 +387,7 @@ def test_a_chain_of_contracts_is_skipped_to_its_end(shop: dict[str, Any]) -> Non
 
 
 def test_a_contract_that_names_a_repeated_operation_id_is_skipped(shop: dict[str, Any]) -> None:
-    """Of two cancel tools it is not said which is meant."""
+    """Two possible cancel tools name none."""
     shop["paths"]["/other"] = {"delete": {**operation(shop, CANCEL)}}
     catalog = Catalog.from_documents({"shop": shop})
 
@@ -396,7 +396,7 @@ def test_a_contract_that_names_a_repeated_operation_id_is_skipped(shop: dict[str
 
 
 def test_a_contract_may_name_what_cannot_be_a_name(shop: dict[str, Any]) -> None:
-    """By the operationId as written; the compensation calls the tool by its name."""
+    """A contract uses the operationId as written; the compensation calls the tool by its name."""
     operation(shop, CANCEL)["operationId"] = "orders/cancel"
     operation(shop, PLACE)["x-orchet-cancels"] = "orders/cancel"
     operation(shop, PLACE)["operationId"] = "orders/place"
@@ -427,7 +427,7 @@ def test_a_contract_may_name_what_cannot_be_a_name(shop: dict[str, Any]) -> None
 def test_a_path_that_cannot_be_read_costs_that_path(
     shop: dict[str, Any], path_item: Any, pointer: str
 ) -> None:
-    """And the linter has an error for it."""
+    """The linter has an error for it."""
     shop["paths"]["/odd"] = path_item
     catalog = Catalog.from_documents({"shop": shop})
 
@@ -437,7 +437,7 @@ def test_a_path_that_cannot_be_read_costs_that_path(
 
 
 def test_what_stands_beside_a_reference_counts(shop: dict[str, Any]) -> None:
-    """An operation written elsewhere is marked by an overlay beside its reference."""
+    """An overlay marks an operation of another file next to the reference to it."""
     elsewhere = operation(shop, FIND)
     del elsewhere["x-orchet-tool"]
     shop["components"] = {"pathItems": {"Orders": {"get": elsewhere, "summary": "There"}}}
@@ -458,7 +458,7 @@ def test_what_stands_beside_a_reference_counts(shop: dict[str, Any]) -> None:
 
 
 def test_loading_tells_what_is_skipped(shop: dict[str, Any], tmp_path: Path) -> None:
-    """A warning each, for whoever reads no list."""
+    """Each skipped operation is a warning."""
     operation(shop, PLACE)["x-orchet-load-policy"] = "eager"
     (tmp_path / "shop.json").write_text(json.dumps(shop))
 

@@ -54,7 +54,7 @@ BODY: JsonValue = {
     ],
 )
 def test_a_condition_holds_or_not_or_cannot_be_told(text: str, verdict: bool | None) -> None:
-    """What is compared and is not there tells nothing; whether something is there always does."""
+    """A comparison with a missing value is undecided; presence is always decided."""
     found = parse_condition(text).holds(status=200, headers={"X-State": "done"}, body=BODY)
 
     assert found is verdict
@@ -97,5 +97,5 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
     ],
 )
 def test_several_hold_together(texts: list[str], expected: tuple[bool | None, str]) -> None:
-    """One that fails decides, whatever cannot be told beside it."""
+    """One failed condition decides, whatever else is undecided."""
     assert all_hold(parse_conditions(texts), status=200, headers={}, body=BODY) == expected

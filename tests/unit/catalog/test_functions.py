@@ -91,7 +91,7 @@ def test_what_says_that_it_reads_asks_nobody(name: str, description: str) -> Non
     ],
 )
 def test_what_may_change_something_is_confirmed(name: str, description: str) -> None:
-    """Whatever cannot be told to only read: a person is asked."""
+    """A person confirms every function that is not surely a read."""
     inputs = {"type": "object", "properties": {"lead_id": {"type": "string"}}}
     tool = compiled(name, description, parameters=inputs)
 
@@ -116,7 +116,7 @@ def test_what_may_change_something_is_confirmed(name: str, description: str) -> 
     ],
 )
 def test_hints_are_heard_in_both_places(function: dict[str, Any], changes: bool) -> None:
-    """Those of MCP, at the top and under `annotations`; two that disagree are a change."""
+    """MCP's hints count at the top and under `annotations`; two that disagree mean a change."""
     assert compiled(**{"description": "", **function}).is_side_effect is changes
 
 
@@ -175,7 +175,7 @@ NAMES = {
 
 
 def test_a_namespace_is_a_domain_and_so_is_a_noun_that_names_share() -> None:
-    """Where there is none, the verb is."""
+    """Without a noun the verb is the domain."""
     catalog = Catalog.from_functions([{"name": name} for name in NAMES])
 
     assert {tool.name: tool.domain for tool in catalog.tools.values()} == NAMES
@@ -192,7 +192,7 @@ def test_their_order_does_not_matter(seed: int) -> None:
 
 
 def test_a_domain_that_is_told_is_kept() -> None:
-    """What a function says of itself comes first."""
+    """A domain that the function declares comes first."""
     catalog = Catalog.from_functions([{"name": "github__star", "domain": "code"}])
 
     assert catalog.tool("github__star").domain == "code"

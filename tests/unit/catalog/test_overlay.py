@@ -149,7 +149,7 @@ def test_an_action_that_does_not_fit_is_refused(action: dict[str, Any], reason: 
 
 
 def test_removing_selects_things_inside_of_each_other() -> None:
-    """Of two that are both selected the outer one takes the inner one along."""
+    """Removing the outer place removes the inner one as well."""
     nested: JsonObject = {"a": {"x": {"x": 1}, "y": 2}, "b": [{"x": 1}, {"y": 2}, {"x": 3}]}
 
     assert applied({"target": "$..x", "remove": True}, document=nested) == {
@@ -235,7 +235,7 @@ def test_overlays_are_applied_in_the_order_given() -> None:
 
 
 def test_an_overlay_for_a_document_that_was_not_loaded_is_refused() -> None:
-    """It would silently expose nothing."""
+    """Otherwise the overlay would silently expose nothing."""
     content = overlay(ACTION, extends="crm.yaml")
 
     with pytest.raises(DocumentInvalid, match=r"crm\.yaml"):
@@ -285,9 +285,9 @@ EXAMPLES = Path(__file__).parents[3] / "docs/examples"
 
 
 def test_the_documented_example_makes_sound_tools_of_a_foreign_document() -> None:
-    """Every action of it acts, and its four tools are without errors or warnings.
+    """Every action has an effect, and the four tools are without errors or warnings.
 
-    A visit that it books is taken back by a cancel that a probe feeds when the answer was lost.
+    A booked visit is cancelled by an id that the probe finds when the answer was lost.
     """
     sources = read_sources([EXAMPLES / "crm.yaml"], [EXAMPLES / "crm-overlay.yaml"])
     catalog = Catalog.from_documents(sources.documents)

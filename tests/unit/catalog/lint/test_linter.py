@@ -40,7 +40,7 @@ def test_a_good_document_has_no_findings(shop: dict[str, Any]) -> None:
 def test_each_fault_is_found_where_it_stands(
     shop: dict[str, Any], code: str, change: Change, pointer: str
 ) -> None:
-    """One change to a good document is reported under its code, at its place, with a mend."""
+    """One change to a good document is reported under its code, at its place, with a fix."""
     change(shop)
 
     found = [f for f in lint({"shop": shop}) if f.code == code]
@@ -62,14 +62,14 @@ def test_each_fault_is_found_where_it_stands(
 def test_conditions_that_read_what_is_declared_are_sound(
     shop: dict[str, Any], change: Change
 ) -> None:
-    """Of an answer's body, by values that it may have, and of its headers and status."""
+    """Conditions may read the body, by possible values, the headers and the status."""
     change(shop)
 
     assert lint({"shop": shop}) == []
 
 
 def test_a_probe_that_shows_what_is_gone_needs_no_404(shop: dict[str, Any]) -> None:
-    """It never has to say that there is nothing."""
+    """The probe never answers that the resource is missing."""
     gone_when('$response.body#/state == "ended"')(shop)
     operation(shop, GET)["responses"].pop("404")
 
@@ -86,7 +86,7 @@ def test_a_list_may_say_by_a_condition_that_it_is_empty(shop: dict[str, Any]) ->
 
 @pytest.mark.parametrize("done_by", ["a probe", "its status"])
 def test_what_is_accepted_may_be_followed_or_be_done(shop: dict[str, Any], done_by: str) -> None:
-    """By a probe, or by a word of the document."""
+    """A probe, or a condition in the document, gives the outcome."""
     probe = operation(shop, POST)[PREFIX + "probe"]
     accepted_only(shop)
     if done_by == "a probe":
@@ -120,7 +120,7 @@ def test_a_change_that_nobody_is_asked_about_is_called_so(
 
 
 def test_a_read_by_post_need_not_speak_of_confirmation(shop: dict[str, Any]) -> None:
-    """What changes nothing asks nobody, whatever its method."""
+    """A tool without effect needs no confirmation, whatever its method."""
     shop["paths"]["/orders/search"] = {
         "post": {
             **operation(shop, GET),
@@ -168,7 +168,7 @@ def test_operations_that_are_no_tools_are_not_examined(shop: dict[str, Any]) -> 
 
 
 def test_a_layout_may_show_inputs_and_answers(shop: dict[str, Any]) -> None:
-    """Of all tools of the document; a dot leads into an object."""
+    """Fields of all tools of the document count; a dot leads into an object."""
     laid_out("article_id", "order_id.digits")(shop)
 
     assert lint({"shop": shop}) == []
@@ -215,7 +215,7 @@ def test_one_name_in_two_documents_is_found(shop: dict[str, Any]) -> None:
 
 
 def test_findings_are_in_order_of_place(shop: dict[str, Any]) -> None:
-    """By document, then by place in it, elements of lists by number; the same every time."""
+    """Findings are sorted by document and place, elements of lists by number."""
     operation(shop, POST).pop("summary")
     operation(shop, POST).pop("description")
     operation(shop, CANCEL).pop("summary")

@@ -1,4 +1,4 @@
-"""Words that only insiders know, told from those that everybody knows or the document explains."""
+"""Words that only insiders know, as opposed to common words and explained ones."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def test_what_only_insiders_know_is_found(text: str, words: list[str]) -> None:
     "root", [{}, {"info": [], "tags": {}, "components": 7}, {"tags": [None, {"name": 3}]}]
 )
 def test_a_document_of_any_shape_can_be_read(root: dict[str, Any]) -> None:
-    """What is malformed says nothing."""
+    """Malformed parts have no words."""
     assert [found.word for found in jargon_in("Finds the PNR.", Prose(root))] == ["PNR"]
 
 
