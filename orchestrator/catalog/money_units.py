@@ -38,8 +38,6 @@ _DENIED: Final = re.compile(rf"\b(?:{'|'.join(_LISTS.words('denials'))})\b(?:\W+
 _SMALLEST_NAMES: Final = _LISTS.word_set("smallest_names")
 _CENT_NAMES: Final = _LISTS.word_set("hundredths_names")
 _OTHER_NAMES: Final = _LISTS.word_set("other_names")
-UNIT_NAMES: Final = _SMALLEST_NAMES | _CENT_NAMES
-"""Words of a name that state the unit of its number, and nothing else."""
 _MOST_LEVELS: Final = 40
 _MOST_NAMES: Final = 1000
 """Most properties cached per object; a provider may write any number of names."""
