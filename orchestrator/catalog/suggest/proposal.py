@@ -13,6 +13,7 @@ from orchestrator.core.shown_text import visible
 _PLAIN = re.compile(r"[A-Za-z_$][\w$.#/ \[\]{}'@,-]*(?<! )")
 _WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _WIDTH = 110
+_MOST_LINES = 8
 _EXPLAINED = (
     "# What stands here as a fact is told by the document. What is only likely is a comment: look",
     "# for `check:`. An action that is a comment as a whole does nothing while its # stands.",
@@ -183,7 +184,7 @@ def _shown(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _folded(text: str, indent: str, *, most: int = 8) -> Iterator[str]:
+def _folded(text: str, indent: str) -> Iterator[str]:
     """Yield a text as comment lines, so that nothing in it leaves the comment."""
     line = indent
     lines: list[str] = []
@@ -193,4 +194,4 @@ def _folded(text: str, indent: str, *, most: int = 8) -> Iterator[str]:
             line = indent
         line += f"{word[:_WIDTH]} "
     lines.append(line.rstrip())
-    yield from lines[:most]
+    yield from lines[:_MOST_LINES]
