@@ -46,7 +46,7 @@ _EXAMPLE = '$response.body#/status == "ok"'
 
 @dataclass(frozen=True)
 class Expression:
-    """One expression: `$request.header.X` is Expression("request", "header", ("X",))."""
+    """An expression: `$request.header.X` is Expression("request", "header", ("X",))."""
 
     message: Message
     source: Source
@@ -140,7 +140,7 @@ def parse_expression(text: str) -> Expression:
 
 @dataclass(frozen=True)
 class Condition:
-    """One parsed condition."""
+    """A parsed condition."""
 
     text: str
     reading: Expression | None

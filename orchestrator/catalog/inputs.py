@@ -38,7 +38,7 @@ class Inputs:
 
 
 class _Field(NamedTuple):
-    """One place in the request that takes a value."""
+    """A place in the request that takes a value."""
 
     binding: InputBinding
     schema: JsonValue

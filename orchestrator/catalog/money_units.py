@@ -244,7 +244,7 @@ def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObje
 
 @dataclass(frozen=True)
 class _Property:
-    """One property by the schemas of its object."""
+    """A property by the schemas of its object."""
 
     own: Views
     is_amount: bool

@@ -27,7 +27,7 @@ _REMEDY = "correct this place, in the document or by an overlay"
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation as written, with everything that its compilation looks up."""
+    """An operation as written, with everything that its compilation looks up."""
 
     document: str
     path: str

@@ -29,7 +29,7 @@ _LATER_FIELDS = {"copy": "came with Overlay 1.1; write what it would copy under 
 
 
 class OverlayAction(Record):
-    """One change to every place that the target selects."""
+    """A change to every place that the target selects."""
 
     target: str = Field(description="an RFC 9535 JSONPath, e.g. $.paths['/book'].post")
     update: JsonValue = None

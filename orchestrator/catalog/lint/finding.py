@@ -30,7 +30,7 @@ class Suppression(Record):
 
 
 class Finding(Record):
-    """One fault, its place, and its fix."""
+    """A fault, its place, and its fix."""
 
     code: str = Field(description="stable, e.g. ORC041")
     severity: Severity
@@ -108,7 +108,7 @@ IGNORED = Code("ORC065", "note", "A suppression has a reason and suppresses some
 
 @dataclass(frozen=True)
 class Ignore:
-    """One suppressed code at a place, and below it."""
+    """A suppressed code at a place, and below it."""
 
     code: str
     reason: str

@@ -108,7 +108,7 @@ def _references(values: Iterable[JsonValue]) -> Iterator[_Path]:
 
 @dataclass(frozen=True)
 class Input:
-    """One input of a tool and the places that declare it."""
+    """An input of a tool and the places that declare it."""
 
     binding: InputBinding
     schema: JsonObject
@@ -180,7 +180,7 @@ class Subject:
 
     operation: Operation
     tool: Tool | None = None
-    """None when it does not compile, with the reason in `fault`. Keywords with invalid values are
+    """Missing when it does not compile; `fault` has the reason. Keywords with invalid values are
     left out, so that the rest is examined."""
     compensation: Compensation | None = None
     fault: DocumentInvalid | None = None

@@ -23,7 +23,7 @@ _EXPLAINED = (
 
 
 class ProposedAction(Record):
-    """One operation, and the update that would make it a tool."""
+    """An operation, and the update that would make it a tool."""
 
     tool: str = Field(description="its operationId, or the proposed one")
     method: str

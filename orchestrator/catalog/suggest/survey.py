@@ -75,7 +75,7 @@ class PathShape:
 
 @dataclass(frozen=True)
 class Surveyed:
-    """One operation, with the parts that it needs to become a tool."""
+    """An operation, with the parts that it needs to become a tool."""
 
     operation: Operation
     texts: JsonObject
