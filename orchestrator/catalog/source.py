@@ -26,7 +26,7 @@ SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 _MAX_MEGABYTES = 100
 _MEGABYTE = 2**20
 _ADDRESS = re.compile(r"(https?|ftp):/{1,2}(.+)", re.IGNORECASE | re.DOTALL)
-"""A slash is enough, because no file path has two in a row."""
+"""A single slash is enough, because no file path has two in a row."""
 _CONTRACT_SCHEMA = Path(__file__).parents[2] / "specs" / "x-orchet.schema.json"
 """Located next to the packages, both in a checkout and installed."""
 
