@@ -19,12 +19,12 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.fees import share_of
+from orchestrator.catalog.declared_prices import share_of
 from orchestrator.catalog.prices import (
     plain_answer,
     plain_arguments,
+    takes_money,
 )
-from orchestrator.catalog.spending import takes_money
 from orchestrator.catalog.stated_prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import (

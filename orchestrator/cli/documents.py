@@ -67,7 +67,7 @@ def tell_skipped(documents: Mapping[str, JsonObject]) -> None:
 
 def tell_unmarked(documents: Mapping[str, JsonObject], paths: Sequence[Path]) -> bool:
     """Say on standard error that nothing is marked, if so; whether it is."""
-    from orchestrator.catalog.marking import unmarked
+    from orchestrator.catalog.overlay import unmarked
 
     said = unmarked(documents, [*_files(paths)])
     if said is not None:

@@ -20,7 +20,7 @@ from orchestrator.settings import load_settings
 
 if TYPE_CHECKING:
     from orchestrator.sandbox import RunningSandbox
-    from orchestrator.sandbox.remembered import DocumentMemory
+    from orchestrator.sandbox.app import DocumentMemory
 
 app = typer.Typer(add_completion=False)
 

@@ -31,7 +31,7 @@ from orchestrator.settings import load_settings
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.catalog.catalog import Catalog
-    from orchestrator.catalog.skipped import SkippedOperation
+    from orchestrator.catalog.operations import SkippedOperation
     from orchestrator.catalog.tool import Tool
     from orchestrator.core.record import JsonObject
     from orchestrator.routing.discovery import Match

@@ -7,8 +7,7 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.prices import expected_price, plain_arguments, price_doubts
-from orchestrator.catalog.spending import states_price
+from orchestrator.catalog.prices import expected_price, plain_arguments, price_doubts, states_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.asked_before import AskedCall, changes_between, why_asked
 from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine, Moment

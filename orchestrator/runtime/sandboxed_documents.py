@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.adapters.storage.files import private_folder, replace_file
-from orchestrator.catalog.skipped import UnreadFile
+from orchestrator.catalog.operations import UnreadFile
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.sandbox import DocumentError, create_app, redirected

@@ -9,8 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments, personal_fields
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.things import id_names, thing_of
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.tool import Effect, Tool, id_names, thing_of
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import as_written, handle_for
 from orchestrator.core.record import JsonObject

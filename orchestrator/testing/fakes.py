@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from orchestrator.catalog.fees import CompensationFee
+from orchestrator.catalog.declared_prices import CompensationFee
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject

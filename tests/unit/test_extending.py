@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from orchestrator import AgentProfile, Catalog, GoalBrief, PlannerParts, Router, Settings
-from orchestrator.catalog.lint.keyword_values import document_keywords
 from orchestrator.catalog.lint.linter import CODES
+from orchestrator.catalog.lint.published_schemas import document_keywords
 from orchestrator.catalog.lint.subject import subjects
 from orchestrator.catalog.operations import operations
 from orchestrator.cli.main import COMMANDS, main

@@ -8,8 +8,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.file_inputs import answers_file
-from orchestrator.catalog.things import id_names, thing_with_id
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.tool import Effect, Tool, id_names, thing_with_id
 from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon

@@ -8,12 +8,11 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.expressions import expressions_of
-from orchestrator.catalog.price_contract import PRICE
+from orchestrator.catalog.call_templates import expressions_of
+from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.prices import plain_answer
 from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
-from orchestrator.catalog.things import id_names, thing_with_id
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Tool, id_names, thing_with_id
 from orchestrator.core.budget import Money
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject

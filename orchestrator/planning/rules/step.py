@@ -27,8 +27,8 @@ from orchestrator.planning.models import (
 from orchestrator.planning.rules.account import Limit, Run
 from orchestrator.planning.rules.answer import (
     done_phrase,
-    noun_of,
     not_applied,
+    noun_of,
     told_done,
     told_read,
 )

@@ -8,10 +8,9 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.catalog.file_inputs import answers_file, file_inputs
-from orchestrator.catalog.function_effects import namespace_of
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
-from orchestrator.catalog.things import thing_with_id
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.functions import namespace_of
+from orchestrator.catalog.tool import Effect, Tool, thing_with_id
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk

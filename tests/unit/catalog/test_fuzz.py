@@ -95,7 +95,7 @@ _PATIENT = settings(
 @given(data=st.data())
 @settings(_PATIENT, max_examples=150)
 def test_only_our_errors_come_out(shop: dict[str, Any], data: st.DataObject) -> None:
-    """Of other documents in every run."""
+    """Each run takes other documents."""
     _only_our_errors_come_out(shop, data)
 
 
@@ -103,7 +103,7 @@ def test_only_our_errors_come_out(shop: dict[str, Any], data: st.DataObject) -> 
 @given(data=st.data())
 @settings(_PATIENT, max_examples=1_000)
 def test_only_our_errors_come_out_of_many(shop: dict[str, Any], data: st.DataObject) -> None:
-    """What few documents do not show."""
+    """A longer run finds what a few documents do not show."""
     _only_our_errors_come_out(shop, data)
 
 

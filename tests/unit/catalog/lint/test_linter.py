@@ -1,12 +1,15 @@
 """The linter: each rule finds its fault, and a good document has none."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.catalog.lint import CODES, RULES, Finding, has_errors, lint
-from orchestrator.catalog.overlay import IdleAction
+from orchestrator.catalog.lint.code_table import EXPLANATIONS, code_table
+from orchestrator.catalog.overlay import IdleAction, apply_overlays, parse_overlay
+from orchestrator.catalog.yaml12 import load_yaml
 from tests.unit.catalog.lint.document_faults import (
     AT_CANCEL,
     AT_GET,
@@ -37,7 +40,7 @@ def test_a_good_document_has_no_findings(shop: dict[str, Any]) -> None:
 def test_each_fault_is_found_where_it_stands(
     shop: dict[str, Any], code: str, change: Change, pointer: str
 ) -> None:
-    """One change to a good document is reported under its code, at its place, with a mend."""
+    """One change to a good document is reported under its code, at its place, with a fix."""
     change(shop)
 
     found = [f for f in lint({"shop": shop}) if f.code == code]
@@ -59,14 +62,14 @@ def test_each_fault_is_found_where_it_stands(
 def test_conditions_that_read_what_is_declared_are_sound(
     shop: dict[str, Any], change: Change
 ) -> None:
-    """Of an answer's body, by values that it may have, and of its headers and status."""
+    """Conditions may read the body, by possible values, the headers and the status."""
     change(shop)
 
     assert lint({"shop": shop}) == []
 
 
 def test_a_probe_that_shows_what_is_gone_needs_no_404(shop: dict[str, Any]) -> None:
-    """It never has to say that there is nothing."""
+    """The probe never answers that the resource is missing."""
     gone_when('$response.body#/state == "ended"')(shop)
     operation(shop, GET)["responses"].pop("404")
 
@@ -83,7 +86,7 @@ def test_a_list_may_say_by_a_condition_that_it_is_empty(shop: dict[str, Any]) ->
 
 @pytest.mark.parametrize("done_by", ["a probe", "its status"])
 def test_what_is_accepted_may_be_followed_or_be_done(shop: dict[str, Any], done_by: str) -> None:
-    """By a probe, or by a word of the document."""
+    """A probe, or a condition in the document, gives the outcome."""
     probe = operation(shop, POST)[PREFIX + "probe"]
     accepted_only(shop)
     if done_by == "a probe":
@@ -117,7 +120,7 @@ def test_a_change_that_nobody_is_asked_about_is_called_so(
 
 
 def test_a_read_by_post_need_not_speak_of_confirmation(shop: dict[str, Any]) -> None:
-    """What changes nothing asks nobody, whatever its method."""
+    """A tool without effect needs no confirmation, whatever its method."""
     shop["paths"]["/orders/search"] = {
         "post": {
             **operation(shop, GET),
@@ -165,7 +168,7 @@ def test_operations_that_are_no_tools_are_not_examined(shop: dict[str, Any]) -> 
 
 
 def test_a_layout_may_show_inputs_and_answers(shop: dict[str, Any]) -> None:
-    """Of all tools of the document; a dot leads into an object."""
+    """Fields of all tools of the document count; a dot leads into an object."""
     laid_out("article_id", "order_id.digits")(shop)
 
     assert lint({"shop": shop}) == []
@@ -179,20 +182,18 @@ def test_card_types_of_its_own_can_be_declared_by_the_document(shop: dict[str, A
     assert lint({"shop": shop}) == []
 
 
-def test_a_neighbours_dialect_declares_confirmation(shop: dict[str, Any]) -> None:
-    """x-openai-isConsequential says what x-orchet-requires-confirmation would."""
+@pytest.mark.parametrize(
+    ("keyword", "value", "codes"),
+    [("x-openai-isConsequential", True, []), ("x-requireConfirmation", "always", ["ORC031"])],
+)
+def test_another_dialects_boolean_declares_confirmation(
+    shop: dict[str, Any], keyword: str, value: Any, codes: list[str]
+) -> None:
+    """A boolean counts like x-orchet-requires-confirmation; any other value is ignored."""
     operation(shop, POST).pop("x-orchet-requires-confirmation")
-    operation(shop, POST)["x-openai-isConsequential"] = True
+    operation(shop, POST)[keyword] = value
 
-    assert lint({"shop": shop}) == []
-
-
-def test_a_neighbours_dialect_that_says_no_boolean_says_nothing(shop: dict[str, Any]) -> None:
-    """ORC031: the confirmation that it asks for is not declared by a word."""
-    operation(shop, POST).pop("x-orchet-requires-confirmation")
-    operation(shop, POST)["x-requireConfirmation"] = "always"
-
-    assert [f.code for f in lint({"shop": shop})] == ["ORC031"]
+    assert [f.code for f in lint({"shop": shop})] == codes
 
 
 def test_an_action_of_an_overlay_that_changes_nothing_is_found(shop: dict[str, Any]) -> None:
@@ -214,7 +215,7 @@ def test_one_name_in_two_documents_is_found(shop: dict[str, Any]) -> None:
 
 
 def test_findings_are_in_order_of_place(shop: dict[str, Any]) -> None:
-    """By document, then by place in it, elements of lists by number; the same every time."""
+    """Findings are sorted by document and place, elements of lists by number."""
     operation(shop, POST).pop("summary")
     operation(shop, POST).pop("description")
     operation(shop, CANCEL).pop("summary")
@@ -296,3 +297,60 @@ def test_only_errors_are_errors() -> None:
 
     assert has_errors([finding("note"), finding("error")])
     assert not has_errors([finding("note"), finding("warning")])
+
+
+_PAGE = Path(__file__).parents[4] / "docs/lint.md"
+_EXAMPLES: Any = load_yaml((Path(__file__).parents[1] / "lint_examples.yaml").read_text("utf-8"))
+_CODES = [code.code for code in CODES]
+_SEVERITIES = {code.code: code.severity for code in CODES}
+
+
+def _patched(value: Any, patch: Any) -> Any:
+    """Apply an RFC 7396 merge patch."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(value) if isinstance(value, dict) else {}
+    for key, change in patch.items():
+        if change is None:
+            result.pop(key, None)
+        else:
+            result[key] = _patched(result.get(key), change)
+    return result
+
+
+def _findings(example: Any) -> list[Finding]:
+    """Return the findings in the document with an overlay or a patch applied."""
+    document = _EXAMPLES["document"]
+    if "overlay" in example:
+        overlaid = apply_overlays({"shop": document}, [parse_overlay("ours.yaml", example)])
+        return lint(overlaid.documents, idle=overlaid.idle)
+    return [f for f in lint({"shop": _patched(document, example)}) if f.suppressed is None]
+
+
+def test_the_page_has_the_generated_table() -> None:
+    """The table of docs/lint.md is the one that `code_table` returns."""
+    assert code_table() in _PAGE.read_text("utf-8"), f"docs/lint.md needs:\n{code_table()}"
+
+
+def test_every_code_is_explained_and_has_an_example() -> None:
+    """Explanations and examples cover the codes of the linter, in their order."""
+    assert list(EXPLANATIONS) == list(_EXAMPLES["examples"]) == _CODES
+
+
+def test_the_unpatched_document_has_no_finding() -> None:
+    """The findings of an example are caused by its patch alone."""
+    assert _findings({}) == []
+
+
+@pytest.mark.parametrize("code", _CODES)
+def test_the_bad_example_gives_exactly_its_code(code: str) -> None:
+    """The bad example has findings of its code and severity, and no others."""
+    found = _findings(_EXAMPLES["examples"][code]["bad"])
+
+    assert {(f.code, f.severity) for f in found} == {(code, _SEVERITIES[code])}
+
+
+@pytest.mark.parametrize("code", _CODES)
+def test_the_good_example_has_no_finding(code: str) -> None:
+    """The good example fixes the bad one and breaks nothing else."""
+    assert _findings(_EXAMPLES["examples"][code]["good"]) == []

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.suggest.overlay_text import overlay_text
-from orchestrator.catalog.suggest.proposal import Proposal
-from orchestrator.catalog.suggest.settle import settle
-from orchestrator.catalog.suggest.suggest import suggest
+from orchestrator.catalog.suggest.proposal import Proposal, overlay_text
+from orchestrator.catalog.suggest.suggest import settle, suggest
 
 TICKET = {"id": "string", "title": "string", "state": "string"}
 
@@ -55,7 +53,7 @@ def parameters(path: str) -> list[dict[str, Any]]:
 
 
 def proposed(paths: dict[str, dict[str, Any]], **more: Any) -> Proposal:
-    """What is proposed for a document of these paths, after the linter was heard."""
+    """Return the proposal for a document of these paths, after the linter's check."""
     written: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "Desk", "version": "1"},
@@ -114,7 +112,7 @@ def desk(made: dict[str, Any], parameter: str = "ticket_id", **more: Any) -> dic
 def test_the_id_is_found_where_the_answer_holds_it(
     parameter: str, made: dict[str, Any], expression: str
 ) -> None:
-    """By the parameter's name, by what is left of it without the thing, and in one wrapper."""
+    """The parameter's name, its rest without the resource, and one wrapper lead to the id."""
     found = pairs(desk(thing(made), parameter))
 
     assert found == {("open_ticket", "delete_ticket"): {parameter: expression}}
@@ -222,7 +220,7 @@ def test_a_delete_of_another_thing_below_undoes_nothing(path: str) -> None:
 
 @pytest.mark.parametrize("method", ["put", "patch"])
 def test_a_change_is_not_undone_by_a_delete(method: str) -> None:
-    """It would take away what was there before."""
+    """A delete would remove the resource that existed before the change."""
     paths = desk(thing(TICKET))
     del paths["/tickets"]
     paths["/tickets/{ticket_id}"][method] = operation(
@@ -249,7 +247,7 @@ def test_a_cancel_by_a_word_below_the_thing_is_one(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", ["refund", "refunds", "archive"])
 def test_what_may_stand_for_a_cancel_is_asked_about(verb: str) -> None:
-    """An archived ticket may come back; of a refund it is not told how much."""
+    """An archived ticket may return; a refund has no stated amount."""
     paths = desk(thing(TICKET))
     del paths["/tickets/{ticket_id}"]["delete"]
     paths[f"/tickets/{{ticket_id}}/{verb}"] = {
@@ -279,7 +277,7 @@ def test_of_two_ways_to_take_it_back_neither_is_chosen() -> None:
     ],
 )
 def test_what_is_not_only_made_is_not_paired(words: dict[str, str]) -> None:
-    """What is sent stays sent; what is changed does not come back; a search makes nothing."""
+    """A message stays sent, a change stays made, a search creates nothing."""
     assert pairs(desk(thing(TICKET), words=words)) == {}
 
 
@@ -297,7 +295,7 @@ def linked(**link: Any) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("name", ["ticket", "path.ticket"])
 def test_what_the_document_links_is_a_pair(name: str) -> None:
-    """An OpenAPI link says what undoes an answer, and with which of its values."""
+    """An OpenAPI link names the cancel of an answer, and the values that it takes."""
     found = pairs(linked(operationId="drop_ticket", parameters={name: "$response.body#/made"}))
 
     assert found == {("queue_ticket", "drop_ticket"): {"ticket": "$response.body#/made"}}
@@ -353,7 +351,7 @@ def test_a_body_that_is_a_list_pairs_nothing() -> None:
 
 
 def test_a_cancel_that_is_only_accepted_is_asked_about() -> None:
-    """A rollback waits for what nothing tells; the pair itself is sure."""
+    """Rollback would wait without any sign of the outcome; the pair itself is sure."""
     paths = desk(thing(TICKET))
     paths["/tickets/{ticket_id}"]["delete"]["responses"] = answer(None, "202")
 
@@ -389,13 +387,13 @@ def test_a_thing_that_is_made_below_another_is_deleted_at_the_top() -> None:
 
 
 def likely(paths: dict[str, dict[str, Any]], maker: str) -> str:
-    """What is asked about a pair that is only likely."""
+    """Return the questions on a pair that is only likely."""
     assert pairs(paths) == {}
     return asked(proposed(paths), maker)
 
 
 def test_a_cancel_beside_the_things_is_told_by_its_body() -> None:
-    """What it needs of the path that the thing was made at is in the request."""
+    """The values for the cancel's path are in the forward request."""
     sent = thing({"pickup_number": "string", "depot": "string"})
     paths = {
         "/depots/{depot}/pickups": {
@@ -445,7 +443,7 @@ def test_a_cancel_of_several_is_told_of_one(name: str) -> None:
 
 
 def test_several_parameters_may_name_a_thing_together() -> None:
-    """Each is read where it is told by the same name: of the request, or of the answer."""
+    """Each value is read under its own name, from the request or from the answer."""
     made = thing({"owner": "string", "bonus_no": "integer", "amount": "number"})
     sent = {**thing({"owner": "string", "amount": "number"}), "required": ["owner"]}
     paths = {
@@ -480,7 +478,7 @@ def test_a_name_that_the_caller_chose_may_have_been_there() -> None:
 
 @pytest.mark.parametrize(("states", "is_found"), [(["open", "cancelled"], True), (["open"], False)])
 def test_a_state_may_say_that_a_thing_is_cancelled(states: list[str], is_found: bool) -> None:
-    """It is sent as a constant, where exactly one value says so."""
+    """The state is sent as a constant if exactly one value means cancelled."""
     paths = desk(thing(TICKET))
     sent = {**thing({"state": {"type": "string", "enum": states}}), "required": ["state"]}
     del paths["/tickets/{ticket_id}"]["delete"]

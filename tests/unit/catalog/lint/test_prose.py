@@ -1,11 +1,10 @@
-"""Words that only insiders know, told from those that everybody knows or the document explains."""
+"""Words that only insiders know, as opposed to common words and explained ones."""
 
 from typing import Any
 
 import pytest
 
-from orchestrator.catalog.lint.jargon import jargon_in
-from orchestrator.catalog.lint.prose import Prose
+from orchestrator.catalog.lint.prose import Prose, jargon_in
 
 TRAVEL: dict[str, Any] = {
     "info": {"title": "Flights of SkyHopper, an OTA"},
@@ -60,7 +59,7 @@ def test_what_only_insiders_know_is_found(text: str, words: list[str]) -> None:
     "root", [{}, {"info": [], "tags": {}, "components": 7}, {"tags": [None, {"name": 3}]}]
 )
 def test_a_document_of_any_shape_can_be_read(root: dict[str, Any]) -> None:
-    """What is malformed says nothing."""
+    """Malformed parts have no words."""
     assert [found.word for found in jargon_in("Finds the PNR.", Prose(root))] == ["PNR"]
 
 

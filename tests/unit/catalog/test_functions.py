@@ -1,5 +1,6 @@
 """Which plain functions only read: by hints, names and descriptions, the strictest first."""
 
+import random
 import time
 import warnings
 from typing import Any
@@ -90,7 +91,7 @@ def test_what_says_that_it_reads_asks_nobody(name: str, description: str) -> Non
     ],
 )
 def test_what_may_change_something_is_confirmed(name: str, description: str) -> None:
-    """Whatever cannot be told to only read: a person is asked."""
+    """A person confirms every function that is not surely a read."""
     inputs = {"type": "object", "properties": {"lead_id": {"type": "string"}}}
     tool = compiled(name, description, parameters=inputs)
 
@@ -115,7 +116,7 @@ def test_what_may_change_something_is_confirmed(name: str, description: str) -> 
     ],
 )
 def test_hints_are_heard_in_both_places(function: dict[str, Any], changes: bool) -> None:
-    """Those of MCP, at the top and under `annotations`; two that disagree are a change."""
+    """MCP's hints count at the top and under `annotations`; two that disagree mean a change."""
     assert compiled(**{"description": "", **function}).is_side_effect is changes
 
 
@@ -154,3 +155,44 @@ def test_a_catalog_of_forty_is_compiled_at_once() -> None:
         times.append(time.perf_counter() - start)
 
     assert min(times) < 0.01
+
+
+NAMES = {
+    "github__create_issue": "github",
+    "mcp__slack__post": "slack",
+    "crm.find_lead": "crm",
+    "linear/list_teams": "linear",
+    "read_file": "file",
+    "deleteFiles": "file",
+    "zoom_create_meeting": "zoom",
+    "zoom_delete_meeting": "zoom",
+    "get_weather": "weather",
+    "calculate": "calculate",
+    "rollback_deploy": "deploy",
+    "42": "functions",
+    "GET /api/v2/keys": "api",
+}
+
+
+def test_a_namespace_is_a_domain_and_so_is_a_noun_that_names_share() -> None:
+    """Without a noun the verb is the domain."""
+    catalog = Catalog.from_functions([{"name": name} for name in NAMES])
+
+    assert {tool.name: tool.domain for tool in catalog.tools.values()} == NAMES
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_their_order_does_not_matter(seed: int) -> None:
+    """One catalog, one digest."""
+    names = sorted(NAMES)
+    random.Random(seed).shuffle(names)
+
+    shuffled = Catalog.from_functions([{"name": name} for name in names])
+    assert shuffled.digest == Catalog.from_functions([{"name": name} for name in NAMES]).digest
+
+
+def test_a_domain_that_is_told_is_kept() -> None:
+    """A domain that the function declares comes first."""
+    catalog = Catalog.from_functions([{"name": "github__star", "domain": "code"}])
+
+    assert catalog.tool("github__star").domain == "code"

@@ -1,4 +1,4 @@
-"""Findings that an owner has decided not to mend."""
+"""Suppressed findings, and findings of several tools with one cause."""
 
 import copy
 from typing import Any
@@ -22,7 +22,7 @@ KEY = "x-orchet-lint-ignore"
 
 
 def ignore(code: str, reason: str = "It stays.") -> list[dict[str, str]]:
-    """What an owner writes."""
+    """Return one entry of x-orchet-lint-ignore."""
     return [{"code": code, "reason": reason}]
 
 
@@ -74,7 +74,7 @@ def test_an_operation_suppresses_what_is_said_of_it_elsewhere(shop: dict[str, An
 
 
 def test_suppressed_errors_are_no_errors(shop: dict[str, Any]) -> None:
-    """`has_errors` asks whether something is to be mended."""
+    """`has_errors` counts errors without a suppression only."""
     put(GET, x_orchet_pii_required=["passport"])(shop)
     operation(shop, POST).pop(PREFIX + "probe")
     assert has_errors(lint({"shop": shop}))
@@ -120,7 +120,7 @@ def test_what_is_no_suppression_suppresses_nothing(
 
 
 def test_what_would_make_a_rollback_untrue_stays(shop: dict[str, Any]) -> None:
-    """It is an error all the same, and the suppression is noted."""
+    """The error stays, and the suppression itself is reported."""
     put(CANCEL, x_orchet_requires_confirmation="structured-order")(shop)
     operation(shop, CANCEL)[KEY] = ignore("ORC043")
 
@@ -151,7 +151,7 @@ def of(shop: dict[str, Any], code: str) -> list[Finding]:
 
 
 def test_a_code_can_be_left_out_by_whoever_asks(unanswered: dict[str, Any]) -> None:
-    """It is there, as suppressed from outside."""
+    """The finding is marked as suppressed from outside."""
     assert found(unanswered, ignored=["ORC024"]) == [("ORC024", True)]
 
 
@@ -173,7 +173,7 @@ def test_a_code_that_stays_cannot_be_asked_away(code: str) -> None:
 
 
 def test_only_codes_can_be_ignored() -> None:
-    """A typing mistake is told."""
+    """An unknown code is refused."""
     check_ignored(["ORC015", "ORC024"])
     with pytest.raises(UsageError, match="no code 'ORC999'"):
         check_ignored(["ORC999"])
@@ -186,3 +186,93 @@ def test_data_and_fields_of_that_name_are_no_suppressions(shop: dict[str, Any]) 
     answer["example"] = {KEY: ignore("ORC012")}
 
     assert lint({"shop": shop}) == []
+
+
+def test_what_several_tools_share_is_reported_once(shop: dict[str, Any]) -> None:
+    """A fault of a server, a shared parameter or a shared schema is reported at its place."""
+    shop["servers"] = [{"url": "/v1"}]
+
+    (finding,) = lint({"shop": shop})
+
+    assert (finding.code, finding.pointer, finding.operations) == ("ORC035", "/servers", 3)
+    assert finding.message.endswith("(and 2 more operations)")
+
+
+def test_a_shared_parameter_is_one_place(shop: dict[str, Any]) -> None:
+    """The finding counts the tools that use the parameter."""
+    shop.setdefault("components", {})["parameters"] = {
+        "Page": {"name": "page", "in": "query", "schema": {"type": "integer", "minimum": 1}}
+    }
+    for place in (GET, CANCEL):
+        operation(shop, place).setdefault("parameters", []).append(
+            {"$ref": "#/components/parameters/Page"}
+        )
+
+    (finding,) = lint({"shop": shop})
+
+    assert (finding.code, finding.operations) == ("ORC022", 2)
+    assert finding.pointer == "/components/parameters/Page"
+
+
+def test_a_property_of_a_shared_schema_is_one_place(shop: dict[str, Any]) -> None:
+    """However many bodies it is a part of, by allOf and references; a finding names the schema."""
+    shop.setdefault("components", {})["schemas"] = {
+        "Code": {"type": "string", "description": "Any."},
+        "Note": {"properties": {"note": {"type": "string", "description": "What to remember."}}},
+    }
+    for place in (POST, CANCEL):
+        body = operation(shop, place)["requestBody"]["content"]["application/json"]
+        body["schema"]["properties"]["code"] = {"$ref": "#/components/schemas/Code"}
+        body["schema"]["allOf"] = [{"$ref": "#/components/schemas/Note"}]
+
+    findings = lint({"shop": shop})
+
+    assert [(f.code, f.pointer, f.operations) for f in findings] == [
+        ("ORC021", "/components/schemas/Code", 2),
+        ("ORC021", "/components/schemas/Note/properties/note", 2),
+    ]
+
+
+def test_the_style_of_a_document_is_one_finding(shop: dict[str, Any]) -> None:
+    """ORC015 and ORC014: equal findings on every tool become one, at the first tool."""
+    for place in (GET, POST, CANCEL):
+        operation(shop, place)["description"] = "Works on the PNR of the traveler of an order."
+
+    findings = lint({"shop": shop})
+
+    assert [(f.code, f.operations) for f in findings] == [("ORC014", 3), ("ORC015", 3)]
+    assert len({f.pointer for f in findings}) == 1
+
+
+def test_a_fault_of_a_schema_counts_the_tools_that_use_it(shop: dict[str, Any]) -> None:
+    """Directly or by way of another schema."""
+    shop.setdefault("components", {})["schemas"] = {
+        "Inner": {"type": "string", "pattern": "(", "maxLength": 9},
+        "Outer": {
+            "type": "object",
+            "properties": {"inner": {"$ref": "#/components/schemas/Inner"}},
+        },
+    }
+    for place in (POST, CANCEL):
+        body = operation(shop, place)["requestBody"]["content"]["application/json"]["schema"]
+        body["properties"]["more"] = {
+            "description": "More.",
+            "anyOf": [{"$ref": "#/components/schemas/Outer"}],
+        }
+
+    (finding,) = lint({"shop": shop})
+
+    assert (finding.code, finding.operations) == ("ORC025", 2)
+    assert finding.pointer == "/components/schemas/Inner/pattern"
+
+
+def test_operations_that_are_references_are_followed_and_told_once(shop: dict[str, Any]) -> None:
+    """OpenAPI knows none, so the document is invalid; what is meant by it is clear."""
+    for place in (GET, CANCEL):
+        shop.setdefault("x-operations", {})[place[1]] = operation(shop, place)
+        shop["paths"][place[0]][place[1]] = {"$ref": f"#/x-operations/{place[1]}"}
+
+    (finding,) = lint({"shop": shop})
+
+    assert (finding.code, finding.severity, finding.operations) == ("ORC004", "warning", 2)
+    assert finding.message.endswith("do not follow (and 1 more operation)")

@@ -1,4 +1,4 @@
-"""What is proposed beside pairs: reads, probes, names and words; and the text it is written in."""
+"""Proposals beyond pairs: reads, probes, names and words; and the text of the overlay."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
-from orchestrator.catalog.suggest.overlay_text import overlay_text
-from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction
-from orchestrator.catalog.suggest.settle import applied, settle
-from orchestrator.catalog.suggest.suggest import suggest
+from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction, overlay_text
+from orchestrator.catalog.suggest.suggest import applied, settle, suggest
 from orchestrator.catalog.tool import Effect
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import UsageError
@@ -139,7 +137,7 @@ def test_a_probe_over_a_list_says_how_an_empty_one_looks() -> None:
 
 
 def test_a_probe_tells_by_its_state_what_goes_on_being_listed() -> None:
-    """What was cancelled is no empty list where a thing can say that it was."""
+    """A cancelled resource with a state of its own is still listed."""
     document = shop()
     found: dict[str, Any] = document["paths"]["/orders"]["get"]["responses"]["200"]
     order: dict[str, Any] = {**ORDER}
@@ -154,7 +152,7 @@ def test_a_probe_tells_by_its_state_what_goes_on_being_listed() -> None:
 
 
 def test_a_lost_answer_is_asked_about_where_nothing_finds_the_call() -> None:
-    """Neither a probe nor a key."""
+    """The tool has neither a probe nor a key."""
     document = shop()
     del document["paths"]["/orders"]["get"]
 
@@ -165,7 +163,7 @@ def test_a_lost_answer_is_asked_about_where_nothing_finds_the_call() -> None:
 
 
 def test_a_key_makes_a_lost_answer_known() -> None:
-    """It is sent again under the same key."""
+    """The call is sent again under the same key."""
     document = shop()
     del document["paths"]["/orders"]["get"]
     document["paths"]["/orders"]["post"]["parameters"] = [KEY]
@@ -197,7 +195,7 @@ def test_a_search_is_a_read_only_where_path_words_and_answer_agree(
 
 
 def test_a_search_whose_description_speaks_of_a_change_is_asked_about() -> None:
-    """It filters a report, and leaves the filtered one behind."""
+    """The operation filters a report, and stores the result."""
     document = shop()
     search = document["paths"]["/orders/search"]["post"]
     search["description"] = "Search orders. The search creates a saved list of what it found."
@@ -206,7 +204,7 @@ def test_a_search_whose_description_speaks_of_a_change_is_asked_about() -> None:
 
 
 def test_what_the_document_marks_stays_as_it_is() -> None:
-    """Marked or ruled out: nothing is said of it again, and no pair is made with it."""
+    """An operation with a mark, true or false, gets no proposal and joins no pair."""
     document = shop()
     document["paths"]["/orders"]["post"]["x-orchet-tool"] = False
     document["paths"]["/orders/search"]["post"]["x-orchet-tool"] = True
@@ -246,7 +244,7 @@ def test_only_a_path_or_a_tag(only: list[str], tools: set[str] | None) -> None:
 
 
 def test_missing_words_are_made_of_names_and_asked_about() -> None:
-    """What is said is what the document has: inputs, and what is answered."""
+    """The texts list the inputs and the properties of the answer."""
     document = shop()
     for key in ("summary", "description"):
         del document["paths"]["/orders"]["get"][key]
@@ -273,7 +271,7 @@ def test_a_description_claims_nothing_of_an_answer_that_is_not_told() -> None:
 
 
 def test_a_summary_is_the_first_sentence_without_markup() -> None:
-    """Of a description in HTML."""
+    """Tags of an HTML description are removed."""
     document = shop()
     found = document["paths"]["/orders"]["get"]
     del found["summary"]
@@ -305,7 +303,7 @@ def test_a_tool_that_lint_calls_an_error_becomes_a_question_with_the_reason() ->
 
 
 def test_a_document_without_a_server_is_told_at_the_head() -> None:
-    """It is no single tool's fault: an overlay adds one for all."""
+    """The fault concerns no single tool: one overlay action adds a server for all."""
     document = shop()
     del document["servers"]
 
