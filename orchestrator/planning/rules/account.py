@@ -196,13 +196,19 @@ class _Reading:
         self.words = vocabulary(tools)
 
     def account(self, resolved: frozenset[str]) -> Account:
+        """Return the account; what refers back and is resolved is used, with its noun."""
+        values = [value for value in self.clause.values if value.kind != "name"]
+        found = find_triggers(self.clause.text, values=values)
+        for trigger in found:
+            if trigger.kind in resolved:
+                behind = [w for w in self.clause.words if w.start == trigger.end + 1]
+                self.used.append((trigger.start, behind[0].end if behind else trigger.end))
         limits = self.found_limits = tuple(self._limits())
         superlative = self._superlative()
         is_all = self._all()
         count = self._count()
         runs = self._runs()
         filters = tuple(run for run in runs if self._may_filter(run))
-        found = find_triggers(self.clause.text, values=self.clause.values)
         triggers = [t for t in found if not self._covered(t) and t.kind not in resolved]
         left = tuple(run for run in runs if run not in filters)
         return Account(superlative, limits, is_all, count, filters, left, tuple(triggers))
@@ -234,9 +240,15 @@ class _Reading:
             if is_money and (most or least):
                 start = one.start - len(before) + (most or least).start()  # type: ignore[union-attr]
                 yield self._limit(one, "price", "max" if most else "min", start)
-            elif one.kind in ("time", "date") and one.cue in _AFTER | _BEFORE:
+            elif one.cue in _AFTER | _BEFORE and self._limits_moments(one):
                 kind = "min" if one.cue in _AFTER else "max"
                 yield self._limit(one, one.kind, kind, one.cue_start)
+
+    def _limits_moments(self, one: Candidate) -> bool:
+        """Return whether a moment limits what is taken: a time of what is offered, or of a list."""
+        if self.target.is_side_effect:
+            return one.kind == "time" and self.offers
+        return one.kind in ("time", "date")
 
     def _limit(self, one: Candidate, kind: str, order: str, start: int) -> Limit:
         before = [word for word in self.clause.words if word.end <= start]

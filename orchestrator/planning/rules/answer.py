@@ -13,12 +13,10 @@ from orchestrator.language import lexicon
 from orchestrator.language.inflection import participle, plural, singular
 from orchestrator.language.words import STOP_WORDS, tokens
 from orchestrator.planning.models import MOST_COLUMNS, MOST_ROWS, AnswerTable
-from orchestrator.planning.rules.items import Item, flat_fields, is_listing
+from orchestrator.planning.rules.items import ASIDE, Item, flat_fields, is_listing
 
 _NAMES: Final = frozenset(["name", "title", "subject", "number", "label", "summary", "headline"])
-_ASIDE: Final = frozenset(
-    ["errors", "warnings", "error", "warning", "messages", "links", "meta", "_links"]
-)
+_ASIDE: Final = ASIDE | {"meta"}
 _LONGEST_CELL: Final = 80
 _MOST_DETAILS: Final = 7
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -30,8 +28,9 @@ def noun_of(tool: Tool) -> str:
     found: list[str] = []
     for word in words[1:]:
         if word.lower() in STOP_WORDS:
-            if found:
+            if found and found != ["list"]:
                 break
+            found = []
             continue
         found.append(word.lower())
     return " ".join(found[-3:]) or " ".join(tokens(tool.name)[1:]) or tool.name

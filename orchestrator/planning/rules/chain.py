@@ -13,6 +13,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon
+from orchestrator.language.words import tokens
 from orchestrator.planning.rules.clause import Clause
 from orchestrator.planning.rules.fill import Draft, Leaf, Span, fill
 from orchestrator.planning.rules.items import answer_fields, answers_price, is_listing
@@ -239,9 +240,7 @@ def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool
     described = str(parameter.schema.get("description", "")).lower()
     if tool.document == consumer.document and is_listing(tool) and "id" in fields:
         thing = thing_with_id(tool)
-        return bool(thing) and (
-            thing in nouns or f"of the {thing}" in described or f"of a {thing}" in described
-        ), False
+        return bool(thing) and (thing in nouns or thing in tokens(described)), False
     return False, False
 
 

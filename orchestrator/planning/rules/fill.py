@@ -163,10 +163,27 @@ def _give_known(draft: Draft, leaf: Leaf, inputs: Mapping[str, JsonValue]) -> No
         listed = parameter.schema.get("enum")
         only = listed[0] if isinstance(listed, list) and listed else None
         draft.give(leaf, parameter.schema.get("const", only))
+    elif len(leaf.path) > 1 and isinstance(inputs.get(leaf.name), dict | list):
+        given = parameter.first_accepted(*as_typed(_inside(inputs, leaf.path)))
+        if given is not None:
+            draft.give(leaf, given)
     elif name in inputs and (len(leaf.path) == 1 or leaf.name not in inputs):
         given = parameter.first_accepted(*as_typed(inputs[name]))
         if given is not None:
             draft.give(leaf, given)
+
+
+def _inside(values: Mapping[str, JsonValue], path: Sequence[str | int]) -> JsonValue:
+    """Return what a given object has at a place, the first of a list; None for nothing."""
+    node: JsonValue = dict(values)
+    for step in path:
+        if isinstance(node, dict):
+            node = node.get(str(step))
+        elif isinstance(node, list) and node:
+            node = node[0]
+        else:
+            return None
+    return node
 
 
 def as_typed(given: JsonValue) -> Iterator[JsonValue]:
@@ -352,6 +369,8 @@ class _Reader:
         if candidate.kind != "date" or parameter.kind is not Kind.DATE:
             return 0.0
         role = self._role(candidate)
+        if candidate.cue in _LIMITING and parameter.side != "end":
+            return 0.0
         if parameter.side is None:
             return 6.0 if role == "start" else 4.0
         if parameter.side == role:
@@ -733,7 +752,7 @@ class _Reader:
         for path, first in [*self.draft.said.items()]:
             leaf = next(one for one in self.draft.leaves if one.path == path)
             is_list = leaf.parameter.kind is Kind.LIST
-            if not is_list and leaf.parameter.kind not in _SEVERAL:
+            if first.kind == "number" or not (is_list or leaf.parameter.kind in _SEVERAL):
                 continue
             more = self._joined_to(first, leaf, blocked)
             if not more:
@@ -769,6 +788,7 @@ _FOR_A_PLACE: Final = re.compile(
     rf"\bfor an? (?:{'|'.join(sorted(lexicon.PLACE_DESCRIBED))})\b", re.IGNORECASE
 )
 """What a tool's summary says where "for Bergen" is a place, and no person."""
+_LIMITING: Final = frozenset({"before", "after", "since", "until", "till", "by"})
 _ELSEWHERE: Final = frozenset({"to", "into", "from", "in", "at", "by", "until"})
 _EVERYBODY: Final = frozenset("everyone everybody someone somebody nobody others".split())
 _TELLING: Final = frozenset(

@@ -28,6 +28,8 @@ MAX_ITEMS: Final = 200
 
 DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
 TIME: Final = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
+ASIDE: Final = frozenset("errors warnings error warning links _links included messages".split())
+"""Lists next to an answer that are no part of it."""
 _MAX_DEPTH: Final = 3
 _ATTRIBUTES: Final = "attributes"
 """Where JSON:API has what a thing says of itself."""
@@ -117,7 +119,10 @@ def is_listing(tool: Tool) -> bool:
     """Whether the answer is a list of things rather than one thing."""
     schema = tool.output_schema or {}
     resolved = resolve(schema, schema)
-    held = (resolve(p, schema).get("items") for p in properties_of(resolved).values())
+    inner = [resolve(part, schema) for part in properties_of(resolved).values()]
+    if "id" not in properties_of(resolved):
+        inner += [resolve(p, schema) for one in inner for p in properties_of(one).values()]
+    held = (part.get("items") for part in inner)
     members = (resolve(items, schema) for items in held if isinstance(items, dict))
     return resolved.get("type") == "array" or any("properties" in member for member in members)
 
@@ -180,9 +185,17 @@ def _walk(
             yield from _walk(member, its_plain, around, label, depth + 1)
     elif isinstance(node, dict) and isinstance(plain, dict):
         node, plain = _opened(node), _opened(plain)
+        wrapped = _wrapped(node) if depth < _MAX_DEPTH else ""
+        if wrapped:
+            yield from _walk(node[wrapped], plain[wrapped], around, wrapped, depth + 1)
+            return
         whole = _Around({**around.fields, **node}, {**_without_price(around.plain), **plain})
         listed = {k: v for k, v in node.items() if isinstance(v, list)}
-        lists = {k: v for k, v in listed.items() if any(isinstance(m, dict) for m in v)}
+        lists = {
+            name: members
+            for name, members in listed.items()
+            if any(isinstance(one, dict) for one in members) and name.lower() not in ASIDE
+        }
         empty = any(v == [] for v in node.values())
         if not lists and not (empty and depth == 0 and is_empty(node)):
             yield Item(whole.fields, frozenset(node), singular(label), whole.plain)
@@ -192,6 +205,22 @@ def _walk(
                 yield from _walk(members, plain[name], outer, name, depth)
             if lists and depth == 0:
                 yield Item(outer.fields, frozenset(node) - set(lists), plain=outer.plain)
+
+
+def _wrapped(node: JsonObject) -> str:
+    """The one object of an answer that has the list in it: {"status", "result": {"shelves": []}}."""
+    if any(isinstance(value, list) for value in node.values()):
+        return ""
+    objects = {name: value for name, value in node.items() if isinstance(value, dict)}
+    lists = [
+        name
+        for name, value in objects.items()
+        if any(
+            isinstance(one, list) and any(isinstance(m, dict) for m in one)
+            for one in value.values()
+        )
+    ]
+    return lists[0] if len(lists) == 1 and "id" not in node else ""
 
 
 def _opened(thing: JsonObject) -> JsonObject:

@@ -6,7 +6,6 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.language import lexicon
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import AskUser
 from orchestrator.planning.rules.fill import Draft
@@ -56,6 +55,3 @@ def _question(said: str, own: Iterable[str], name: str) -> AskUser:
         why="nothing is done that differs from what was said",
         fields={f"{name}_meant": schema},
     )
-
-
-BOUNDS: Final = lexicon.MAXIMUM | lexicon.MINIMUM

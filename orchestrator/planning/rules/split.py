@@ -21,7 +21,7 @@ from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.triggers import Trigger
-from orchestrator.language.words import is_verb
+from orchestrator.language.words import STOP_WORDS, is_verb
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
 from orchestrator.planning.rules.chain import Chain, is_produced, link, needs_of
@@ -43,6 +43,11 @@ _QUALIFIES: Final = re.compile(
     re.IGNORECASE,
 )
 _WITH_WHOM: Final = re.compile(r"\b(?:for|with)\s+(?:me|us|him|her|them|[A-Z]\w+)$")
+_WORDS: Final = re.compile(r"[^\W\d_]{3,}")
+_JOINING: Final = STOP_WORDS | frozenset(
+    "first firstly second secondly third thirdly finally lastly next then afterwards besides also "
+    "please kindly hey hello additionally furthermore moreover plus after".split()
+)
 _NEGATED: Final = re.compile(
     r"(?:please\s+)?(?:(?:i|we)\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE
 )
@@ -177,6 +182,7 @@ class _Goal:
         goal = self.brief.goal
         clauses = split_goal(goal, verbs=verbs, is_other=self._is_other)
         before = None
+        self.unmet += _between([(one.start, one.end) for one in clauses], goal)
         for clause in clauses:
             text = _with_verb(clause.text, self.parts)
             if self.parts and _only_qualifies(clause.text):
@@ -360,6 +366,9 @@ def doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     """Return what of a clause is not carried out, is left over or cannot be meant."""
     clause, account = reading.clause, reading.account
     doubts = [_of_trigger(trigger, clause) for trigger in account.triggers]
+    if clause.dependent and not any(t.start == 0 for t in account.triggers):
+        why = f"I do not carry out {clause.dependent!r}. {_MODEL}"
+        doubts.append(Doubt(kind="not_carried_out", about=clause.dependent, why=why))
     if not reading.is_consequence:
         return doubts
     told = [(t.start, t.end) for t in account.triggers]
@@ -455,6 +464,14 @@ def _with_verb(text: str, parts: Sequence[Part]) -> str:
     ):
         return text
     return f"{parts[-1].reading.aim.verb} {text}"
+
+
+def _between(spans: Sequence[tuple[int, int]], goal: str) -> list[str]:
+    """Return what a goal says before and between its clauses, but for what only joins them."""
+    starts = [0, *(end for _, end in spans)]
+    ends = [*(start for start, _ in spans), len(goal)]
+    gaps = [goal[start:end].strip(" ,;.:-*\n\t") for start, end in zip(starts, ends, strict=True)]
+    return [gap for gap in gaps if any(w not in _JOINING for w in _WORDS.findall(gap.lower()))]
 
 
 def _only_qualifies(text: str) -> bool:

@@ -307,7 +307,8 @@ class Leg:
             return self._of_said(items, leaf, draft, said)
         account = self.reading.account
         if self._shares_filters:
-            fitting = [run for run in account.filters if any(matches(i, run) for i in items)]
+            own = [run for run in account.filters if _is_of_side(run, leaf)]
+            fitting = [run for run in own if any(matches(i, run) for i in items)]
             account = replace(account, filters=tuple(fitting))
         if not self._is_counted(leaf, draft.tool):
             account = replace(account, is_all="", count=None)
@@ -632,6 +633,14 @@ def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Dr
             given = leaf.parameter.first_accepted(*as_typed(values[leaf.path]))
             made.found[leaf.path] = values[leaf.path] if given is None else given
     return made
+
+
+def _is_of_side(run: Run, leaf: Leaf) -> bool:
+    """Return whether words may tell what an input takes: "from Berlin" where to start from."""
+    words = set(leaf.parameter.words)
+    if words & lexicon.ORIGIN:
+        return run.cue not in ("to", "into")
+    return not (words & lexicon.DESTINATION and run.cue == "from")
 
 
 def _crossed(found: Sequence[Supplied], more: Sequence[Supplied]) -> list[Supplied]:

@@ -24,6 +24,7 @@ from orchestrator.planning.rules.items import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.tool_words import (
     named_nouns,
+    noun_before,
     nouns_of,
     own_words,
     thing_words,
@@ -304,7 +305,9 @@ def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
     )
     score = _of_its_days(tool, clause)
     if not aim.is_order and not tool.is_side_effect:
-        if ids and not has_id and not _is_definite(clause):
+        said = {word.stem for word in clause.words}
+        is_named = any(said & noun_before(tool, p.name) for p in ids) and len(said) > 3
+        if ids and not has_id and not is_named and not _is_definite(clause):
             score -= 2.5 if _is_plural(clause) else 1.5
         if not ids and has_id and is_listing(tool):
             score -= 0.7

@@ -77,7 +77,8 @@ def own_words(tool: Tool) -> frozenset[str]:
         texts += properties_of(part)
         listed = part.get("enum")
         texts += [str(one) for one in listed] if isinstance(listed, list) else []
-    return _with_equals(content_stems(" ".join(texts)))
+    stems = content_stems(" ".join(texts))
+    return _with_equals(set(stems) - verbs_of(tool)) | frozenset(stems)
 
 
 @read_once
