@@ -65,7 +65,7 @@ from orchestrator.planning.planner import (
     check_plan,
 )
 from orchestrator.planning.profile_limits import within_profiles
-from orchestrator.planning.route_context import route_context, with_ordered
+from orchestrator.planning.route_context import route_context, route_text, with_ordered
 from orchestrator.planning.walls import Walls, is_inside
 from orchestrator.routing.discovery import DiscoveryIndexes, Match
 from orchestrator.routing.learning.trace import record_of
@@ -268,7 +268,8 @@ class PlanningActivities:
             router = self._routers(catalog)
         except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
             return fail_open(catalog, f"{type(error).__name__} while indexing the catalog", walls)
-        made = router.route(context.leg_goal, route_context(context, *walls), now=context.now)
+        text = route_text(context, catalog)
+        made = router.route(text, route_context(context, *walls), now=context.now)
         return with_ordered(made, context, router.feeders)
 
     @activity.defn(name=names.CHECK_MODEL)

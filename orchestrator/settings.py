@@ -70,8 +70,8 @@ class Settings(BaseSettings):
                                                   (by rules) or llm (a model is needed) of ours
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    for agents that name none; its key as its
                                                   provider reads it; unset, no model plans
-        ORCHESTRATOR_SPLIT_BY=rules               who splits goals where a model plans every leg:
-                                                  model, the default, or rules
+        ORCHESTRATOR_SPLIT_BY=none                who splits goals where a model plans: model,
+                                                  the default; none: one leg has a whole goal
         ORCHESTRATOR_PLANNER_TIMEOUT_S=90         for one request to a model; _TEMPERATURE and
                                                   _MAX_TOKENS: as its provider has them
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
@@ -141,7 +141,7 @@ class Settings(BaseSettings):
     """provider:model, for agents that name none; its key is read as its provider reads it; unset,
     no model plans."""
     split_by: Literal["model", "none"] = "model"
-    """Who splits goals into legs where a model plans every leg."""
+    """Who splits goals into legs where a model plans; none: one leg without orders has it all."""
     planner_timeout_s: float = Field(default=90.0, gt=0, le=280)
     """How long one request to a model may take, all in all; a step asks at most twice."""
     planner_temperature: float | None = Field(default=None, ge=0)

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.wall import Wall
+from orchestrator.language.detect import foreign_in
 from orchestrator.planning.models import StepContext
 from orchestrator.routing.selection import RouteContext, Selection
 
@@ -29,6 +31,19 @@ def route_context(context: StepContext, *more: Wall) -> RouteContext:
         domains=context.agent.prefers or context.agent.domains,
         walls=tuple(dict.fromkeys((context.agent.wall, *more))),
     )
+
+
+def route_text(context: StepContext, catalog: Catalog) -> str:
+    """Return what the router reads of a step: the words of its leg.
+
+    Where those are in a language that it does not read, they are the titles of the tools that the
+    leg orders.
+    """
+    names = (name for order in context.orders for name in order.tools[:1])
+    titles = dict.fromkeys(catalog.tools[name].title for name in names if name in catalog.tools)
+    if not titles or foreign_in(context.leg_goal) is None:
+        return context.leg_goal
+    return "; ".join(titles)
 
 
 def with_ordered(

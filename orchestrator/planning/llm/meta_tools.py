@@ -103,7 +103,7 @@ ENDED: Final = "part_done"
 META_TOOLS: Final = (
     MetaTool(
         DISCOVER,
-        "Find tools without a schema here by a few words; the next step has their schemas.",
+        "Find tools by a few words; the next step has their schemas.",
         DiscoverTools,
     ),
     MetaTool(ASKED, "Ask the user for values that nothing else supplies.", Ask),
