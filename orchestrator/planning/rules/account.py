@@ -196,15 +196,19 @@ class _Reading:
         self.words = vocabulary(tools)
 
     def account(self, resolved: frozenset[str]) -> Account:
+        """Return the account; what refers back and is resolved is used, with its noun."""
+        values = [value for value in self.clause.values if value.kind != "name"]
+        found = find_triggers(self.clause.text, values=values)
+        for trigger in found:
+            if trigger.kind in resolved:
+                behind = [w for w in self.clause.words if w.start == trigger.end + 1]
+                self.used.append((trigger.start, behind[0].end if behind else trigger.end))
         limits = self.found_limits = tuple(self._limits())
         superlative = self._superlative()
         is_all = self._all()
         count = self._count()
         runs = self._runs()
         filters = tuple(run for run in runs if self._may_filter(run))
-        found = find_triggers(
-            self.clause.text, values=[v for v in self.clause.values if v.kind != "name"]
-        )
         triggers = [t for t in found if not self._covered(t) and t.kind not in resolved]
         left = tuple(run for run in runs if run not in filters)
         return Account(superlative, limits, is_all, count, filters, left, tuple(triggers))

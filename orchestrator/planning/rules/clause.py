@@ -172,13 +172,17 @@ class Clause:
     @cached_property
     def verb_index(self) -> int:
         """The place of the first word that is no form of politeness, of a condition behind it."""
-        first = 0
-        if self.words and self.words[0].lower in _DEPENDENT and "," in self.text:
-            first = self.place_of(self.text.index(","))
+        first = self.place_of(len(self.dependent)) if self.dependent else 0
         for number, word in enumerate(self.words[first:], first):
-            if word.lower not in _POLITE:
+            if word.lower not in _POLITE and not word.text.isdigit():
                 return number
         return 0
+
+    @cached_property
+    def dependent(self) -> str:
+        """What the clause begins with and only depends on: "once Kim has agreed"; '' for nothing."""
+        is_one = self.words and self.words[0].lower in _DEPENDENT and "," in self.text
+        return self.text[: self.text.index(",")] if is_one else ""
 
     @property
     def verb(self) -> str:

@@ -366,6 +366,9 @@ def doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     """Return what of a clause is not carried out, is left over or cannot be meant."""
     clause, account = reading.clause, reading.account
     doubts = [_of_trigger(trigger, clause) for trigger in account.triggers]
+    if clause.dependent and not any(t.start == 0 for t in account.triggers):
+        why = f"I do not carry out {clause.dependent!r}. {_MODEL}"
+        doubts.append(Doubt(kind="not_carried_out", about=clause.dependent, why=why))
     if not reading.is_consequence:
         return doubts
     told = [(t.start, t.end) for t in account.triggers]

@@ -169,9 +169,7 @@ class Mission:
         check_plan(plan)
         run = Run(plan, {}, {})
         for leg in plan.legs:
-            looking = {other.leg_id for other in plan.legs if other.only_looks}
-            told = [d for d in leg.depends_on if d not in looking]
-            facts = tuple(f for d in told for f in run.facts.get(d, ()))
+            facts = tuple(f for d in leg.depends_on for f in run.facts.get(d, ()))
             run.decisions[leg.leg_id] = []
             seen = await self._leg(planner, goal, leg, facts, run.decisions[leg.leg_id])
             run.facts[leg.leg_id] = _facts(leg, seen)
@@ -200,6 +198,7 @@ class Mission:
                 facts=facts,
                 observations=tuple(seen),
                 discovered=discovered,
+                orders=leg.orders,
                 budget_left=self.budget,
                 now=NOW,
                 catalog_digest=self.catalog.digest,
