@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final, Literal
 
 from pydantic import JsonValue
@@ -37,12 +36,14 @@ _MOST: Final = re.compile(
 _LEAST: Final = re.compile(r"(?:over|above|at least|more than|min(?:imum)?(?: of)?)\s*$", re.I)
 _AFTER: Final = frozenset({"after", "from", "since"})
 _BEFORE: Final = frozenset({"before", "until", "by"})
-_SIDES: Final = frozenset("arriving departing leaving returning starting ending landing".split())
+_SIDES: Final = frozenset(
+    {"arriving", "departing", "leaving", "returning", "starting", "ending", "landing"}
+)
 _NAMING: Final = frozenset(
     ["of", "for", "from", "to", "with", "about", "called", "named", "titled", "at", "by"]
 )
-_NAMING_OFFERS: Final = frozenset("at by of in called named with".split())
-_NAMING_THINGS: Final = frozenset("of from to about called named titled with at by".split())
+_NAMING_OFFERS: Final = frozenset(["at", "by", "of", "in", "called", "named", "with"])
+_NAMING_THINGS: Final = _NAMING - {"for"}
 _MOST_WORDS: Final = 4
 _POLITE_STEMS: Final = frozenset(
     stem(word)
@@ -401,16 +402,3 @@ _KEPT: Final = frozenset({"not", "no", "without", "never", "except"})
 def _is_plain(candidate: Candidate) -> bool:
     """Return whether what was read as a name is written as any other word."""
     return candidate.kind == "name" and candidate.text.islower()
-
-
-def words_of(runs: Iterable[Run]) -> tuple[str, ...]:
-    """Return the texts of runs, in order."""
-    return tuple(run.text for run in runs)
-
-
-def moment_of(value: JsonValue) -> datetime | None:
-    """Return a text as a moment; None where it is none."""
-    try:
-        return datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-    except ValueError:
-        return None

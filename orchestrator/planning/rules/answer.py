@@ -167,7 +167,7 @@ def _cell(name: str, value: JsonValue) -> str:
 
 
 def details(body: JsonValue) -> list[str]:
-    """Return the particulars of one thing that a reader wants: names, places, days, counts, its id."""
+    """Return what a reader wants of one thing: names, places, days, counts, its id."""
     found: list[str] = []
     own_id = ""
     shown = {k: v for k, v in body.items() if k not in _ASIDE} if isinstance(body, dict) else body

@@ -1,6 +1,6 @@
 """The calls that lead to a tool: what is missing is searched for backward, by schema."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,7 +28,7 @@ _SEARCHED_BY: Final = frozenset({*DAYS, Kind.PLACE, Kind.TIME, Kind.AMOUNT, Kind
 
 @dataclass
 class Chain:
-    """The call of one tool, and for each input that an answer supplies the chain that asks for it."""
+    """The call of one tool, and the chains that ask for what only answers supply."""
 
     draft: Draft
     feeders: dict[tuple[str | int, ...], list["Chain"]] = field(default_factory=dict)
@@ -258,8 +258,3 @@ def _references(catalog: Catalog) -> frozenset[str]:
 @read_once
 def _own_references(catalog: Catalog) -> frozenset[str]:
     return frozenset(n for tool in catalog.tools.values() for n in tool.reference_inputs)
-
-
-def fields_of(leaves: Iterable[Leaf]) -> tuple[str, ...]:
-    """Return the names of the inputs that leaves are in, once each."""
-    return tuple(dict.fromkeys(leaf.name for leaf in leaves))

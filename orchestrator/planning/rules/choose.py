@@ -1,9 +1,9 @@
-"""Which of the things that were found is meant: by equality, one superlative, limits, all, a count."""
+"""The choice among found things: equality, one superlative, limits, all, a count, or a question."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Final, Literal
 
@@ -212,6 +212,7 @@ def _costs(item: Item, said: Mapping[str, JsonValue]) -> bool:
 
 
 def keeps(item: Item, limit: Limit) -> bool:
+    """Return whether a thing keeps within a limit; one that does not say so does not."""
     if limit.kind == "price":
         price, said = item.price, limit.value if isinstance(limit.value, dict) else {}
         if price is None or said.get("currency") not in (None, "", price.currency):
@@ -307,8 +308,3 @@ def label(item: Item) -> str:
     price = [str(item.price)] if item.price is not None else []
     parts = list(dict.fromkeys([*names[:3], *rest[: max(0, 4 - len(names))], *price]))
     return ", ".join(parts) or "one without a name"
-
-
-def today(now: datetime) -> date:
-    """Return the day of a moment."""
-    return now.date()

@@ -180,7 +180,7 @@ class Clause:
 
     @cached_property
     def dependent(self) -> str:
-        """What the clause begins with and only depends on: "once Kim has agreed"; '' for nothing."""
+        """What the clause begins with and depends on: "once Kim has agreed"; '' for nothing."""
         is_one = self.words and self.words[0].lower in _DEPENDENT and "," in self.text
         return self.text[: self.text.index(",")] if is_one else ""
 
@@ -356,11 +356,6 @@ class Clause:
             trimmed = _TAIL.sub("", self.text[start:cut])
             yield Candidate("trimmed", trimmed, trimmed, start, start + len(trimmed), "", cue)
         yield Candidate("text", self.text[start:end], self.text[start:end], start, end, "", cue)
-
-
-def content_words(clause: Clause) -> list[Word]:
-    """Return the words that say something."""
-    return [word for word in clause.words if not is_stop(word)]
 
 
 def read_clause(text: str, *, now: datetime) -> Clause:

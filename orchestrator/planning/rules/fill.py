@@ -1,7 +1,7 @@
 """What a clause says is given to the inputs of a tool, by what each of them means."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
@@ -319,7 +319,7 @@ class _Reader:
         for word, following in pairwise(self.clause.words):
             gap = self.clause.text[word.end : following.start]
             is_plain = not is_stop(following) and following.stem not in self.words
-            if word.stem in nouns and is_plain and not gap.strip() and not word.start == 0:
+            if word.stem in nouns and is_plain and not gap.strip() and word.start != 0:
                 typed = [c for c in self.clause.candidates if c.start == following.start]
                 if not any(c.kind in ("date", "time", "amount", "duration") for c in typed):
                     start, end = following.start, following.end
@@ -332,9 +332,10 @@ class _Reader:
         named = 6.0 if candidate.cue == _NAMED else 0.0
         if candidate.kind in ("time", "date") and parameter.is_code(candidate.value):
             return 6.0 + named
-        if f"{{{parameter.name}}}" in self.tool.path and parameter.kind in (Kind.COUNT, Kind.OTHER):
-            if parameter.schema.get("type") in ("integer", "number"):
-                return self._id_score(leaf, candidate, named)
+        is_number = parameter.schema.get("type") in ("integer", "number")
+        in_path = f"{{{parameter.name}}}" in self.tool.path
+        if in_path and is_number and parameter.kind in (Kind.COUNT, Kind.OTHER):
+            return self._id_score(leaf, candidate, named)
         match parameter.kind:
             case Kind.DATE | Kind.DATETIME:
                 return self._day_score(parameter, candidate) + named
@@ -442,9 +443,9 @@ class _Reader:
     def _id_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
         nouns = id_nouns(self.tool, parameter.name, parameter.words)
-        if candidate.kind in ("id", "number", "name", "phrase", "quoted"):
-            if candidate.kind != "number" and parameter.is_code(candidate.text):
-                return 10.0 if candidate.noun in nouns else 7.0
+        is_text = candidate.kind in ("id", "name", "phrase", "quoted")
+        if is_text and parameter.is_code(candidate.text):
+            return 10.0 if candidate.noun in nouns else 7.0
         in_path = f"{{{parameter.name}}}" in self.tool.path
         if candidate.kind == "id" or (candidate.kind == "quoted" and (named or in_path)):
             if candidate.noun in nouns or named:
@@ -466,12 +467,13 @@ class _Reader:
         behind = self.clause.text[candidate.end : candidate.end + 2]
         if candidate.after == "time" or behind in ("'s", "\u2019s"):
             return 0.0
-        if self.tool.is_side_effect and not named and candidate.cue not in _PLACE_CUES | _WAYS:
-            if candidate.cue != "for" or not _FOR_A_PLACE.search(self.tool.summary):
-                return 0.0
-        if candidate.kind == "phrase" and not named:
-            if not self._is_new(candidate) or candidate.text.lower() in _EVERYBODY:
-                return 0.0
+        cues = _PLACE_CUES | _WAYS
+        cues |= {"for"} if _FOR_A_PLACE.search(self.tool.summary) else frozenset()
+        if self.tool.is_side_effect and not named and candidate.cue not in cues:
+            return 0.0
+        is_other = not self._is_new(candidate) or candidate.text.lower() in _EVERYBODY
+        if candidate.kind == "phrase" and not named and is_other:
+            return 0.0
         less = 0.0 if candidate.kind == "name" or named else 2.0
         cue = candidate.cue
         if parameter.side == "start":
@@ -790,10 +792,29 @@ _FOR_A_PLACE: Final = re.compile(
 """What a tool's summary says where "for Bergen" is a place, and no person."""
 _LIMITING: Final = frozenset({"before", "after", "since", "until", "till", "by"})
 _ELSEWHERE: Final = frozenset({"to", "into", "from", "in", "at", "by", "until"})
-_EVERYBODY: Final = frozenset("everyone everybody someone somebody nobody others".split())
+_EVERYBODY: Final = frozenset(["everyone", "everybody", "someone", "somebody", "nobody", "others"])
 _TELLING: Final = frozenset(
-    "tell inform notify email mail message text ask remind warn alert contact ping dm send "
-    "forward reply respond write".split()
+    [
+        "tell",
+        "inform",
+        "notify",
+        "email",
+        "mail",
+        "message",
+        "text",
+        "ask",
+        "remind",
+        "warn",
+        "alert",
+        "contact",
+        "ping",
+        "dm",
+        "send",
+        "forward",
+        "reply",
+        "respond",
+        "write",
+    ]
 )
 """Verbs whose object is whom something is told, and not what."""
 _NAMED: Final = "\0named"
@@ -929,8 +950,3 @@ def _put(into: JsonObject, path: Sequence[str | int], value: JsonValue) -> None:
 def spans_of(drafts: Iterable[Draft]) -> list[Span]:
     """Return what several drafts use of their clause."""
     return [span for draft in drafts for span in draft.used]
-
-
-def only_new(candidates: Collection[Candidate], used: Sequence[Span]) -> list[Candidate]:
-    """Return the candidates that no draft uses."""
-    return [one for one in candidates if not one.overlaps(used)]

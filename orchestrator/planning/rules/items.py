@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.expressions import expressions_of
 from orchestrator.catalog.price_contract import PRICE
 from orchestrator.catalog.prices import plain_answer
 from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
@@ -28,7 +27,18 @@ MAX_ITEMS: Final = 200
 
 DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
 TIME: Final = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
-ASIDE: Final = frozenset("errors warnings error warning links _links included messages".split())
+ASIDE: Final = frozenset(
+    [
+        "errors",
+        "warnings",
+        "error",
+        "warning",
+        "links",
+        "_links",
+        "included",
+        "messages",
+    ]
+)
 """Lists next to an answer that are no part of it."""
 _MAX_DEPTH: Final = 3
 _ATTRIBUTES: Final = "attributes"
@@ -137,18 +147,6 @@ def is_empty(body: JsonValue) -> bool:
     return bool(lists) and not any(lists)
 
 
-def tells_what_is_made(tool: Tool, maker: Tool) -> bool:
-    """Whether a tool answers with what another one makes, by the id that its cancel is told.
-
-    What is called by no more than "id" is the maker's where both are of one path.
-    """
-    if maker.compensation is None:
-        return False
-    read = (one for one in expressions_of(maker.compensation.cancel) if one.message == "response")
-    ids = {one.path[-1] for one in read if one.path} & answer_fields(tool)
-    return bool(ids - {"id"}) or (bool(ids) and tool.path == maker.path)
-
-
 def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonValue]]:
     """Name and value of every scalar and money in an object, outermost first, lists left out."""
     if not isinstance(body, dict) or depth > _MAX_DEPTH:
@@ -208,7 +206,7 @@ def _walk(
 
 
 def _wrapped(node: JsonObject) -> str:
-    """The one object of an answer that has the list in it: {"status", "result": {"shelves": []}}."""
+    """The one object of an answer that has the list in it: {"status", "result": {"shelves"}}."""
     if any(isinstance(value, list) for value in node.values()):
         return ""
     objects = {name: value for name, value in node.items() if isinstance(value, dict)}

@@ -39,14 +39,37 @@ from orchestrator.saga.orders import Order
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SEQUENCE: Final = re.compile(r"\b(?:then|afterwards|after that)\b", re.IGNORECASE)
 _QUALIFIES: Final = re.compile(
-    r"(?:only |but )*(?:if|unless|when|in case|as long as|provided|except|otherwise|else|instead)\b",
+    r"(?:only |but )*(?:if|unless|when|in case|as long as|provided|except|otherwise|else"
+    r"|instead)\b",
     re.IGNORECASE,
 )
 _WITH_WHOM: Final = re.compile(r"\b(?:for|with)\s+(?:me|us|him|her|them|[A-Z]\w+)$")
 _WORDS: Final = re.compile(r"[^\W\d_]{3,}")
 _JOINING: Final = STOP_WORDS | frozenset(
-    "first firstly second secondly third thirdly finally lastly next then afterwards besides also "
-    "please kindly hey hello additionally furthermore moreover plus after".split()
+    [
+        "first",
+        "firstly",
+        "second",
+        "secondly",
+        "third",
+        "thirdly",
+        "finally",
+        "lastly",
+        "next",
+        "then",
+        "afterwards",
+        "besides",
+        "also",
+        "please",
+        "kindly",
+        "hey",
+        "hello",
+        "additionally",
+        "furthermore",
+        "moreover",
+        "plus",
+        "after",
+    ]
 )
 _NEGATED: Final = re.compile(
     r"(?:please\s+)?(?:(?:i|we)\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE
@@ -381,7 +404,7 @@ def doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         )
         for run in left
     ]
-    return doubts + [*_impossible(reading, now)]
+    return [*doubts, *_impossible(reading, now)]
 
 
 def _of_limits(reading: Reading) -> list[Doubt]:

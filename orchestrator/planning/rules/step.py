@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import charged_price
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import content_stems, stem, tokens
@@ -27,8 +27,8 @@ from orchestrator.planning.models import (
 from orchestrator.planning.rules.account import Limit, Run
 from orchestrator.planning.rules.answer import (
     done_phrase,
-    noun_of,
     not_applied,
+    noun_of,
     told_done,
     told_read,
 )
@@ -125,9 +125,9 @@ class Leg:
                 missing = [leaf for leaf in filled.missing if leaf.name not in listed]
                 if missing:
                     return Missing(tuple((draft.tool, leaf) for leaf in missing))
-                if self.target.is_side_effect:
-                    if (asked := self._mismatch(one, filled)) is not None:
-                        return asked
+                asked = self._mismatch(one, filled) if self.target.is_side_effect else None
+                if asked is not None:
+                    return asked
                 calls.append(({**filled.arguments, **listed}, one.note))
         return calls
 
@@ -263,9 +263,9 @@ class Leg:
         """The things of an answer, those of its further pages included."""
         found = read_items(seen.body, tool=tool, asked=seen.arguments)
         for other in self.context.observations:
-            if other.tool == tool.name and other.outcome == "succeeded" and other is not seen:
-                if _is_page_of(other, seen):
-                    found += read_items(other.body, tool=tool, asked=other.arguments)
+            is_other = other.tool == tool.name and other.outcome == "succeeded"
+            if is_other and other is not seen and _is_page_of(other, seen):
+                found += read_items(other.body, tool=tool, asked=other.arguments)
         return found
 
     def _next_page(self, tool: Tool, arguments: JsonObject) -> StepDecision | None:
@@ -455,9 +455,9 @@ class Leg:
     def _all_seen(self, tool: Tool, arguments: JsonObject) -> Iterator[Observation]:
         wanted = _essential(tool, arguments)
         for seen in self.context.observations:
-            if seen.tool == tool.name and seen.outcome != "discovered":
-                if _essential(tool, seen.arguments) == wanted:
-                    yield seen
+            is_call = seen.tool == tool.name and seen.outcome != "discovered"
+            if is_call and _essential(tool, seen.arguments) == wanted:
+                yield seen
 
     def _seen(self, tool: Tool, arguments: JsonObject) -> Observation | None:
         found = [*self._all_seen(tool, arguments)]
@@ -737,8 +737,3 @@ def _is_page_of(other: Observation, seen: Observation) -> bool:
         if other.arguments.get(name) != seen.arguments.get(name)
     }
     return all(set(tokens(name)) & lexicon.CURSOR for name in differing)
-
-
-def effect_of(tool: Tool) -> Effect:
-    """Return what a call leaves behind."""
-    return tool.effect

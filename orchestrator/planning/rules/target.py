@@ -66,7 +66,8 @@ _PAST: Final = frozenset({"past", "history", "historical", "yesterday", "previou
 _MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
 _WANTED: Final = re.compile(
-    r"(?:please )?(?:(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? (?:need|want|like|love) "
+    r"(?:please )?(?:(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? "
+    r"(?:need|want|like|love) "
     r"|(?:get|fly|drive|take|bring|grab) (?:me |us )(?:(?:to|from) )?)"
     r"(?:(?:a|an|one|two|three|another|\d+)\b|(?<=(?:to|om) )\w)",
     re.IGNORECASE,
@@ -214,7 +215,7 @@ def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
 
 
 def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
-    """Return whether a tool's verb has another particle than the clause's: "turn off", "turn on"."""
+    """Return whether a tool's verb has another particle: "turn off" for "turn on"."""
     own = _PARTICLES & {*tokens(tool.summary)[1:2], *tokens(tool.summary)[-1:]}
     if not own or stem(aim.verb) not in verbs_of(tool):
         return False

@@ -1,4 +1,4 @@
-"""The words by which a person speaks of a tool: its name, summary, tags, inputs and their values."""
+"""The words by which a person speaks of a tool: its name, summary, tags and inputs."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -22,8 +22,32 @@ from orchestrator.language.words import (
 
 _NESTED: Final = ("properties", "items", "anyOf", "oneOf", "allOf", "$defs")
 _MOST_LEVELS: Final = 5
-_SPECIFIC: Final = frozenset("forward reply respond resend share invite call wire tip".split())
-_PLAIN_CHANGES: Final = frozenset("change update set edit modify adjust alter run execute".split())
+_SPECIFIC: Final = frozenset(
+    [
+        "forward",
+        "reply",
+        "respond",
+        "resend",
+        "share",
+        "invite",
+        "call",
+        "wire",
+        "tip",
+    ]
+)
+_PLAIN_CHANGES: Final = frozenset(
+    [
+        "change",
+        "update",
+        "set",
+        "edit",
+        "modify",
+        "adjust",
+        "alter",
+        "run",
+        "execute",
+    ]
+)
 _MAKING: Final = frozenset({Action.CREATE, Action.EXECUTE, Action.PAY, Action.SEND, Action.UPDATE})
 
 
