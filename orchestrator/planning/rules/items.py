@@ -11,8 +11,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.prices import plain_answer
 from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
-from orchestrator.catalog.tool import id_names, thing_with_id
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Tool, id_names, thing_with_id
 from orchestrator.core.budget import Money
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
