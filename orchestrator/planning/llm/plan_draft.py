@@ -87,7 +87,8 @@ def draft_parameters(agents: Sequence[str]) -> JsonObject:
     """Return the input schema of the tool by which a model gives a plan; the rules explain it."""
     text: JsonObject = {"type": "string"}
     texts: JsonObject = {"type": "array", "items": text}
-    order = {"tool": text, "count": {"type": "integer", "minimum": 1}, "each": text, "when": text}
+    count: JsonObject = {"type": "integer", "minimum": 1}
+    order: JsonObject = {"tool": text, "count": count, "each": text, "when": text}
     leg: JsonObject = {
         "id": text,
         "serves": {**texts, "minItems": 1},
@@ -97,7 +98,7 @@ def draft_parameters(agents: Sequence[str]) -> JsonObject:
     }
     leg["agent"] = {"enum": [*agents]}
     items = _object(leg, "id", "serves", "orders", "agent")
-    legs = {"type": "array", "items": items, "minItems": 1}
+    legs: JsonObject = {"type": "array", "items": items, "minItems": 1}
     return _object({"legs": legs, "asides": texts}, "legs")
 
 

@@ -27,7 +27,7 @@ from orchestrator.messages.new_requests import new_mission_id
 from orchestrator.runtime.devserver import Ports
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve
-from tests.benchmarks.real_model.goals import GOALS, Judged, RealGoal, judge
+from tests.benchmarks.real_model.goals import GOALS, Judged, RealGoal, called_by, judge
 from tests.benchmarks.real_model.server import NotInstalled, install, serving
 from tests.forked import ForkedStack
 
@@ -119,7 +119,7 @@ def _print(one: Run, result: MissionResult, verdict: Judged, took_s: float) -> N
         f"{usage.output_tokens} written; {escape(result.plan_made_by.told)}"
     )
     for leg in result.legs:
-        orders = ", ".join(leg.called) or "nothing"
+        orders = ", ".join(called_by(leg)) or "nothing"
         _OUT.print(f"  {leg.leg_id} ({leg.status}): {escape(orders)}: {escape(leg.summary[:200])}")
     for asked, said in one.warned.items():
         _OUT.print(f"  approved {escape(asked[:300])}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from orchestrator.core.record import JsonObject
+from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.planning.models import Fact
 
@@ -142,12 +143,18 @@ def judge(goal: RealGoal, result: MissionResult) -> Judged:
         if not goal.is_each:
             left.remove(fitting)
     served = not left or (goal.is_each and bool(effects)) or (goal.when and _says_no(result))
-    called = {name for leg in result.legs for name in leg.called}
+    called = {name for leg in result.legs for name in called_by(leg)}
     read = not goal.reads or bool(called & {*goal.reads})
     is_over = result.status is MissionStatus.SUCCEEDED
     asked = [one.tool for one in goal.effects]
     more = sum(fact.tool in asked for fact in wrong)
     return Judged(is_over and served and read and not wrong, tuple(wrong), more)
+
+
+def called_by(leg: LegResult) -> list[str]:
+    """Return the tools that a leg called with success, in order."""
+    calls = (step.did.split() for step in leg.steps if step.outcome == "succeeded")
+    return [*leg.called, *(words[1] for words in calls if words[0] == "call")]
 
 
 def _is(wanted: Effect, fact: Fact) -> bool:

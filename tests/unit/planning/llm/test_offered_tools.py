@@ -68,8 +68,8 @@ def test_a_consequence_takes_a_reason_which_is_not_sent(
 
     assert (_call(given).reason, _call(given).arguments) == ("The first one fits.", NEEDED)
     assert _call(said).reason == "It is free."
-    assert "reason" in tool_parameters(shipped.tools[RESERVE])["properties"]
-    assert "reason" not in tool_parameters(shipped.tools[SHOWN[1]])["properties"]
+    assert "'reason'" in str(tool_parameters(shipped.tools[RESERVE]))
+    assert "'reason'" not in str(tool_parameters(shipped.tools[SHOWN[1]]))
 
 
 def test_an_example_that_nobody_asked_for_is_left_out_with_a_note(
