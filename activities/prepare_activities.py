@@ -37,8 +37,8 @@ from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.spending_policy import SpendingPolicy
 from orchestrator.messages.spending_rules import limited
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.effects import READ_ONLY, is_covered, longest_list, why_unordered
 from orchestrator.planning.models import Fact, Observation
-from orchestrator.planning.orders import READ_ONLY, is_covered, longest_list, why_unordered
 from orchestrator.saga.agreed_days import agreed_days
 from orchestrator.saga.draft import draft_cancel, draft_obligation
 

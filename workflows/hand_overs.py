@@ -21,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import LegResult, LegStatus
     from orchestrator.messages.replanned import has_consequence
     from orchestrator.planning.models import HAND_OVER, CallTool, HandOver, MissionPlan
-    from orchestrator.planning.orders import left_to_do
+    from orchestrator.saga.orders import left_to_do
     from workflows.failures import first_words
     from workflows.leg_view import effects_of_leg
     from workflows.progress import Progress

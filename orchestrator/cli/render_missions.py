@@ -127,7 +127,7 @@ def mission(console: Console, result: MissionResult) -> None:
         if leg.table is not None:
             _found(console, leg.table)
     for missing in result.unserved:
-        console.print(line((f"missing: {missing}", "red")))
+        console.print(line((f"unserved: {missing}", "red")))
     for read in (one for leg in result.legs for one in leg.conditions):
         console.print(line((f"condition: {read}", "dim")))
     for aside in result.set_aside:

@@ -179,6 +179,18 @@ def has_room(
     return after > before
 
 
+def left_to_do(orders: Sequence[Order], effects: Sequence[Effect]) -> tuple[Order, ...]:
+    """The orders that have not all of their effects, each with the count that is left."""
+    standing = [effect for effect in effects if not effect.why_not]
+    served = served_by(orders, standing)
+    left = ((order, order.count - len(served[n])) for n, order in enumerate(orders))
+    return tuple(
+        order if order.each else order.model_copy(update={"count": count})
+        for order, count in left
+        if order.each or count > 0
+    )
+
+
 def covered_orders(
     orders: Mapping[str, Sequence[Order]], listed: Sequence[Order]
 ) -> dict[str, tuple[Order, ...]]:

@@ -200,11 +200,8 @@ async def test_whoever_plans_a_call_outside_is_told_and_nothing_is_sent(
     """By a model or by a planner of one's own, whether it reads or pays."""
     result = await _run(walled, goal)
 
-    # What a goal asks for in words, and is behind the wall, was not done: the mission says so. Nor
-    # is anything proved by whoever was only refused.
-    asks = " and call " in goal
+    # Nothing is proved by whoever was only refused.
     assert result.status is MissionStatus.INCOMPLETE
-    assert any(one.clause.startswith("call") for one in result.unserved) is asks
     refused = [s for s in result.legs[0].steps if s.outcome == "refused" and s.did != "finish"]
     assert len(refused) == 1
     assert "is not for the agent" in (refused[0].error or "")

@@ -1,6 +1,7 @@
 """What a worker shows of a plan: its orders with their tools, over the example documents."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
@@ -97,10 +98,7 @@ async def test_a_goal_that_nothing_fits_is_refused_in_a_sentence(shipped: Catalo
     """As a mission would be."""
 
     class Refusing(Careless):
-        def split_goal(self, *_: object) -> object:
-            return self._refused()
-
-        async def _refused(self) -> object:
+        async def split_goal(self, *_: Any) -> Any:
             raise NothingFits("sing me a song")
 
     with pytest.raises(ApplicationError, match="no tool fits") as refused:

@@ -9,7 +9,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.canonical import canonical_text
-from orchestrator.saga.orders import Effect, Order, has_room, served_by
+from orchestrator.saga.orders import Effect, Order, has_room
 
 _SHAPED: Final = frozenset({"enum", "const", "format", "pattern", "oneOf", "anyOf", "$ref"})
 _LONG_TEXT: Final = 5
@@ -63,18 +63,6 @@ def is_covered(
     """True if a standing approval may cover a consequence that the plan orders."""
     standing = [effect for effect in effects if not effect.why_not]
     return has_room(covered, standing, tool, most_each)
-
-
-def left_to_do(orders: Sequence[Order], effects: Sequence[Effect]) -> tuple[Order, ...]:
-    """The orders that have not all of their effects, each with the count that is left."""
-    standing = [effect for effect in effects if not effect.why_not]
-    served = served_by(orders, standing)
-    left = ((order, order.count - len(served[n])) for n, order in enumerate(orders))
-    return tuple(
-        order if order.each else order.model_copy(update={"count": count})
-        for order, count in left
-        if order.each or count > 0
-    )
 
 
 def longest_list(bodies: Iterable[JsonValue]) -> int:

@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.orders import (
+from orchestrator.planning.effects import (
     essential_arguments,
     is_covered,
-    left_to_do,
     longest_list,
     why_unordered,
 )
-from orchestrator.saga.orders import Effect, Order
+from orchestrator.saga.orders import Effect, Order, left_to_do
 from orchestrator.testing import fake_tool
 
 PAY = fake_tool(
