@@ -50,6 +50,8 @@ _OBJECT: Final = re.compile(
     + "|".join(_LISTS.words("before_objects"))
     + r")\b|[A-Z\"“'#@$€£\d]|\w+://|\w*[\d_@])"
 )
+_LOOKED_AT: Final = 120
+"""Characters on either side of a boundary that say whether a request begins there."""
 _NOTHING: Final[Collection[str]] = frozenset()
 
 
@@ -77,7 +79,7 @@ def split_goal(
     for match in _BOUNDARY.finditer(goal):
         if match.start() < start or any(a < match.end() and match.start() < b for a, b in covered):
             continue
-        before, after = goal[start : match.start()], goal[match.end() :]
+        before, after = goal[start : match.start()], goal[match.end() : match.end() + _LOOKED_AT]
         if after.strip() and _splits(match, before, after, verbs, is_other):
             clauses.append(_clause(goal, start, match.start()))
             start = _begin(goal, match.end())
@@ -124,17 +126,18 @@ def _splits(
 ) -> bool:
     """True if a new request begins behind a boundary."""
     if match["strong"] is not None:
-        return bool(before.strip()) and not _ABBREVIATED.search(f"{before}{match.group()}")
-    if "," in match.group() and _CONDITION.match(without_lead(before)):
+        return bool(before.strip()) and not _ABBREVIATED.search(f"{before[-20:]}{match.group()}")
+    begun = without_lead(before[:_LOOKED_AT])
+    if "," in match.group() and _CONDITION.match(begun):
         return False
     if match["then"]:
-        return _has_object(before) and not _CONDITION.match(without_lead(before))
+        return _has_object(begun) and not _CONDITION.match(begun)
     if begins_request(after, verbs=verbs, after_comma="," in match.group()):
-        return _has_object(before)
+        return _has_object(begun)
     if match.group().strip(" ,").lower() == "":
         return False
     phrase = re.split(r"\s*(?:[,;.!?\n]|\s(?:and|but|then)\s)", after, maxsplit=1)[0]
-    return _has_object(before) and is_other(before, phrase)
+    return _has_object(begun) and is_other(before, phrase)
 
 
 def begins_request(

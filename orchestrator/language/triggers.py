@@ -1,7 +1,9 @@
 """Trigger words: what a goal says that the rules do not carry out, by a short closed list."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final, Literal
 
 from orchestrator.core.record import Record
@@ -31,33 +33,51 @@ class Trigger(Record):
 
 
 _LISTS: Final = WordLists("triggers")
+_LISTS_OF_VALUES: Final = WordLists("values")
 _KINDS: Final[tuple[TriggerKind, ...]] = (
     *("condition", "correction", "exception", "negation", "back_reference"),
     *("relative_event", "range", "other_account", "maybe"),
 )
-_NUMBER: Final = (
-    r"(?:\d{1,4}(?![\d:]|[.,]\d)|one|two|three|four|five|six|seven|eight|nine|ten|twelve)"
-)
+_NUMBER_WORDS: Final = frozenset(_LISTS_OF_VALUES.words("small_numbers")) - {"a", "an"}
+_NUMBER: Final = rf"(?:\d{{1,4}}(?![\d:]|[.,]\d)|{'|'.join(sorted(_NUMBER_WORDS))})"
 _STRETCH: Final = (
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)?day|week|month|year|hour|morning|evening|night)s?"
 )
-_ENTRIES: Final = tuple((kind, line) for kind in _KINDS for line in _LISTS.lines(kind))
+_FIRST_WORD: Final = re.compile(r"(?<![\w'\u2019-])(?:\d+|[^\W\d_]+(?:['\u2019][^\W\d_]+)*)")
 
 
 def _pattern(entry: str) -> str:
     words = [re.escape(word).replace("'", "['\u2019]?") for word in entry.split()]
     said = r"\s+".join(words).replace(r"\#", _NUMBER).replace("@", _STRETCH)
     said = said.replace(r"\-", r"\s?[-\u2013]\s?")
-    return rf"(?<![\w'\u2019-]){said}(?![\w-]|['\u2019]\w)"
+    return rf"{said}(?![\w-]|['\u2019]\w)"
 
 
-_PATTERN: Final = re.compile(
-    "|".join(
-        f"(?P<k{n}>{_pattern(entry)})"
-        for n, (_, entry) in sorted(enumerate(_ENTRIES), key=lambda one: -len(one[1][1]))
-    ),
-    re.IGNORECASE,
-)
+@cache
+def _entries() -> dict[str, list[tuple[TriggerKind, re.Pattern[str]]]]:
+    """The entries by their first word, the longest first; by "#" those that begin with a number."""
+    found: dict[str, list[tuple[TriggerKind, re.Pattern[str]]]] = defaultdict(list)
+    listed = [(kind, line) for kind in _KINDS for line in _LISTS.lines(kind)]
+    for kind, entry in sorted(listed, key=lambda one: -len(one[1])):
+        first = "#" if entry.startswith("#") else entry.split()[0]
+        found[first].append((kind, re.compile(_pattern(entry), re.IGNORECASE)))
+    return dict(found)
+
+
+def _matches(text: str) -> Iterator[tuple[TriggerKind, re.Match[str]]]:
+    """The entries that a text holds; none overlaps another."""
+    entries, end = _entries(), 0
+    for word in _FIRST_WORD.finditer(text):
+        low = word.group().lower().replace("\u2019", "'")
+        keys = ("#", low) if low.isdigit() or low in _NUMBER_WORDS else (low,)
+        tried = (one for key in keys for one in entries.get(key, ()))
+        for kind, pattern in tried if word.start() >= end else ():
+            if (match := pattern.match(text, word.start())) is not None:
+                end = match.end()
+                yield kind, match
+                break
+
+
 _ASKED_IF: Final = re.compile(
     r"\b(?:check|see|know|tell\s+me|find\s+out|verify|ask|wonder(?:ing)?|look(?:\s+up)?)\s+$", re.I
 )
@@ -81,8 +101,7 @@ def find_triggers(text: str, *, values: Sequence[Value] = ()) -> tuple[Trigger, 
 
 def _triggers(text: str, values: Sequence[Value]) -> Iterator[Trigger]:
     covered = [*quoted_spans(text), *((v.start, v.end) for v in values if v.kind != "number")]
-    for match in _PATTERN.finditer(text):
-        kind = _ENTRIES[int((match.lastgroup or "k0")[1:])][0]
+    for kind, match in _matches(text):
         start, end = match.span()
         if any(a <= start and end <= b for a, b in covered):
             continue

@@ -10,15 +10,15 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validation import field_problems
 from orchestrator.language import lexicon, units
-from orchestrator.language.answers import (
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import tokens
+from orchestrator.messages.field_kinds import (
     FieldChoice,
     FieldKind,
     choices_of,
     kind_of,
     takes_other_texts,
 )
-from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import tokens
 
 _TOLD: Final = WordLists("asked").table("kinds")
 _LONGEST: Final = 200

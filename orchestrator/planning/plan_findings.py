@@ -12,7 +12,7 @@ from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
-from orchestrator.language.request import find_slots
+from orchestrator.routing.clause_reading import find_slots
 from orchestrator.language.words import content_stems, tokens
 from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.planning.walls import is_inside

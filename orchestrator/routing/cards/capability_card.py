@@ -17,10 +17,10 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk
 from orchestrator.language.identifiers import marks_of
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
-from orchestrator.language.request import orders_by_first_word
 from orchestrator.language.values import is_identifier
 from orchestrator.language.words import content_stems, name_stems, stem, tokens, verb_named
 from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
+from orchestrator.routing.clause_reading import orders_by_first_word
 
 _MAX_DEPTH = 6
 _FEWEST_OWN = 2

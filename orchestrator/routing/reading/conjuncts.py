@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from orchestrator.language.goal_clauses import begins_request, joints, split_goal, without_lead
 from orchestrator.language.intent import Action, Slot
-from orchestrator.language.request import CatalogVerbs, read_clause
 from orchestrator.language.words import QUESTION_WORDS, is_verb, name_stems, stem, tokens
+from orchestrator.routing.clause_reading import CatalogVerbs, read_clause
 from orchestrator.routing.indexes.terms import Floats, Positions
 
 Span = tuple[int, int]

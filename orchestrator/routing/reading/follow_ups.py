@@ -5,27 +5,51 @@ their own for a thing. They take those of the nearest antecedent: a clause befor
 request, then the tools that were called before, then the goal.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.intent import Action, Slot
-from orchestrator.language.request import (
-    POINTING_STEMS,
-    POINTS,
-    REPEATS,
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import content_stems, name_stems, stem, tokens
+from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.clause_reading import (
     CatalogVerbs,
     ClauseReading,
     matter_start,
     read_clause,
-    reference_in,
 )
-from orchestrator.language.words import content_stems, name_stems, stem, tokens
-from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.selection import RouteContext
 
 _LOOKS: Final = frozenset({Action.READ, Action.SEARCH})
+POINTING_STEMS: Final = frozenset(content_stems(" ".join(WordLists("words").words("pointing"))))
+"""Stems of words that say which thing, or to go ahead, and not what."""
+_ORDINAL: Final = (
+    r"first|second|third|fourth|fifth|last|next|other|same|cheapest|best|latest|top|former|latter"
+)
+POINTS: Final = re.compile(
+    rf"\b(?:(?:this|that|the|these|those|your|another)\s+(?:(?:{_ORDINAL})\s+)?(?:one|ones)"
+    rf"|(?:the|number)\s+(?:{_ORDINAL}|one|two|three|four|five)(?=\s*(?:[.,;!?]|$|(?:for|with|on|please)\b))"
+    r"|it|them|both|either|all\s+of\s+(?:them|it)"
+    r"|(?:this|that|these|those)(?=\s*(?:[.,;!?]|$|(?:for|with|to|by|on|at|in|from|too|now|please"
+    r"|instead|again|back|as)\b)))\b",
+    re.IGNORECASE,
+)
+"""Words that stand for a thing."""
+REPEATS: Final = re.compile(
+    r"\b(?:retry|try\s+(?:it\s+|that\s+|this\s+)?(?:again|once\s+more)|re-?do"
+    r"|(?:do|run|repeat)\s+(?:it|that|this)(?:\s+again|\s+once\s+more)?|once\s+more|same\s+again)\b",
+    re.IGNORECASE,
+)
+"""An order to do the same again."""
+
+
+def reference_in(clause: str) -> str:
+    """Return the words of a clause that point at what came before; empty when none do."""
+    match = REPEATS.search(clause) or POINTS.search(clause)
+    return " ".join(match.group().split()) if match else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from orchestrator.language.goal_clauses import without_lead
 from orchestrator.language.intent import Action, IntentFrame, Slot
-from orchestrator.language.request import ClauseReading, read_clause, read_slots
 from orchestrator.language.words import STOP_WORDS, is_verb, name_stems, stem, tokens
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
+from orchestrator.routing.clause_reading import ClauseReading, read_clause, read_slots
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reading.conjuncts import Conjuncts, WordEvidence
 from orchestrator.routing.reading.follow_ups import FollowUps

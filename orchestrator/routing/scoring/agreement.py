@@ -2,8 +2,8 @@
 
 from orchestrator.catalog.tool import Effect
 from orchestrator.language.intent import Action
-from orchestrator.language.request import ClauseReading
 from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.clause_reading import ClauseReading
 
 
 def effect_agreement(reading: ClauseReading, card: CapabilityCard) -> float:

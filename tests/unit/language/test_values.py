@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from orchestrator.language.goal_clauses import split_goal
+from orchestrator.language.triggers import find_triggers
 from orchestrator.language.values import find_values
 
 NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)  # a Monday
@@ -89,6 +91,21 @@ def test_a_time_of_day_is_read(words: str, clock: str) -> None:
     assert _read(words)[0] == ("time", clock)
 
 
+@pytest.mark.parametrize(
+    ("words", "clocks"),
+    [
+        ("9-11 am", ("09:00", "11:00")),
+        ("between 2 and 4 pm", ("14:00", "16:00")),
+        ("11 to 1 pm", ("11:00", "13:00")),
+        ("5pm-6pm", ("17:00", "18:00")),
+        ("20:00-22:00", ("20:00", "22:00")),
+    ],
+)
+def test_a_range_of_times_has_both_ends(words: str, clocks: tuple[str, ...]) -> None:
+    """The half of the day is that of the end."""
+    assert _read(words) == [("time", clock) for clock in clocks]
+
+
 def test_an_hour_without_its_half_of_the_day_has_two_readings() -> None:
     """Nothing is guessed where an hour may be before or after noon."""
     (value,) = find_values("at 8", now=NOW)
@@ -114,6 +131,8 @@ def test_an_impossible_time_is_no_time(text: str) -> None:
         ("$1.5k", "1500.00", "USD"),
         ("500 yen", "500", "JPY"),
         ("1200 Swedish kronor", "1200.00", "SEK"),
+        ("1.5 million euros", "1500000.00", "EUR"),
+        ("1 200 EUR", "1200.00", "EUR"),
     ],
 )
 def test_an_amount_has_its_currency_and_its_decimals(
@@ -173,6 +192,9 @@ def test_a_number_says_what_it_counts(text: str, value: int, unit: str, hint: st
         ("get cus_9xY", "cus_9xY"),
         ("pay INV-2026-04", "INV-2026-04"),
         ("read report.pdf", "report.pdf"),
+        ("book UA 123", "UA 123"),
+        ("dial 555-1234", "555-1234"),
+        ("install 2.0.1", "2.0.1"),
         ("post to #general", "#general"),
         ("call +351 912 345 678", "+351 912 345 678"),
         (
@@ -196,6 +218,7 @@ def test_an_id_is_told_from_a_number(text: str, value: str) -> None:
         ("a taxi to Hauptstrasse 5, please", "name", "Hauptstrasse 5"),
         ("ask Dr. Haas", "name", "Dr. Haas"),
         ("weather in london", "name", "london"),
+        ("delete it from index movies", "name", "movies"),
         ("Reset Bob's password", "name", "Bob"),
         ("mail ana@example.com", "email", "ana@example.com"),
         ("open https://example.com/a/b.", "url", "https://example.com/a/b"),
@@ -219,7 +242,13 @@ def test_a_name_ends_before_another_value() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["List my open invoices", "May I see the orders", "What is new?"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("List my open invoices", "May I see the orders", "What is new?"),
+        "remind me to water the plants",
+    ],
+)
 def test_plain_words_are_no_values(text: str) -> None:
     """The first word of a sentence and function words are no names."""
     assert _read(text) == []
@@ -289,11 +318,14 @@ def test_a_day_of_the_coming_year_is_read_back(days: int) -> None:
 
 @pytest.mark.parametrize(
     "part",
-    ["called ", "“", "1 to ", "a.b-", "A of ", "6 December ", "half an ", "note ", "9"],
+    ["called ", "“", "1 to ", "a.b-", "A of ", "6 December ", "half an ", "and "],
 )
 def test_long_texts_take_little_time(part: str) -> None:
-    """Reading is bounded: ten thousand characters of anything take less than two seconds."""
+    """Reading is bounded: ten thousand characters of anything take seconds at most."""
     begin = time.perf_counter()
-    find_values(part * (10_000 // len(part)), now=NOW)
+    text = part * (10_000 // len(part))
+    find_values(text, now=NOW)
+    find_triggers(text)
+    split_goal(text)
 
-    assert time.perf_counter() - begin < 2
+    assert time.perf_counter() - begin < 4

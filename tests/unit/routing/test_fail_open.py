@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.wall import Wall
-from orchestrator.language import request
+from orchestrator.routing import clause_reading
 from orchestrator.routing import router as module
 from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
@@ -35,7 +35,7 @@ STAGES = (
     (request_parser, "read_slots"),
     (FollowUps, "resolve"),
     (request_parser, "_frame_of"),
-    (request, "content_stems"),
+    (clause_reading, "content_stems"),
     (CatalogVocabulary, "best_domain"),
     (request_scoring, "joined"),
     (Scorer, "score_all"),
@@ -85,7 +85,7 @@ def nothing_read(router: Router) -> None:
     """No text is known from an earlier test: each is read in its own."""
     for lately in (router._requests._requests, router._requests._tables):
         lately._kept.clear()
-    request.read_clause.cache_clear()
+    clause_reading.read_clause.cache_clear()
 
 
 @pytest.mark.parametrize(("owner", "stage"), STAGES)

@@ -36,8 +36,6 @@ _TELLING: Final = _LISTS.word_set("telling")
 _TOLD_TO_DO: Final = _LISTS.word_set("told_to_do")
 _PLACE_OPENERS: Final = _LISTS.word_set("place_openers")
 _SENDING: Final = _LISTS.word_set("sending")
-POINTING_STEMS: Final = frozenset(content_stems(" ".join(_LISTS.words("pointing"))))
-"""Stems of words that say which thing, or to go ahead, and not what."""
 _PARTICIPLES: Final = frozenset(map(participle, VERBS)) - VERBS
 _KEPT: Final = 1 << 11
 _READ: Final = 1 << 8
@@ -288,34 +286,6 @@ def _objects(rest: str) -> tuple[str, ...]:
         if word != word.rstrip(".,;:!?") or len(found) == _MOST_OBJECTS:
             break
     return tuple(found)
-
-
-# --- what came before -----------------------------------------------------------------------
-
-_ORDINAL: Final = (
-    r"first|second|third|fourth|fifth|last|next|other|same|cheapest|best|latest|top|former|latter"
-)
-POINTS: Final = re.compile(
-    rf"\b(?:(?:this|that|the|these|those|your|another)\s+(?:(?:{_ORDINAL})\s+)?(?:one|ones)"
-    rf"|(?:the|number)\s+(?:{_ORDINAL}|one|two|three|four|five)(?=\s*(?:[.,;!?]|$|(?:for|with|on|please)\b))"
-    r"|it|them|both|either|all\s+of\s+(?:them|it)"
-    r"|(?:this|that|these|those)(?=\s*(?:[.,;!?]|$|(?:for|with|to|by|on|at|in|from|too|now|please"
-    r"|instead|again|back|as)\b)))\b",
-    re.IGNORECASE,
-)
-"""Words that stand for a thing."""
-REPEATS: Final = re.compile(
-    r"\b(?:retry|try\s+(?:it\s+|that\s+|this\s+)?(?:again|once\s+more)|re-?do"
-    r"|(?:do|run|repeat)\s+(?:it|that|this)(?:\s+again|\s+once\s+more)?|once\s+more|same\s+again)\b",
-    re.IGNORECASE,
-)
-"""An order to do the same again."""
-
-
-def reference_in(clause: str) -> str:
-    """Return the words of a clause that point at what came before; empty when none do."""
-    match = REPEATS.search(clause) or POINTS.search(clause)
-    return " ".join(match.group().split()) if match else ""
 
 
 # --- slots ----------------------------------------------------------------------------------
