@@ -119,16 +119,24 @@ def filtered(items: Sequence[Item], runs: Iterable[Run]) -> tuple[list[Item], st
     """Return the things of which all words hold, and which words hold of none."""
     kept = [*items]
     for run in runs:
-        fitting = [one for one in kept if matches(one, run)]
+        fitting = [one for one in kept if matches(one, run, by_name=True)]
+        fitting = fitting or [one for one in kept if matches(one, run)]
         if not fitting:
             return [], f"nothing that was found is called {run.text!r}"
         kept = fitting
     return kept, ""
 
 
-def matches(item: Item, run: Run) -> bool:
-    """Return whether a thing says of itself what the words or the value say."""
+def matches(item: Item, run: Run, *, by_name: bool = False) -> bool:
+    """Return whether a thing says of itself what the words or the value say; `by_name`: in a name.
+
+    All words are in one text of it.
+    """
     value = run.value
+    if by_name and (value is None or value.kind in ("name", "quoted")):
+        texts = [*_names(item)]
+        wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
+        return any(wanted <= {*content_stems(text)} for text in texts)
     texts = [*_texts(item)]
     if value is not None and value.kind == "date":
         return any(str(value.value) in _DAY.findall(text) for text in texts)
@@ -145,7 +153,7 @@ def matches(item: Item, run: Run) -> bool:
     if value is None and run.stems and _has_field(item, run.stems):
         return True
     wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
-    return any(wanted <= {*content_stems(text)} for text in texts) or wanted <= _stems(texts)
+    return any(wanted <= _stems(text) for text in texts)
 
 
 def _has_field(item: Item, stems: Sequence[str]) -> bool:
@@ -158,8 +166,15 @@ def _parts(text: str) -> list[str]:
     return re.split(r"[\s,;()]+", text.casefold())[:50]
 
 
-def _stems(texts: Iterable[str]) -> set[str]:
-    return {one for text in texts for one in (*content_stems(text), *map(stem, tokens(text)))}
+def _stems(text: str) -> set[str]:
+    return {*content_stems(text), *map(stem, tokens(text))}
+
+
+def _names(item: Item) -> Iterable[str]:
+    """The texts by which a thing is called."""
+    for name, value in flat_fields(item.own_fields):
+        if tokens(name)[-1:] in (["name"], ["title"], ["subject"], ["text"], ["number"]):
+            yield str(value)[:300]
 
 
 def _texts(item: Item, *, naming: bool = False) -> Iterable[str]:

@@ -233,6 +233,9 @@ class _Reader:
             words.pop(0)
         if not words:
             return candidate
+        if words[0].stem in own and words[0] is not words[-1]:
+            # What only names the tool's own thing is no text, title or name to pass on.
+            return replace(candidate, kind="own_thing")
         text = self.clause.text[words[0].start : candidate.end]
         return replace(candidate, value=text, text=text, start=words[0].start)
 
@@ -577,6 +580,8 @@ class _Reader:
 
     def _is_new(self, candidate: Candidate) -> bool:
         """Return whether a phrase says something that is no word of the tool itself."""
+        if candidate.text.lower() in _INDEFINITE:
+            return False
         stems = content_stems(candidate.text)
         return any(one not in self.words for one in stems)
 
@@ -786,6 +791,7 @@ class _Reader:
         return found
 
 
+_INDEFINITE: Final = frozenset({"something", "anything", "nothing", "one", "message", "note"})
 _FOR_A_PLACE: Final = re.compile(
     rf"\bfor an? (?:{'|'.join(sorted(lexicon.PLACE_DESCRIBED))})\b", re.IGNORECASE
 )
