@@ -17,12 +17,13 @@ from tests.benchmarks.goals.models import Goal, Reply
 
 _SHORTEST_S, _LONGEST_S = 0.1, 0.6
 _MOST_QUESTIONS = 8
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?|\.")
 _WHOLE = "answer"
 """The field that takes "go on", "stop", an option, or the goal said otherwise."""
 
 
 @dataclass(frozen=True)
-class Told:
+class Ending:
     """The outcome of a goal, as its requester reads it."""
 
     status: str
@@ -32,7 +33,7 @@ class Told:
     questions: Sequence[str] = ()
 
 
-async def drive(client: MissionClient, goal: Goal, mission_id: str, *, timeout_s: float) -> Told:
+async def drive(client: MissionClient, goal: Goal, mission_id: str, *, timeout_s: float) -> Ending:
     """Start a goal, say yes to its cards, answer its questions; stop it where there is no answer.
 
     Raises:
@@ -54,7 +55,7 @@ async def drive(client: MissionClient, goal: Goal, mission_id: str, *, timeout_s
                     unserved = [f"unserved: {part}" for part in result.unserved]
                     summary = "; ".join([result.summary or result.error or "", *unserved])
                     answer = f"{result.summary} {legs}"
-                    return Told(result.status.value, summary, answer, person.asked)
+                    return Ending(result.status.value, summary, answer, person.asked)
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 1.3, _LONGEST_S)
 
@@ -115,10 +116,11 @@ class Person:
         whole = name == _WHOLE
         for about in (f"{name} {schema.get('title', '')}", f"{schema.get('description')} {text}"):
             for reply in self._answers:
-                chooses = bool(reply.choose) and any(_options(schema))
+                chooses = bool(reply.choose) and _chosen(reply, schema) is not None
                 is_meant = chooses or (
                     reply.choose != "." and (not whole or about.startswith(name))
                 )
+                is_meant &= _suits(reply, schema)
                 if is_meant and re.search(reply.about, about, re.IGNORECASE):
                     self._answers.remove(reply)
                     return reply
@@ -128,10 +130,21 @@ class Person:
 def _said(reply: Reply, schema: Mapping[str, Any]) -> Any:
     if not reply.choose:
         return _typed(reply.say, schema.get("type"))
-    for option, text in _options(schema):
-        if re.search(reply.choose, text, re.IGNORECASE):
-            return option
+    if (chosen := _chosen(reply, schema)) is not None:
+        return chosen
     return _typed(reply.say or reply.choose.partition("|")[0], schema.get("type"))
+
+
+def _chosen(reply: Reply, schema: Mapping[str, Any]) -> Any:
+    """Return the first option that a reply chooses; None where there is none."""
+    found = (o for o, text in _options(schema) if re.search(reply.choose, text, re.IGNORECASE))
+    return next(found, None)
+
+
+def _suits(reply: Reply, schema: Mapping[str, Any]) -> bool:
+    """True unless a number is asked for and the answer is another text."""
+    is_number = schema.get("type") in ("number", "integer")
+    return not is_number or bool(_NUMBER.fullmatch(str(reply.say or reply.choose)))
 
 
 def _options(schema: Mapping[str, Any]) -> Iterable[tuple[Any, str]]:

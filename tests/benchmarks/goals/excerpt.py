@@ -27,6 +27,7 @@ _DROPPED: Final = (
     "servers",
     "headers",
 )
+_SAID: Final = ("operationId", "summary", "description", "tags")
 _ANSWER_DEPTH: Final = 4
 _REQUEST_DEPTH: Final = 7
 _NESTED: Final = ("items", "properties", "anyOf", "oneOf", "allOf")
@@ -89,11 +90,7 @@ class _Cut:
         return {"parameters": self._copy(parameters, _REQUEST_DEPTH)} if parameters else {}
 
     def _operation(self, operation: dict[str, Any]) -> dict[str, Any]:
-        kept = {
-            k: operation[k]
-            for k in ("operationId", "summary", "description", "tags")
-            if k in operation
-        }
+        kept: dict[str, Any] = {key: operation[key] for key in _SAID if key in operation}
         for key in ("parameters", "requestBody"):
             if key in operation:
                 kept[key] = self._copy(operation[key], _REQUEST_DEPTH)
@@ -102,7 +99,7 @@ class _Cut:
         kept["responses"] = _without_choices(self._copy(good or answers, _ANSWER_DEPTH))
         if "404" in answers:
             kept["responses"]["404"] = {"description": "Not found"}
-        return self._copy(kept, 40)
+        return {key: self._value(key, value, 40) for key, value in kept.items()}
 
     def _copy(self, node: Any, depth: int) -> Any:
         """Return a node with its references resolved, nothing below the depth."""
@@ -126,7 +123,8 @@ class _Cut:
     def _resolved(self, reference: str) -> Any:
         node: Any = self._document
         for step in reference.removeprefix("#/").split("/"):
-            node = node[step.replace("~1", "/").replace("~0", "~")]
+            key = step.replace("~1", "/").replace("~0", "~")
+            node = node[int(key) if isinstance(node, list) else key]
         return node
 
 

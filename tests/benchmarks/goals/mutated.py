@@ -142,12 +142,12 @@ async def measure(only: str = "", *, show: bool = False) -> list[Figure]:
     ]
 
 
-async def try_all(only: str = "") -> list[Verdict]:
-    """Return the verdict on each addition to each goal."""
+async def try_all(only: str = "", *, every: int = 1) -> list[Verdict]:
+    """Return the verdict on each addition to each goal, or to one of `every`."""
     places: dict[str, Place] = {}
     verdicts = []
     named = [one for one in ADDITIONS if only in one.name]
-    for goal in _chosen():
+    for goal in _chosen()[::every]:
         place = places.get(goal.document) or Place(goal.document)
         places[goal.document] = place
         additions = ADDITIONS if only and goal.id.startswith(only) else named
@@ -181,8 +181,8 @@ async def _tried(goal: Goal, addition: Addition, place: Place, plain: _Plain) ->
     effects = _effects(mission)
     if person.about:
         return Verdict(goal, addition, text, "asked", person.about)
-    if not effects:
-        return Verdict(goal, addition, text, "refused", mission.ended)
+    if not effects or mission.ended.status == "failed":  # and so is rolled back
+        return Verdict(goal, addition, text, "refused", mission.ended.summary)
     is_used = _is_used(addition, words, mission, place, len(effects) - plain.effects)
     return Verdict(goal, addition, text, "used" if is_used else "dropped", "; ".join(effects))
 
@@ -204,7 +204,7 @@ async def _run(goal: Goal, text: str, place: Place, person: Person) -> Mission:
     world = await place.town.open(goal.id, goal)
     mission = Mission(goal, world.text_of(text), place, rules(place), person=person)
     try:
-        mission.ended = (await mission.run()).summary
+        mission.ended = await mission.run()
     finally:
         place.town.close(goal.id)
     return mission
