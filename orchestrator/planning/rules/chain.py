@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
@@ -193,16 +194,31 @@ def producers(
     leaf: Leaf, consumer: Tool, catalog: Catalog, walls: Sequence[Wall], trail: tuple[str, ...]
 ) -> list[Tool]:
     """Return the reads that answer with an input's value and do not need it, the nearest first."""
+    kept = _kept_producers(catalog)
+    key = (consumer.name, leaf.path)
+    if key not in kept:
+        kept[key] = _producers(leaf, consumer, catalog)
+    able = (tool for tool in kept[key] if tool.name not in trail and is_inside(tool, walls))
+    return [*islice(able, _MAX_PRODUCERS)]
+
+
+@read_once
+def _kept_producers(catalog: Catalog) -> dict[tuple[str, tuple[str | int, ...]], list[Tool]]:
+    """The producers of each input of a catalog, as far as they were looked for."""
+    return {}
+
+
+def _producers(leaf: Leaf, consumer: Tool, catalog: Catalog) -> list[Tool]:
     parameter = leaf.parameter
     wanted = parameter.element or parameter
     nouns = id_nouns(consumer, parameter.name, parameter.words)
     found: list[tuple[tuple[object, ...], Tool]] = []
     for tool in catalog.tools.values():
-        if tool.effect is not Effect.READ or tool.name in (*trail, consumer.name):
+        if tool.effect is not Effect.READ or tool.name == consumer.name:
             continue
         if {*tool.required_inputs} & ({*tool.reference_inputs} | _references(catalog)):
             continue
-        if parameter.names & {*tool.required_inputs} or not is_inside(tool, walls):
+        if parameter.names & {*tool.required_inputs}:
             continue
         if wanted.kind is Kind.FILE:
             holds, exact = answers_file(tool), True
@@ -220,7 +236,7 @@ def producers(
         )
         found.append((order, tool))
     found.sort(key=lambda pair: pair[0])
-    return [tool for _, tool in found[:_MAX_PRODUCERS]]
+    return [tool for _, tool in found]
 
 
 def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool]:

@@ -23,7 +23,7 @@ _WHOLE = "answer"
 
 
 @dataclass(frozen=True)
-class Told:
+class Ending:
     """The outcome of a goal, as its requester reads it."""
 
     status: str
@@ -33,7 +33,7 @@ class Told:
     questions: Sequence[str] = ()
 
 
-async def drive(client: MissionClient, goal: Goal, mission_id: str, *, timeout_s: float) -> Told:
+async def drive(client: MissionClient, goal: Goal, mission_id: str, *, timeout_s: float) -> Ending:
     """Start a goal, say yes to its cards, answer its questions; stop it where there is no answer.
 
     Raises:
@@ -55,7 +55,7 @@ async def drive(client: MissionClient, goal: Goal, mission_id: str, *, timeout_s
                     unserved = [f"unserved: {part}" for part in result.unserved]
                     summary = "; ".join([result.summary or result.error or "", *unserved])
                     answer = f"{result.summary} {legs}"
-                    return Told(result.status.value, summary, answer, person.asked)
+                    return Ending(result.status.value, summary, answer, person.asked)
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 1.3, _LONGEST_S)
 

@@ -42,7 +42,7 @@ from orchestrator.runtime.devserver import SANDBOX_PROFILE
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.settings import bundled_specs
 from orchestrator.testing.memory import MemoryPii, MemorySecrets
-from tests.benchmarks.goals.driving import Person, Told
+from tests.benchmarks.goals.driving import Ending, Person
 from tests.benchmarks.goals.models import CLINIC, DOCUMENTS, Goal
 from tests.benchmarks.goals.town import Town
 from tests.benchmarks.goals.verdict import Verdict, judge
@@ -104,8 +104,8 @@ async def try_out(goal: Goal, place: Place, planner: Planner) -> Verdict:
     mission_id = goal.id
     world = await place.town.open(mission_id, goal)
     try:
-        told = await Mission(goal, world.text_of(goal.goal), place, planner).run()
-        return judge(goal, mission_id, told, world)
+        ending = await Mission(goal, world.text_of(goal.goal), place, planner).run()
+        return judge(goal, mission_id, ending, world)
     finally:
         place.town.close(mission_id)
 
@@ -163,9 +163,9 @@ class Mission:
         self._person = person or Person(goal)
         self._text = text
         self.legs: list[Leg] = []
-        self.ended = Told("running", "", "")
+        self.ended = Ending("running", "", "")
 
-    async def run(self) -> Told:
+    async def run(self) -> Ending:
         """Plan, run the legs in the order of the plan, and say how it ended."""
         transport = _Wire(self._place.town, self._goal.missing)
         http = httpx.AsyncClient(transport=transport)
@@ -177,14 +177,14 @@ class Mission:
                 for leg in _in_order(plan.legs):
                     await self._run_leg(leg)
             except Stopped:
-                return self._told("failed", "stopped: a question had no answer")
+                return self._ending("failed", "stopped: a question had no answer")
             except OrchestratorError as error:
-                return self._told("failed", f"{type(error).__name__}: {error}")
-        return self._told(self._status(plan), " ".join(leg.summary for leg in self.legs))
+                return self._ending("failed", f"{type(error).__name__}: {error}")
+        return self._ending(self._status(plan), " ".join(leg.summary for leg in self.legs))
 
-    def _told(self, status: str, summary: str) -> Told:
+    def _ending(self, status: str, summary: str) -> Ending:
         said = " ".join(leg.answer for leg in self.legs)
-        return Told(status, summary, f"{summary} {said}", self._person.asked)
+        return Ending(status, summary, f"{summary} {said}", self._person.asked)
 
     async def _settled_plan(self) -> MissionPlan:
         """Return a plan whose doubts a person has settled: set aside, or said otherwise."""

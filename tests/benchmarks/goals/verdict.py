@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.benchmarks.goals.driving import Told
+from tests.benchmarks.goals.driving import Ending
 from tests.benchmarks.goals.models import Goal, Wish
 from tests.benchmarks.goals.town import World
 
@@ -47,7 +47,7 @@ class _Deed:
         return f"{self.op} {json.dumps(told, ensure_ascii=False)[:400]}"
 
 
-def judge(goal: Goal, mission_id: str, told: Told, world: World) -> Verdict:
+def judge(goal: Goal, mission_id: str, told: Ending, world: World) -> Verdict:
     """Compare what is at the providers, and what was said, with what was wished."""
     deeds = _deeds(mission_id, world)
     wrong, missing = _compared(goal, deeds, world)
@@ -62,7 +62,7 @@ def late(goal: Goal) -> Verdict:
 
 
 def _outcome(
-    goal: Goal, told: Told, wrong: Sequence[str], missing: Sequence[str]
+    goal: Goal, told: Ending, wrong: Sequence[str], missing: Sequence[str]
 ) -> tuple[Outcome, str]:
     status, is_asked = told.status, bool(told.questions)
     ended = [] if status in goal.status else [f"ended {status}"]
@@ -123,7 +123,7 @@ def _unread(goal: Goal, mission_id: str, world: World) -> list[str]:
     ]
 
 
-def _unsaid(goal: Goal, told: Told) -> list[str]:
+def _unsaid(goal: Goal, told: Ending) -> list[str]:
     said = [say for say in goal.says if not re.search(say, told.answer, re.IGNORECASE)]
     return [f"not said: {say}" for say in said]
 
