@@ -63,6 +63,15 @@ _JUST_PASSED: Final = timedelta(days=60)
 _PAST: Final = frozenset({"since", "last", "past", "seit", "desde", "depuis"})
 
 
+def _east_asian(text: str, now: datetime) -> str | None:
+    """Read "2026年12月3日", or "12月3日" of this year or the next."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if len(numbers) == 3:
+        return _day(*numbers)
+    this_year = _day(now.year, *numbers)
+    return this_year and _in_year(this_year, now.date(), is_past=False)
+
+
 class Vocabulary(NamedTuple):
     """Where the days of a language stand in a text, and how its months and weekdays are written."""
 
@@ -168,8 +177,7 @@ def find_days(text: str, now: datetime, language: str) -> Iterator[Found]:
         yield Found("date", *match.span(), _day(int(match[1]), int(match[2]), int(match[3])))
     if "月" in text:
         for match in _EAST_ASIAN.finditer(text):
-            value = _parsed(match.group().replace("号", "日"), now.date(), "ja", "future")
-            yield Found("date", *match.span(), value)
+            yield Found("date", *match.span(), _east_asian(match.group(), now))
     low = lowered(text)
     if not _may_hold_day(low, language):
         return

@@ -95,8 +95,8 @@ class PrepareInput(CallRef):
     reason: str = Field(default="", description="why, as the planner says")
     said_at: datetime | None = Field(
         default=None,
-        description="when the goal was said, by which its card compares values with it; None: rules "
-        "plan the leg, and compare them before",
+        description="when the goal was said, by which its card compares values with it; None: the "
+        "planner by rules compared them before",
     )
     given: JsonObject = Field(
         default_factory=dict, description="what people gave with the goal and as answers"

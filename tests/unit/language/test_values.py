@@ -329,3 +329,14 @@ def test_long_texts_take_little_time(part: str) -> None:
     split_goal(text)
 
     assert time.perf_counter() - begin < 4
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [("12月3日に", "2026-12-03"), ("2027年1月5日", "2027-01-05"), ("1月5日", "2027-01-05")],
+)
+def test_a_day_in_east_asian_script_is_read_without_a_year(text: str, day: str) -> None:
+    """The next such day, as in other languages."""
+    now = datetime(2026, 11, 29, tzinfo=UTC)
+
+    assert [v.value for v in find_values(text, now=now, language="ja")] == [day]
