@@ -59,6 +59,7 @@ _NTH: Final = re.compile(
     r"\b(?:(?:on|by|until|till|from|since|before|after)\s+(?:the\s+)?|the\s+(?=\S+\s*(?:$|[,;.?!])))"
     r"(?P<day>\d{1,2})(?:st|nd|rd|th)\b(?!\s+(?:floor|row|place|time|one|of)\b)"
 )
+_JUST_PASSED: Final = timedelta(days=60)
 _PAST: Final = frozenset({"since", "last", "past", "seit", "desde", "depuis"})
 
 
@@ -235,11 +236,16 @@ def _dated(match: re.Match[str], low: str, now: datetime, language: str) -> Iter
 
 
 def _in_year(day: str, today: date, *, is_past: bool) -> str | None:
-    """The next such day from today on, or the last one: "since 1 November"."""
+    """The next such day, or one that has just passed; with "since" before it the last one.
+
+    Who says a day of the last weeks means that day, if only by mistake, and never next year's.
+    """
     read = date.fromisoformat(day)
     if is_past:
         return day if read <= today else _day(read.year - 1, read.month, read.day)
-    return day if read >= today else _day(read.year + 1, read.month, read.day)
+    years = (_day(read.year + more, read.month, read.day) for more in (-1, 0, 1))
+    earliest = (today - _JUST_PASSED).isoformat()
+    return next((one for one in years if one is not None and one >= earliest), None)
 
 
 _FIRST_OF_TWO: Final = re.compile(
