@@ -166,7 +166,6 @@ class PlanActivities:
             stage=_stages(plan.legs)[leg.leg_id],
             tools=tuple(_tool(tool) for tool in tools if is_inside(tool, (leg.agent.wall,))),
             orders=leg.orders,
-            call=leg.call,
             serves=leg.serves,
             needs=leg.needs,
         )

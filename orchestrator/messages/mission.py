@@ -247,8 +247,9 @@ class MissionResult(Record):
     @property
     def follow_ups(self) -> tuple[FollowUp, ...]:
         """What can be done next: after what stands, and with what its legs have read."""
-        after = [*self.receipts, *self.legs]
-        return tuple(follow_up for one in after for follow_up in one.follow_ups)
+        of_effects = (follow_up for one in self.receipts for follow_up in one.follow_ups)
+        of_reads = (follow_up for leg in self.legs for follow_up in leg.follow_ups)
+        return (*of_effects, *of_reads)
 
     def follow_up(self, named: str) -> FollowUp | None:
         """The follow-up of that id, or the Nth of them for `MISSION:N`; None without one."""

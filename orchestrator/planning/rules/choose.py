@@ -84,8 +84,8 @@ def choose(
             return Choice(tuple(within))
         why = f"{account.count} are asked for, and {len(within)} were found"
         return Choice(asks=tuple(within), why=why)
-    if not offers and len(named := called_so(within, said)) == 1:
-        return Choice((named[0],))
+    if not offers and len(called := called_so(within, said)) == 1:
+        return Choice((called[0],))
     return _one(within, offers=offers)
 
 
@@ -240,7 +240,8 @@ def keeps(item: Item, limit: Limit) -> bool:
     said_text = str(limit.value)
     if not marks:
         return False
-    return marks[0] <= said_text if limit.order == "max" else marks[0] >= said_text
+    first = str(marks[0])
+    return first <= said_text if limit.order == "max" else first >= said_text
 
 
 def _moments(item: Item, field: str) -> Iterable[str]:

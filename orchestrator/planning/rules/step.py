@@ -462,7 +462,7 @@ class Leg:
     def _seen(self, tool: Tool, arguments: JsonObject) -> Observation | None:
         found = [*self._all_seen(tool, arguments)]
         done = [one for one in found if one.outcome == "succeeded"]
-        return (done or found or [None])[-1]
+        return next(reversed(done or found), None)
 
     def _settled(self, due: StepDecision | Missing) -> StepDecision:
         if not isinstance(due, Missing):
@@ -488,7 +488,7 @@ class Leg:
             for leaf, candidate in draft.unsure:
                 if leaf.name in self.context.inputs:
                     continue
-                schema = {"type": "string", "enum": [*candidate.readings]}
+                schema: JsonObject = {"type": "string", "enum": [*candidate.readings]}
                 if not candidate.readings:
                     schema = _field_schema(leaf)
                 return AskUser(

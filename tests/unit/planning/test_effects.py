@@ -59,7 +59,7 @@ def why(*orders: Order, effects: tuple[Effect, ...] = (), most_each: int = 9, **
     ],
 )
 def test_why_no_order_covers_an_effect(
-    orders: list[Order], effects: list[Effect], sent: JsonObject, said: str
+    orders: list[Order], effects: list[Effect], sent: dict[str, Any], said: str
 ) -> None:
     """Free texts and what goes unsaid tell no two effects apart; ids, names and values do."""
     found = why(*orders, effects=tuple(effects), **sent)
