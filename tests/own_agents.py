@@ -27,7 +27,7 @@ from pydantic_ai.usage import RequestUsage
 
 from orchestrator import PlannerParts, Router, Settings
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 
 if TYPE_CHECKING:
     from agents.testing import ModelStep

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.documents import open_catalog
+from orchestrator.cli.document_options import open_catalog
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, print_json
 from orchestrator.settings import load_settings

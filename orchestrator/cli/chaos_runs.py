@@ -34,7 +34,7 @@ from orchestrator.chaos.verdicts.report import (
     PairsReport,
     Percentiles,
 )
-from orchestrator.cli.documents import tell_unmarked
+from orchestrator.cli.document_options import tell_unmarked
 from orchestrator.cli.drawing import colored, counting_bar, line
 from orchestrator.cli.output import progress
 from orchestrator.cli.tools_commands import draw_skipped

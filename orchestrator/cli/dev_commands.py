@@ -12,7 +12,7 @@ import typer
 
 from orchestrator.cli import demo_commands, sandbox_commands
 from orchestrator.cli.clean_errors import tell_error
-from orchestrator.cli.documents import choose, tell_skipped, tell_unmarked
+from orchestrator.cli.document_options import choose, tell_skipped, tell_unmarked
 from orchestrator.cli.options import Model, Overlays, Planner, Specs, planning_variables
 from orchestrator.cli.output import console, progress, run
 from orchestrator.core.payload_errors import KEYS_VARIABLE

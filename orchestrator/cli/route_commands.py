@@ -14,7 +14,7 @@ from pydantic import BaseModel, JsonValue
 from rich.console import Console
 from typer.core import TyperGroup
 
-from orchestrator.cli.documents import open_catalog
+from orchestrator.cli.document_options import open_catalog
 from orchestrator.cli.drawing import block, counting_bar, line, table_of
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, present, print_json

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from orchestrator.cli.clean_errors import tell_log
-from orchestrator.cli.documents import choose, tell_unmarked
+from orchestrator.cli.document_options import choose, tell_unmarked
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, print_json, progress
 from orchestrator.core.errors import UsageError

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.cli import suggesting
-from orchestrator.cli.documents import open_catalog, reading, tell_unmarked
+from orchestrator.cli.document_options import open_catalog, reading, tell_unmarked
 from orchestrator.cli.drawing import block, colored, indented, line, listing, table_of
 from orchestrator.cli.options import Overlays, Specs, read_json, split_pair
 from orchestrator.cli.output import AsJson, console, present, print_json, progress, run

@@ -88,7 +88,7 @@ def default_planner(
         UsageError: a model that an agent or the settings name cannot be asked from here, as when
             its key or its library is missing; or a planner that one of them names cannot be had.
     """
-    from orchestrator.planning.rules.planner import RulePlanner
+    from orchestrator.planning.rules.rule_planner import RulePlanner
 
     chaining = RulePlanner(routers)
     asked_with = (

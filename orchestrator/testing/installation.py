@@ -123,7 +123,7 @@ async def installed(
         temporal = await stack.enter_async_context(running_temporal(folder))
         tools = await stack.enter_async_context(_tools(catalog, settings))
         usual = functools.cache(Router)
-        from orchestrator.planning.rules.planner import RulePlanner
+        from orchestrator.planning.rules.rule_planner import RulePlanner
 
         planner = ScriptedPlanner(RulePlanner(usual))
         for worker in build(

@@ -9,7 +9,7 @@ from typing import Any
 
 from temporalio import activity
 
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.settings import load_settings
 from tests.chaos.kept_alive_worker import serve_kept_alive
 

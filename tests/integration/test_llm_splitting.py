@@ -14,7 +14,7 @@ from orchestrator.messages.mission import MissionRequest, MissionResult, Mission
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.llm.splitting import ModelSplitter
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually

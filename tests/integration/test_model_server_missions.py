@@ -13,7 +13,7 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.llm.splitting import ModelSplitter
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.demo import DINNER
 from orchestrator.testing import approve, run_to_end

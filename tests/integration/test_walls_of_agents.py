@@ -40,7 +40,7 @@ from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.planner import PlannedStep, as_planned
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.demo import LEAVING
 from orchestrator.runtime.worker import build

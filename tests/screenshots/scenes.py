@@ -15,7 +15,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import Finish, StepContext, StepDecision
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.runtime.defaults import default_tools

@@ -23,7 +23,7 @@ from orchestrator.cli.main import COMMANDS, main
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.planning.models import Observation, StepContext
 from orchestrator.planning.planner import check_decision, check_plan
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.scoring.embedding import EmbeddedCards
 from orchestrator.runtime.extensions import load_embedder, load_planner
 from orchestrator.settings import bundled_specs

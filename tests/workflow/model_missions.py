@@ -36,7 +36,7 @@ from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.llm.splitting import ModelSplitter
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.outcome import ToolOutcome

@@ -16,9 +16,9 @@ from orchestrator.planning.frameworks.agent_prompt import (
 )
 from orchestrator.planning.llm.briefing import briefing
 from orchestrator.planning.llm.meta_tools import DISCOVER, ENDED, meta_tools
+from orchestrator.planning.llm.named_tools import wire_name
 from orchestrator.planning.llm.offered_tools import OfferedTools, offered_names
 from orchestrator.planning.llm.prompt import block_of, catalog_row, catalog_section
-from orchestrator.planning.llm.tool_names import wire_name
 from orchestrator.planning.llm.tool_output import (
     DATA_RULE,
     as_json,

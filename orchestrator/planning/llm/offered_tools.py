@@ -16,8 +16,8 @@ from orchestrator.core.errors import DecisionInvalid, OutsideWall
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.done_at_once import bounded, chosen
 from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
+from orchestrator.planning.llm.named_tools import meant_by, wire_name, wire_names
 from orchestrator.planning.llm.prompt import reason_input, tool_description, tool_parameters
-from orchestrator.planning.llm.tool_names import meant_by, wire_name, wire_names
 from orchestrator.planning.models import (
     HAND_OVER,
     CallTool,

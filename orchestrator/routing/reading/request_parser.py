@@ -13,8 +13,8 @@ from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.clause_reading import ClauseReading, read_clause, read_slots
 from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.reading.back_references import FollowUps
 from orchestrator.routing.reading.conjuncts import Conjuncts, WordEvidence
-from orchestrator.routing.reading.follow_ups import FollowUps
 from orchestrator.routing.selection import RouteContext
 
 # A command and what it is to be done to or for: "sell my car", "paint the house".

@@ -23,7 +23,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.testing.model_server.prompt_reading import (

@@ -35,7 +35,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import Planner, check_decision, check_plan
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.discovery import DiscoveryIndexes
 from orchestrator.routing.router import Router
 from orchestrator.runtime.devserver import SANDBOX_PROFILE

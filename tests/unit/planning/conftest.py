@@ -29,7 +29,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import check_decision, check_plan
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
 

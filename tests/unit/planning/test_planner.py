@@ -20,7 +20,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.planner import Planner, check_decision, check_plan
-from orchestrator.planning.rules.planner import RulePlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.testing import fake_selection
 

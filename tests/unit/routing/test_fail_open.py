@@ -17,7 +17,7 @@ from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.deadline import PROXY_LIMIT_S, STEP_LIMIT_S
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.reading import conjuncts, request_parser
-from orchestrator.routing.reading.follow_ups import FollowUps
+from orchestrator.routing.reading.back_references import FollowUps
 from orchestrator.routing.reading.request_parser import RequestParser
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring import request_scoring

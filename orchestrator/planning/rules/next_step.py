@@ -25,13 +25,6 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.rules.account import Limit, Run
-from orchestrator.planning.rules.answer import (
-    done_phrase,
-    not_applied,
-    noun_of,
-    told_done,
-    told_read,
-)
 from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of
 from orchestrator.planning.rules.choose import (
     MOST_CHOICES,
@@ -47,6 +40,13 @@ from orchestrator.planning.rules.fill import Draft, Leaf, as_typed
 from orchestrator.planning.rules.items import Item, flat_fields, is_empty, is_listing, read_items
 from orchestrator.planning.rules.match import mismatches
 from orchestrator.planning.rules.parameters import DAYS, Kind
+from orchestrator.planning.rules.result_text import (
+    done_phrase,
+    not_applied,
+    noun_of,
+    told_done,
+    told_read,
+)
 from orchestrator.planning.rules.split import Reading
 from orchestrator.planning.rules.tool_words import id_nouns
 from orchestrator.saga.orders import WhenRead

@@ -15,8 +15,8 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.clause import read_clause
+from orchestrator.planning.rules.next_step import Leg
 from orchestrator.planning.rules.split import Reading, best_reading, read_request, routed, split
-from orchestrator.planning.rules.step import Leg
 from orchestrator.planning.rules.target import find_target
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
