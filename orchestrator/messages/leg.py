@@ -283,8 +283,9 @@ class Question(Record):
 
     @property
     def asks(self) -> "tuple[QuestionField, ...]":
-        """Its fields as a person reads them."""
-        # Here, for it reads words and schemas, and most that read legs show no question.
+        """Return its fields as a person reads them; a workflow calls `question_fields` itself."""
+        # The import reads words and schemas, which most that read legs do not need. The sandbox of
+        # workflows refuses an import at this point.
         from orchestrator.messages.question_field import question_fields
 
         return question_fields(self.fields)
