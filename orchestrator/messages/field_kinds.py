@@ -1,6 +1,6 @@
 """The kinds of fields that a question has, and their choices, read from JSON Schemas."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from pydantic import JsonValue
@@ -108,3 +108,22 @@ def _readable(value: JsonValue) -> str:
     text = str(value)
     apart = text.replace("_", " ").strip()
     return apart if apart and " " not in text else text
+
+
+def open_choice(options: Mapping[str, str], *, other: str = "") -> JsonObject:
+    """The schema of a text field with options that are shown, and that takes other texts, too.
+
+    Args:
+        options: the values to choose from, with what each stands for.
+        other: what any other text is taken for; empty: no other text is taken.
+
+    Example: `open_choice({"go on": "do this", "stop": "leave it"}, other="what you want instead")`
+    """
+    named: list[JsonValue] = [
+        {"const": value, **({"description": about} if about else {})}
+        for value, about in options.items()
+    ]
+    if not other:
+        return {"type": "string", "oneOf": named}
+    free: JsonObject = {"type": "string", "minLength": 1, "description": other}
+    return {"type": "string", "description": other, "anyOf": [*named, free]}

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.field_kinds import open_choice
 from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
 
 GO_ON: Final = "go on"
@@ -58,8 +59,6 @@ def why_asked(plan: MissionPlan) -> str:
 
 def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
     """The one field of a question about a plan, with the choices that it has."""
-    from orchestrator.messages.question_field import open_choice  # workflows have it loaded
-
     choices = {
         GO_ON: "as it is planned; the result lists what was set aside",
         STOP: "nothing is done",

@@ -73,25 +73,6 @@ class QuestionField(Record):
             yield f"{number}. {choice.label}{about}"
 
 
-def open_choice(options: Mapping[str, str], *, other: str = "") -> JsonObject:
-    """The schema of a text field with options that are shown, and that takes other texts, too.
-
-    Args:
-        options: the values to choose from, with what each stands for.
-        other: what any other text is taken for; empty: no other text is taken.
-
-    Example: `open_choice({"go on": "do this", "stop": "leave it"}, other="what you want instead")`
-    """
-    named: list[JsonValue] = [
-        {"const": value, **({"description": about} if about else {})}
-        for value, about in options.items()
-    ]
-    if not other:
-        return {"type": "string", "oneOf": named}
-    free: JsonObject = {"type": "string", "minLength": 1, "description": other}
-    return {"type": "string", "description": other, "anyOf": [*named, free]}
-
-
 def answer_problems(fields: Mapping[str, JsonObject], values: JsonObject) -> tuple[str, ...]:
     """Return what is wrong with an answer, a sentence for each fault; none quotes a value.
 
