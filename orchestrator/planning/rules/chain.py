@@ -144,7 +144,8 @@ def _takes_as_id(draft: Draft, span: Span) -> bool:
 def _as_filter(draft: Draft, leaf: Leaf) -> None:
     """Leave what was said of an id to the choice from the list that has the thing."""
     said = draft.said.get(leaf.path)
-    if said is not None and said.span in draft.used:
+    is_one_of_several = draft.several is not None and draft.several[0] == leaf.path
+    if said is not None and said.span in draft.used and not is_one_of_several:
         draft.used.remove(said.span)
 
 

@@ -112,10 +112,9 @@ class Leg:
 
     def _calls(self) -> list[tuple[JsonObject, str]] | StepDecision | Missing:
         """The calls of the target that the clause asks for, once all that they need is known."""
-        drafts = _expanded(self.reading.chain.draft)
         calls: list[tuple[JsonObject, str]] = []
-        for draft in drafts:
-            chain = Chain(draft, self.reading.chain.feeders)
+        for chain in _expanded(self.reading):
+            draft = chain.draft
             supplied = self._supplied(chain)
             if not isinstance(supplied, list):
                 return supplied
@@ -618,12 +617,38 @@ def _is_wrapper(item: Item, items: Sequence[Item]) -> bool:
     return not item.label and len(items) > 1 and item is items[-1] and bool(items[0].label)
 
 
-def _expanded(draft: Draft) -> list[Draft]:
-    """One draft for each of several values of an input."""
-    if draft.several is None:
-        return [draft]
-    path, values = draft.several
-    return [_with(draft, {path: value}) for value in values]
+def _expanded(reading: Reading) -> list[Chain]:
+    """One chain for each of several values of an input, each looked up by its own value."""
+    chain = reading.chain
+    if chain.draft.several is None:
+        return [chain]
+    path, values = chain.draft.several
+    first = chain.draft.said[path]
+    behind = [c for c in reading.clause.of_kind(first.kind) if c.start > first.start]
+    found = [first, *[c for c in behind if c.overlaps(chain.draft.used)]]
+    if len(found) != len(values):
+        return [Chain(_with(chain.draft, {path: value}), chain.feeders) for value in values]
+    pairs = zip(found, values, strict=True)
+    return [_for_value(chain, path, found, one, value) for one, value in pairs]
+
+
+def _for_value(
+    chain: Chain,
+    path: tuple[str | int, ...],
+    found: Sequence[Candidate],
+    one: Candidate,
+    value: JsonValue,
+) -> Chain:
+    """A chain in which one of several values stands wherever any of them was taken."""
+    draft = _with(chain.draft, {path: value})
+    draft.said[path] = one
+    fed: list[Chain] = []
+    for feeder in chain.feeders.get(path, ()):
+        taken = [where for where, said in feeder.draft.said.items() if said in found]
+        own = _with(feeder.draft, dict.fromkeys(taken, one.value))
+        own.said.update(dict.fromkeys(taken, one))
+        fed.append(Chain(own, feeder.feeders))
+    return Chain(draft, {**chain.feeders, **({path: fed} if fed else {})})
 
 
 def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Draft:

@@ -20,6 +20,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
+from orchestrator.language.inflection import singular
 from orchestrator.language.triggers import Trigger
 from orchestrator.language.words import STOP_WORDS, is_verb
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
@@ -30,7 +31,7 @@ from orchestrator.planning.rules.fill import Leaf, spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, Kind
 from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
-from orchestrator.planning.rules.tool_words import own_words
+from orchestrator.planning.rules.tool_words import nouns_of, own_words
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
@@ -168,7 +169,17 @@ def _unused(reading: Reading) -> float:
     reads = not reading.is_consequence
     value, word = (1.2, 0.5) if reads else (0.6, 0.1)
     kept = sum(value if run.is_value else word for run in account.filters)
-    return left + kept + 0.4 * len(reading.chain.unsaid)
+    many = 1.0 if reads and _asks_for_many(reading) else 0.0
+    return left + kept + many + 0.4 * len(reading.chain.unsaid)
+
+
+def _asks_for_many(reading: Reading) -> bool:
+    """Return whether a clause names things that its tool only reads one at a time."""
+    if is_listing(reading.target) or not reading.chain.feeders or reading.is_identified:
+        return False
+    nouns = nouns_of(reading.target)
+    named = [word.lower for word in reading.clause.words if word.stem in nouns]
+    return any(singular(word) != word for word in named)
 
 
 def split(
