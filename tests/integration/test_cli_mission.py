@@ -95,7 +95,7 @@ async def test_a_mission_is_listed_shown_and_watched(cli: Cli, client: MissionCl
 
     statuses = {one["mission_id"]: one["status"] for one in listed.json}
     assert statuses[mission.mission_id] == "succeeded"
-    assert shown.json == result.model_dump(mode="json")
+    assert shown.json == result.document()
     assert {one["kind"] for one in watched.lines} >= {
         "plan",
         "selection",

@@ -19,8 +19,11 @@ from orchestrator.testing import approve, run_to_end
 if TYPE_CHECKING:
     from tests.integration.conftest import Witness
 
-RENTAL = f"Rent a car in Lisbon from {LEAVING} to {RETURNING} and add it to my calendar"
-SHARE = "Find the latest sales report file and share it with lee@example.com"
+RENTAL = (
+    f"Rent a car in Lisbon from {LEAVING} to {RETURNING}. "
+    f'Add an event titled "Car rental" in Lisbon from {LEAVING} to {RETURNING} to my calendar'
+)
+SHARE = "Share the file sales-report-q3.xlsx with lee@example.com"
 WEATHER = "What is the weather in Oslo tomorrow?"
 
 MOST_TOOLS = 8

@@ -41,13 +41,14 @@ from orchestrator.planning.rules.items import Item, flat_fields, is_empty, is_li
 from orchestrator.planning.rules.match import mismatches
 from orchestrator.planning.rules.parameters import DAYS, Kind
 from orchestrator.planning.rules.result_text import (
+    details,
     done_phrase,
     not_applied,
     noun_of,
     told_done,
     told_read,
 )
-from orchestrator.planning.rules.split import Reading
+from orchestrator.planning.rules.split import Reading, refers_back
 from orchestrator.planning.rules.tool_words import id_nouns
 from orchestrator.saga.orders import WhenRead
 
@@ -399,7 +400,7 @@ class Leg:
         return kept
 
     def _from_facts(self, leaf: Leaf) -> JsonValue:
-        """A day that an earlier leg went by, or the price that it came to; None for nothing."""
+        """A day that an earlier leg went by, or a text that says what it did; None for nothing."""
         parameter = leaf.parameter
         if leaf.path in self.reading.chain.draft.found:
             return None
@@ -407,7 +408,23 @@ class Leg:
             days = [*self._days_of_facts()]
             if days:
                 return parameter.first_accepted(days[-1] if parameter.side == "end" else days[0])
+        if parameter.kind in (Kind.TEXT, Kind.TITLE) and refers_back(self.reading.clause):
+            return parameter.first_accepted(*self._texts_of_facts(parameter.kind))
         return None
+
+    def _texts_of_facts(self, kind: Kind) -> list[str]:
+        """What the one consequence of earlier legs was: its title, or its details as well."""
+        made = [
+            (tool, fact.body)
+            for fact in self.context.facts
+            if fact.side_effect and (tool := self.catalog.tools.get(fact.tool)) is not None
+        ]
+        if len(made) != 1:
+            return []
+        (tool, body) = made[0]
+        title = done_phrase(tool)
+        whole = f"{title}: {', '.join(details(body))}."
+        return [title] if kind is Kind.TITLE else [whole, title]
 
     def _days_of_facts(self) -> Iterator[str]:
         """The days that earlier legs were asked for, in order."""

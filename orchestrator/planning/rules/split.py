@@ -21,7 +21,7 @@ from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.inflection import singular
-from orchestrator.language.triggers import Trigger
+from orchestrator.language.triggers import Trigger, find_triggers
 from orchestrator.language.words import STOP_WORDS, is_verb
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
@@ -293,9 +293,12 @@ class _Goal:
             if dated:
                 part.depends_on.append(dated[-1].leg_id)
                 part.resolved.add("back_reference")
+        made = [p.leg_id for p in self.parts if p.reading.is_consequence]
+        if len(made) == 1 and unsaid_texts(reading) and refers_back(reading.clause):
+            part.depends_on += made
+            part.resolved.add("back_reference")
         if unsaid_amounts(reading):
-            spent = [p.leg_id for p in self.parts if p.reading.is_consequence]
-            part.depends_on += spent
+            part.depends_on += made
         if is_after and self.parts:
             part.depends_on.append(self.parts[-1].leg_id)
 
@@ -388,6 +391,18 @@ def feeds(tool: Tool, reading: Reading) -> bool:
 def unsaid_days(reading: Reading) -> list[Leaf]:
     """Return the days that the calls of a clause need and it does not say."""
     return [leaf for _, leaf in reading.chain.unsaid if leaf.parameter.kind in DAYS]
+
+
+def unsaid_texts(reading: Reading) -> list[Leaf]:
+    """Return the texts that the calls of a clause need and it does not say."""
+    return [
+        leaf for _, leaf in reading.chain.unsaid if leaf.parameter.kind in (Kind.TEXT, Kind.TITLE)
+    ]
+
+
+def refers_back(clause: Clause) -> bool:
+    """Return whether a clause speaks of a thing that an earlier one named: "tell them about it"."""
+    return any(one.kind == "back_reference" for one in find_triggers(clause.text))
 
 
 def unsaid_amounts(reading: Reading) -> bool:
