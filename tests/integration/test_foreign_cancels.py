@@ -121,7 +121,7 @@ async def test_an_approved_cancel_of_anothers_happens_once_though_the_worker_die
     place: Stack, missions: MissionClient, providers: SandboxClient, others: list[MissionResult]
 ) -> None:
     """Killed with the approval given and the cancel on the wire; a new worker ends it, once."""
-    genoa = others[1].receipts[0].reference["alert_subscription_id"]
+    genoa = str(others[1].receipts[0].reference["alert_subscription_id"])
     mission, card = await waits(missions, OTHERS_GENOA)
     await providers.set_faults(
         [FaultRule(operation_id="weather_unsubscribe_alerts", kind="latency", delay_s=2, times=1)]
