@@ -103,11 +103,26 @@ class Leg:
         calls = self._calls()
         if not isinstance(calls, list):
             return self._settled(calls)
+        changed = self._changed_by_people(calls)
         for arguments, note in calls:
+            if changed and not any(self._all_seen(self.target, arguments)):
+                changed -= 1
+                continue
             step = self._next(arguments, note)
             if step is not None:
                 return step
         return self._finish()
+
+    def _changed_by_people(self, calls: Sequence[tuple[JsonObject, str]]) -> int:
+        """How many effects of the target stand with arguments that no call wants: amended ones."""
+        wanted = {_essential(self.target, arguments) for arguments, _ in calls}
+        return sum(
+            seen.tool == self.target.name
+            and seen.side_effect
+            and seen.outcome == "succeeded"
+            and _essential(self.target, seen.arguments) not in wanted
+            for seen in self.context.observations
+        )
 
     # -- calls ------------------------------------------------------------------------------------
 
