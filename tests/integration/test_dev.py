@@ -32,7 +32,7 @@ from tests.commands import run_apart
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FOREIGN = Path(__file__).parents[1] / "documents" / "foreign"
-GOAL = "Find customers named Northwind and book a visit to the first of them"
+GOAL = "Book a visit to the customer Northwind"
 
 
 @dataclass

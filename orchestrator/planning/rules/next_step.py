@@ -320,6 +320,15 @@ class Leg:
             return [Supplied({leaf.path: draft.found[leaf.path]})]
         if said is not None:
             return self._of_said(items, leaf, draft, said)
+        if offers and (refused := self._refused(consumer)):
+            gone = [seen.arguments.get(leaf.name) for seen in refused]
+            items = [i for i in items if _values(i, leaf, draft).get(leaf.path) not in gone]
+            hint = refused[-1].hint if refused[-1].sent_back else ""
+            if items and hint and leaf.name not in self.context.inputs:
+                why = f"the rules do not carry out {hint[:120]!r}"
+                return _choice_question(Choice(asks=tuple(items), why=why), leaf, consumer)
+            if not items:
+                return GiveUp(reason=f"{refused[-1].error or 'it was refused'}; nothing else fits")
         account = self.reading.account
         if self._shares_filters:
             own = [run for run in account.filters if _is_of_side(run, leaf)]
@@ -345,6 +354,15 @@ class Leg:
         if choice.asks and leaf.name not in self.context.inputs:
             return _choice_question(choice, leaf, consumer)
         return GiveUp(reason=choice.why or f"{producer.name} found nothing that fits the request")
+
+    def _refused(self, tool: Tool) -> list[Observation]:
+        """The calls of a tool that a person or its provider refused: none is proposed again."""
+        return [
+            seen
+            for seen in self.context.observations
+            if seen.tool == tool.name
+            and (seen.outcome == "rejected" or (seen.outcome == "refused" and seen.refused_by))
+        ]
 
     def _is_counted(self, leaf: Leaf, consumer: Tool) -> bool:
         """Return whether "all" or a number is said of the things that an input takes."""
