@@ -19,6 +19,7 @@ _SERVING_TIMES = ("18:30", "19:00", "19:30", "20:00", "20:30")
 _ITEM_LIMIT = 2000
 _DAILY_LIMITS = {"flight": 800, "hotel": 220, "car": 90, "meal": 60, "delivery": 40, "other": 100}
 _SUFFIXES = {"spreadsheet": "xlsx", "presentation": "pptx", "image": "png", "document": "pdf"}
+_FILE_NAME = re.compile(r"[\w-]+(?:[. ][\w-]+)*\.[A-Za-z]\w{1,4}")
 _TEXTS = {
     "clear": "Sunny all day.",
     "cloudy": "Mostly cloudy and dry.",
@@ -230,12 +231,18 @@ def offer_free_slots(draft: Draft) -> None:
 
 
 def find_files(draft: Draft) -> None:
-    """Name files after the query, the latest first unless requested otherwise."""
-    stem = "-".join(re.findall(r"\w+", draft.arguments["query"].lower())) or "file"
+    """Name files after the query, the latest first unless requested otherwise.
+
+    A query that is a whole name, with its suffix, finds that file first.
+    """
+    query = draft.arguments["query"]
+    stem = "-".join(re.findall(r"\w+", query.lower())) or "file"
     for age, item in enumerate(draft.items):
         changed = draft.call.now - timedelta(days=7 * age + 1)
         suffix = _SUFFIXES.get(item["file_kind"], "txt")
         item["file_name"] = f"{stem}-{age + 1}.{suffix}"
+        if age == 0 and _FILE_NAME.fullmatch(query):
+            item["file_name"] = query
         item["modified_at"] = timestamp(changed)
     if draft.arguments.get("sort_by") == "oldest":
         draft.items.reverse()

@@ -50,7 +50,8 @@ class ScriptedPlanner:
             return await self._usual.split_goal(brief, catalog, agents)
         called = dict.fromkeys(step.tool for step in script if isinstance(step, CallTool))
         goal = _GOAL + ", ".join(called)
-        agent = AgentProfile(name="script", max_steps=len(script) + 1)
+        # It finishes, and is told once if an order lacks its effect then.
+        agent = AgentProfile(name="script", max_steps=len(script) + 2)
         effects = Counter(
             step.tool
             for step in script

@@ -72,7 +72,8 @@ def choose(
         return Choice(why=why) if is_sure else Choice(asks=tuple(usable), why=why)
     within = [one for one in kept if all(keeps(one, limit) for limit in account.limits)]
     if not within:
-        return Choice(asks=() if _priced(kept) else tuple(kept), why=_limits_missed(account, kept))
+        unknown = [one for one in kept if not _tells_limits(one, account.limits)]
+        return Choice(asks=tuple(unknown), why=_limits_missed(account, kept, unknown))
     if account.is_all:
         if len(within) > most:
             return Choice(why=f"{len(within)} things are meant, and at most {most} are done")
@@ -253,12 +254,18 @@ def _moments(item: Item, field: str) -> Iterable[str]:
             yield value
 
 
-def _priced(items: Iterable[Item]) -> bool:
-    return all(one.price is not None for one in items)
+def _tells_limits(item: Item, limits: Iterable[Limit]) -> bool:
+    """Return whether a thing has a price in the currency of each limit of a price."""
+    said = [one.value for one in limits if one.kind == "price" and isinstance(one.value, dict)]
+    codes = [str(value.get("currency") or "") for value in said]
+    price = item.price
+    return not codes or (price is not None and all(c in ("", price.currency) for c in codes))
 
 
-def _limits_missed(account: Account, items: Sequence[Item]) -> str:
+def _limits_missed(account: Account, items: Sequence[Item], unknown: Sequence[Item]) -> str:
     limits = ", ".join(str(_plain(limit.value)) for limit in account.limits)
+    if unknown:
+        return f"{len(unknown)} of the {len(items)} found tell no price that compares with {limits}"
     return f"none of the {len(items)} found keeps within {limits}"
 
 

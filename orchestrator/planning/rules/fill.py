@@ -4,19 +4,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Final
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core import currencies
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import content_stems, is_verb, stem
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, is_stop
+from orchestrator.planning.rules.money import amounts_taken, codes_of
 from orchestrator.planning.rules.parameters import (
     DAYS,
     Kind,
@@ -438,7 +437,7 @@ class _Reader:
         """Return whether the currency of an amount is one that the call can carry."""
         leaves = [one for one in self.draft.leaves if one.parameter.kind is Kind.CURRENCY]
         value = candidate.value if isinstance(candidate.value, dict) else {}
-        codes = [*_codes(value)]
+        codes = [*codes_of(value)]
         if not codes or not leaves:
             return True
         return any(leaf.parameter.first_accepted(*codes) is not None for leaf in leaves)
@@ -700,7 +699,7 @@ class _Reader:
             for candidate in self.clause.of_kind("amount"):
                 value = candidate.value if isinstance(candidate.value, dict) else {}
                 is_used = candidate.overlaps(self.draft.used)
-                if is_used and (code := leaf.parameter.first_accepted(*_codes(value))):
+                if is_used and (code := leaf.parameter.first_accepted(*codes_of(value))):
                     self.draft.give(leaf, code)
                     break
 
@@ -711,7 +710,7 @@ class _Reader:
         ends = [le for le in self.open if le.parameter.side == "end" and le in starts]
         ends = [leaf for leaf in ends if leaf.path not in self.draft.found]
         for candidate in self.clause.of_kind("duration", "number"):
-            days = _days(candidate)
+            days = days_of(candidate)
             if days and len(begun) == 1 and len(ends) == 1 and not self._is_used(candidate):
                 day = date.fromisoformat(str(self.draft.found[begun[0].path]))
                 self.draft.give(ends[0], (day + timedelta(days=days)).isoformat(), candidate)
@@ -860,7 +859,7 @@ def _converted(parameter: Parameter, candidate: Candidate, clause: Clause) -> It
             yield value
             yield f"{value}:00"
         case Kind.AMOUNT | Kind.MONEY:
-            yield from _amount_values(parameter, candidate)
+            yield from amounts_taken(parameter, candidate)
         case Kind.NIGHTS | Kind.COUNT | Kind.DURATION if candidate.kind == "duration":
             yield _duration_value(parameter, candidate)
         case Kind.TEXT | Kind.TITLE | Kind.QUERY | Kind.PLACE:
@@ -873,33 +872,6 @@ def _converted(parameter: Parameter, candidate: Candidate, clause: Clause) -> It
             else:
                 yield value
                 yield from as_typed(candidate.text if candidate.kind == "id" else value)
-
-
-def _amount_values(parameter: Parameter, candidate: Candidate) -> Iterator[JsonValue]:
-    said = candidate.value if isinstance(candidate.value, dict) else {"amount": candidate.value}
-    try:
-        amount = Decimal(str(said.get("amount")))
-    except InvalidOperation:
-        return
-    code = str(said.get("currency") or "")
-    if parameter.kind is Kind.MONEY:
-        for one in (str(said.get("amount")), float(amount), int(amount)):
-            yield {"amount": one, "currency": code}
-        return
-    if lexicon.MINOR_UNITS & set(parameter.words):
-        yield int(amount.scaleb(currencies.EXPONENTS.get(code, 2)))
-        return
-    if amount == amount.to_integral_value():
-        yield int(amount)
-    yield float(amount)
-    yield f"{amount:.2f}"
-
-
-def _codes(value: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    code = value.get("currency")
-    if isinstance(code, str):
-        yield code
-        yield code.lower()
 
 
 def _duration_value(parameter: Parameter, candidate: Candidate) -> JsonValue:
@@ -930,7 +902,8 @@ def _minutes(candidate: Candidate) -> float | None:
     return sum(found) if found else None
 
 
-def _days(candidate: Candidate) -> int | None:
+def days_of(candidate: Candidate) -> int | None:
+    """Return the number of days or nights that a value counts; None where it counts none."""
     if candidate.kind == "number" and candidate.after in ("night", "day"):
         return int(candidate.value) if isinstance(candidate.value, int) else None
     minutes = _minutes(candidate) if candidate.kind == "duration" else None

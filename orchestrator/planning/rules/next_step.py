@@ -36,7 +36,7 @@ from orchestrator.planning.rules.choose import (
     matches,
 )
 from orchestrator.planning.rules.clause import Candidate
-from orchestrator.planning.rules.fill import Draft, Leaf, as_typed
+from orchestrator.planning.rules.fill import Draft, Leaf, as_typed, days_of
 from orchestrator.planning.rules.items import Item, flat_fields, is_empty, is_listing, read_items
 from orchestrator.planning.rules.match import mismatches
 from orchestrator.planning.rules.parameters import DAYS, Kind
@@ -554,6 +554,12 @@ class Leg:
             for tool, leaf in leaves
             if _field_name(leaf) not in self.context.inputs and leaf.name not in personal
         ]
+        starts = [one for one in wanted if one[1].parameter.side == "start"]
+        if starts and any(
+            days_of(one) for one in self.reading.clause.of_kind("duration", "number")
+        ):
+            # The end follows from the start and the length that was said.
+            wanted = [one for one in wanted if one[1].parameter.side != "end"]
         if not wanted:
             names = ", ".join(dict.fromkeys(leaf.name for _, leaf in leaves))
             return GiveUp(reason=f"{self.target.name} cannot be called without {names}")

@@ -29,6 +29,7 @@ from orchestrator.planning.rules.chain import Chain, is_produced, link, needs_of
 from orchestrator.planning.rules.clause import Clause, read_clause
 from orchestrator.planning.rules.fill import Leaf, spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
+from orchestrator.planning.rules.money import why_not_taken
 from orchestrator.planning.rules.parameters import DAYS, Kind
 from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
 from orchestrator.planning.rules.tool_words import nouns_of, own_words
@@ -113,6 +114,8 @@ class Part:
     leg_id: str
     depends_on: list[str] = field(default_factory=list)
     resolved: set[str] = field(default_factory=set)
+    days: str = ""
+    """The days that "those nights" are: said in an earlier clause, added to this one."""
 
 
 def read_request(
@@ -168,9 +171,19 @@ def _unused(reading: Reading) -> float:
     left = sum(1.2 if run.is_value else 0.5 for run in account.left_over)
     reads = not reading.is_consequence
     value, word = (1.2, 0.5) if reads else (0.6, 0.1)
-    kept = sum(value if run.is_value else word for run in account.filters)
+    ends = [leaf for _, leaf in reading.chain.unsaid if leaf.parameter.side == "end"]
+    lengths = [r for r in account.filters if ends and r.value and r.value.kind == "duration"]
+    kept = sum(value if run.is_value else word for run in account.filters if run not in lengths)
     many = 1.0 if reads and _asks_for_many(reading) else 0.0
-    return left + kept + many + 0.4 * len(reading.chain.unsaid)
+    # What a read looks up first, nothing of the clause tells from others: a person would be asked.
+    looked_up = (
+        reads
+        and bool(reading.chain.feeders)
+        and not (reading.is_identified or reading.account.superlative or reading.account.filters)
+    )
+    # A length of time gives the end, once the start is known.
+    unsaid = len(reading.chain.unsaid) - (len(ends) if lengths else 0)
+    return left + kept + many + (0.2 if reads else 0.4) * unsaid + (0.3 if looked_up else 0.0)
 
 
 def _asks_for_many(reading: Reading) -> bool:
@@ -259,7 +272,7 @@ class _Goal:
         part = Part(reading, f"{len(self.parts) + 1}-{_slug(target.domain)}")
         self._await(part, is_after=is_after)
         if part.resolved:
-            part.reading = self._reading(text, target, part.resolved)
+            part.reading = self._reading(text + part.days, target, part.resolved)
         self.parts.append(part)
 
     def _qualify(self, text: str) -> None:
@@ -291,8 +304,12 @@ class _Goal:
         ):
             dated = [p for p in self.parts if p.reading.clause.of_kind("date")]
             if dated:
-                part.depends_on.append(dated[-1].leg_id)
                 part.resolved.add("back_reference")
+                part.days = days_said(dated[-1].reading.clause)
+                said = self._reading(reading.clause.text + part.days, reading.target, part.resolved)
+                if unsaid_days(said):
+                    part.days = ""
+                    part.depends_on.append(dated[-1].leg_id)
         made = [p.leg_id for p in self.parts if p.reading.is_consequence]
         if len(made) == 1 and unsaid_texts(reading) and refers_back(reading.clause):
             part.depends_on += made
@@ -343,7 +360,7 @@ class _Goal:
             agent=agent,
             depends_on=tuple(dict.fromkeys(part.depends_on)),
             orders=(order,) if order is not None else (),
-            serves=(reading.clause.text,),
+            serves=(reading.clause.text.removesuffix(part.days),),
             planned_by=RULES,
         )
 
@@ -393,6 +410,18 @@ def unsaid_days(reading: Reading) -> list[Leaf]:
     return [leaf for _, leaf in reading.chain.unsaid if leaf.parameter.kind in DAYS]
 
 
+def days_said(clause: Clause) -> str:
+    """Return the one or two days of a clause in words; '' for more."""
+    days = [one.value for one in clause.of_kind("date") if isinstance(one.value, str)]
+    match days:
+        case [day]:
+            return f" on {day}"
+        case [first, last]:
+            return f" from {first} to {last}"
+        case _:
+            return ""
+
+
 def unsaid_texts(reading: Reading) -> list[Leaf]:
     """Return the texts that the calls of a clause need and it does not say."""
     return [
@@ -426,11 +455,22 @@ def doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         Doubt(
             kind="left_over",
             about=run.text,
-            why=f"nothing uses {run.text!r}; going on does {reading.target.title!r} without it",
+            why=f"{_why_unused(run, reading)}; going on does {reading.target.title!r} without it",
         )
         for run in left
     ]
     return [*doubts, *_impossible(reading, now)]
+
+
+def _why_unused(run: Run, reading: Reading) -> str:
+    if run.value is not None and run.value.kind == "amount":
+        for draft in reading.chain.drafts:
+            unfilled = (leaf for leaf in draft.leaves if leaf.path not in draft.found)
+            money = (one for one in unfilled if one.parameter.kind in (Kind.AMOUNT, Kind.MONEY))
+            for why in (why_not_taken(leaf.parameter, run.value) for leaf in money):
+                if why:
+                    return why
+    return f"nothing uses {run.text!r}"
 
 
 def _of_limits(reading: Reading) -> list[Doubt]:

@@ -1,7 +1,7 @@
 """One clause to the tool that does it: of the right effect, and named by the clause's own words."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ from orchestrator.language.words import (
     STOP_WORDS,
     WARY_VERBS,
     action_of,
+    content_stems,
     is_verb,
     stem,
     tokens,
@@ -65,6 +66,8 @@ _PARTICLES: Final = frozenset({"on", "off", "in", "out", "up", "down"})
 _PAST: Final = frozenset({"past", "history", "historical", "yesterday", "previous"})
 _MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
+_ALIKE: Final = 5
+_OWN: Final = frozenset({"my", "our", "mine", "ours"})
 _WANTED: Final = re.compile(
     r"(?:please )?(?:(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? "
     r"(?:need|want|like|love) "
@@ -168,6 +171,7 @@ def _fitting(
     verb = stem(aim.verb)
     named_by = [t for t in catalog.tools.values() if t.is_side_effect and verb in verbs_of(t)]
     frame_orders = selection.frame.side_effect_allowed
+    made = {one for t in catalog.tools.values() if t.is_side_effect for one in thing_words(t)}
     found: list[Fit] = []
     for name in names:
         tool = catalog.tools.get(name)
@@ -180,6 +184,8 @@ def _fitting(
         score, nouns = _score(tool, clause, aim)
         if aim.is_order and named_by and stem(aim.verb) not in verbs_of(tool):
             score -= 1.5
+        if not tool.is_side_effect and _is_of_records(tool, clause, made):
+            score -= 2.5
         own = stem(aim.verb) in verbs_of(tool) and len(named_by) <= _FEW
         found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
     found.sort(key=lambda fit: -fit.score)
@@ -247,6 +253,20 @@ def _does_all(tool: Tool, clause: Clause) -> bool:
     own = {*tokens(tool.name), *tokens(tool.summary)}
     said = {word.lower for word in clause.words}
     return tool.is_side_effect and not own.isdisjoint(_ALL) and said.isdisjoint(_ALL)
+
+
+def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:
+    """Return whether a tool reads what somebody made, bookings say, and the clause says neither.
+
+    "Booked", "reserved" and the like say it as well: words that begin alike.
+    """
+    things = thing_words(tool)
+    if things.isdisjoint(made) or not _OWN.isdisjoint(word.lower for word in clause.words):
+        return False
+    nouns = things | (named_nouns(tool) - {*content_stems(tool.domain)})
+    said = {w.stem for w in clause.words} | {m for w in clause.words for m in meanings_of(w.lower)}
+    begins = {noun[:_ALIKE] for noun in nouns if len(noun) >= _ALIKE}
+    return nouns.isdisjoint(said) and begins.isdisjoint(one[:_ALIKE] for one in said)
 
 
 def _is_probe(tool: Tool, catalog: Catalog) -> bool:
