@@ -1,6 +1,5 @@
 """Every content word and value of a clause is used by something, or named as left over."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -28,12 +27,7 @@ _BY: Final = (
     (frozenset({"smallest"}), "size", "least"),
     (frozenset({"dearest", "priciest"}), "price", "most"),
 )
-_MOST: Final = re.compile(
-    r"(?:under|below|at most|up to|no more than|not more than|less than|cheaper than|max(?:imum)?"
-    r"(?: of)?|for at most|within)\s*$",
-    re.IGNORECASE,
-)
-_LEAST: Final = re.compile(r"(?:over|above|at least|more than|min(?:imum)?(?: of)?)\s*$", re.I)
+_ARTICLES: Final = frozenset({"a", "an", "the", "my", "our", "to", "with", "for"})
 _AFTER: Final = frozenset({"after", "from", "since"})
 _BEFORE: Final = frozenset({"before", "until", "by"})
 _SIDES: Final = frozenset(
@@ -212,7 +206,23 @@ class _Reading:
         filters = tuple(run for run in runs if self._may_filter(run))
         triggers = [t for t in found if not self._covered(t) and t.kind not in resolved]
         left = tuple(run for run in runs if run not in filters)
+        left += tuple(one for run in filters if (one := self._joined_to(run)) is not None)
         return Account(superlative, limits, is_all, count, filters, left, tuple(triggers))
+
+    def _joined_to(self, run: Run) -> Run | None:
+        """Return what "and" joins to words that tell one thing: another thing, that nothing takes.
+
+        "The team and the travel channel" are two, also where a tool speaks of teams itself.
+        """
+        before = [word for word in self.clause.words if word.end <= run.span[0]]
+        while before and before[-1].lower in _ARTICLES:
+            before.pop()
+        if len(before) < 2 or before[-1].lower not in ("and", "or"):
+            return None
+        other = before[-2]
+        if is_stop(other) or self._is_covered(other):
+            return None
+        return Run(other.text, (other.start, other.end), (other.stem,), "")
 
     def _covered(self, trigger: Trigger) -> bool:
         """Return whether a trigger word stands in a text that is passed on as it is."""
@@ -235,12 +245,9 @@ class _Reading:
         for one in [*self.clause.of_kind("amount", "time", "date", "number")]:
             if not self._free(one):
                 continue
-            before = self.clause.text[max(0, one.start - 24) : one.start]
-            most, least = _MOST.search(before), _LEAST.search(before)
-            is_money = one.kind == "amount"
-            if is_money and (most or least):
-                start = one.start - len(before) + (most or least).start()  # type: ignore[union-attr]
-                yield self._limit(one, "price", "max" if most else "min", start)
+            bound = self.clause.bound_of(one) if one.kind == "amount" else None
+            if bound is not None:
+                yield self._limit(one, "price", *bound)
             elif one.cue in _AFTER | _BEFORE and self._limits_moments(one):
                 kind = "min" if one.cue in _AFTER else "max"
                 yield self._limit(one, one.kind, kind, one.cue_start)

@@ -15,8 +15,8 @@ from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon
 from orchestrator.language.words import tokens
 from orchestrator.planning.rules.clause import Clause
-from orchestrator.planning.rules.fill import Draft, Leaf, Span, fill
-from orchestrator.planning.rules.items import answer_fields, answers_price, is_listing
+from orchestrator.planning.rules.fill import Draft, Leaf, Span, fill, leaves_of
+from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.tool_words import id_nouns, nouns_of
 from orchestrator.planning.walls import is_inside
@@ -75,7 +75,17 @@ def is_offering(producer: Tool, consumer: Tool) -> bool:
     """Return whether a tool answers with what can be had, by day, place or price."""
     if consumer.effect is Effect.CANCEL or consumer.effect is Effect.READ:
         return False
-    return _searches(producer) or (answers_price(producer) and consumer.spends and False)
+    return _searches(producer)
+
+
+def feeds_effect(search: Tool, catalog: Catalog) -> bool:
+    """Return whether what a search finds is what a consequence of its document is made of."""
+    for tool in catalog.tools.values():
+        if tool.is_side_effect and tool.document == search.document and is_offering(search, tool):
+            needed = (leaf for leaf in leaves_of(tool) if leaf.required and leaf.parameter.is_id)
+            if any(search in producers(leaf, tool, catalog, (), ()) for leaf in needed):
+                return True
+    return False
 
 
 def link(

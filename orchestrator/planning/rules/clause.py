@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import JsonValue
 
@@ -67,11 +67,16 @@ CALLED: Final = frozenset(["called", "named", "titled", "entitled", "labelled", 
 SAYING: Final = frozenset(["that", "saying", "says", "reading", "stating"])
 _CONJUNCTIONS: Final = frozenset({"and", "or", "but", "then"})
 _COUNTED: Final = frozenset(stem(word) for word in lexicon.COUNTED | lexicon.NIGHTS)
-_BOUND: Final = re.compile(
-    r"\b(?:for )?(?:under|below|at most|up to|no more than|not more than|less than|cheaper than"
-    r"|max(?:imum)?(?: of)?|over|above|at least|more than|min(?:imum)?(?: of)?)\s+$",
+_MOST: Final = re.compile(
+    r"\b(?:for )?(?:under|below|at most|up to|less than|cheaper than|within|max(?:imum)?(?: of)?"
+    r"|(?:no|not) (?:cost )?more than)\s*$",
     re.IGNORECASE,
 )
+_LEAST: Final = re.compile(
+    r"\b(?:for )?(?:over|above|at least|more than|min(?:imum)?(?: of)?)\s*$", re.IGNORECASE
+)
+_LONGEST_BOUND: Final = 40
+_DENIED: Final = re.compile(r"(?:\b(?:no|not|never)|n't)\b[\w ]{0,16}$", re.IGNORECASE)
 _AFTER_ARTICLE: Final = re.compile(r"\w+\s+(?:the|a|an|my|our)\s+(?=\w)", re.IGNORECASE)
 _YEAR: Final = re.compile(r"\d{4}|year")
 _DAY_BEFORE: Final = re.compile(r"^\d{4}")
@@ -200,6 +205,16 @@ class Clause:
         """Return the candidates of these kinds, in text order."""
         return [one for one in self.candidates if one.kind in kinds]
 
+    def bound_of(self, value: "Value | Candidate") -> "tuple[Literal['max', 'min'], int] | None":
+        """Return whether what stands before a value makes it a limit, and where that begins."""
+        before = self.text[: value.start][-_LONGEST_BOUND:]
+        if found := _MOST.search(before):
+            return "max", value.start - len(before) + found.start()
+        found = _LEAST.search(before)
+        if found is None or _DENIED.search(before[: found.start()]):
+            return None
+        return "min", value.start - len(before) + found.start()
+
     def are_joined(self, first: Candidate, second: Candidate) -> bool:
         """Return whether nothing but a comma or "and" stands between two values."""
         return bool(_JOINED.fullmatch(self.text[first.end : second.start]))
@@ -268,9 +283,8 @@ class Clause:
         if value.kind == "number" and after is not None:
             is_counted = after.stem in _COUNTED and after.start - value.end <= 2
             return (value.end, after.end) if is_counted else (0, 0)
-        if value.kind == "amount" and (bound := _BOUND.search(self.text[: value.start][-24:])):
-            return (value.start - len(bound.group()), value.start)
-        return (0, 0)
+        bound = self.bound_of(value) if value.kind == "amount" else None
+        return (bound[1], value.start) if bound is not None else (0, 0)
 
     def _called(self) -> Iterator[Candidate]:
         for number, word in enumerate(self.words):

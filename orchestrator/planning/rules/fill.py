@@ -45,8 +45,6 @@ _END_CUES: Final = frozenset(
 )
 _PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
 _WAYS: Final = frozenset({"from", "to", "into", "between"})
-_MOST_CUES: Final = ("under", "below", "at most", "up to", "max", "maximum", "no more than", "less")
-_LEAST_CUES: Final = ("over", "above", "at least", "from", "min", "minimum", "more than")
 _IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
 _MOST_LEAVES: Final = 80
 _MOST_WORDS_OF_PLACE: Final = 4
@@ -419,18 +417,16 @@ class _Reader:
         return bool(word) and word not in LEADS and word not in ("tomorrow", "today", "tonight")
 
     def _amount_score(self, parameter: Parameter, candidate: Candidate, named: float) -> float:
-        before = self.clause.text[max(0, candidate.start - 24) : candidate.start].lower().strip()
-        is_most = before.endswith(_MOST_CUES)
-        is_least = before.endswith(_LEAST_CUES) and candidate.cue != "from"
+        limit = self.clause.bound_of(candidate)
+        bound = limit[0] if limit is not None else None
         if candidate.kind == "amount":
             if not self._takes_currency(candidate):
                 return 0.0
-            bound = "max" if is_most else "min" if is_least else None
             if parameter.bound is not None:
                 return 8.0 if parameter.bound == bound else 0.0
             return 6.0 + named if bound is None else 0.0
         if candidate.kind == "number":
-            return 6.0 if named or (parameter.bound and is_most and parameter.bound == "max") else 0
+            return 6.0 if named or (parameter.bound == bound == "max") else 0
         return 0.0
 
     def _takes_currency(self, candidate: Candidate) -> bool:

@@ -39,7 +39,7 @@ from orchestrator.planning.rules.clause import Candidate
 from orchestrator.planning.rules.fill import Draft, Leaf, as_typed, days_of
 from orchestrator.planning.rules.items import Item, flat_fields, is_empty, is_listing, read_items
 from orchestrator.planning.rules.match import mismatches
-from orchestrator.planning.rules.parameters import DAYS, Kind
+from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
 from orchestrator.planning.rules.result_text import (
     details,
     done_phrase,
@@ -334,6 +334,8 @@ class Leg:
             own = [run for run in account.filters if _is_of_side(run, leaf)]
             fitting = [run for run in own if any(matches(i, run) for i in items)]
             account = replace(account, filters=tuple(fitting))
+        if consumer.is_side_effect and not offers:
+            account = replace(account, filters=(*account.filters, *_queries(producer, asked)))
         if not self._is_counted(leaf, draft.tool):
             account = replace(account, is_all="", count=None)
         most = self.context.agent.max_items
@@ -714,6 +716,14 @@ def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Dr
             given = leaf.parameter.first_accepted(*as_typed(values[leaf.path]))
             made.found[leaf.path] = values[leaf.path] if given is None else given
     return made
+
+
+def _queries(tool: Tool, asked: JsonObject) -> Iterator[Run]:
+    """Yield the texts that things were searched by: a search finds what is only alike as well."""
+    for parameter in tool_parameters(tool):
+        text = asked.get(parameter.name)
+        if parameter.kind is Kind.QUERY and isinstance(text, str):
+            yield Run(text, (0, 0), tuple(content_stems(text)), "")
 
 
 def _is_of_side(run: Run, leaf: Leaf) -> bool:

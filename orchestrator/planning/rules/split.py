@@ -21,11 +21,12 @@ from orchestrator.core.wall import Wall
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.inflection import singular
+from orchestrator.language.intent import Action
 from orchestrator.language.triggers import Trigger, find_triggers
-from orchestrator.language.words import STOP_WORDS, is_verb
+from orchestrator.language.words import STOP_WORDS, action_of, is_verb
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
-from orchestrator.planning.rules.chain import Chain, is_produced, link, needs_of
+from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, link, needs_of
 from orchestrator.planning.rules.clause import Clause, read_clause
 from orchestrator.planning.rules.fill import Leaf, spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
@@ -75,6 +76,11 @@ _JOINING: Final = STOP_WORDS | frozenset(
 )
 _NEGATED: Final = re.compile(
     r"(?:please\s+)?(?:(?:i|we)\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE
+)
+_WISH: Final = re.compile(
+    r"(?:please\s+)?(?:(?:an?|one|two|three|\d+)\s+\D"
+    r"|(?:i|we)(?:['\u2019]d| would)? (?:want|need|like|love) to (?P<verb>\w+))",
+    re.IGNORECASE,
 )
 _MODEL: Final = "Say it in plain steps, or set a model (ORCHESTRATOR_PLANNER_MODEL)."
 _LONGEST_ABOUT: Final = 120
@@ -222,6 +228,7 @@ class _Goal:
     router: Router
     parts: list[Part] = field(default_factory=list)
     unmet: list[str] = field(default_factory=list)
+    wishes: list[str] = field(default_factory=list)
     forbidden: list[str] = field(default_factory=list)
 
     def read(self) -> None:
@@ -269,11 +276,22 @@ class _Goal:
             self.unmet.append(text)
             return
         target = reading.target
+        if self._is_wish(reading):
+            self.wishes.append(text)
         part = Part(reading, f"{len(self.parts) + 1}-{_slug(target.domain)}")
         self._await(part, is_after=is_after)
         if part.resolved:
             part.reading = self._reading(text + part.days, target, part.resolved)
         self.parts.append(part)
+
+    def _is_wish(self, reading: Reading) -> bool:
+        """Return whether a clause names one thing to be had, which its tool only looks for."""
+        said = _WISH.match(reading.clause.text)
+        if reading.is_consequence or said is None:
+            return False
+        if action_of((said["verb"] or "").lower()) in (Action.READ, Action.SEARCH):
+            return False
+        return feeds_effect(reading.target, self.catalog)
 
     def _qualify(self, text: str) -> None:
         """Put what only says when or how a clause is meant back to that clause."""
@@ -327,6 +345,14 @@ class _Goal:
         for part in self.parts if changes else ():
             doubts += doubts_of(part.reading, self.brief.now)
             doubts += _of_limits(part.reading) if several or part.reading.is_identified else []
+        doubts += [
+            Doubt(
+                kind="ambiguous",
+                about=text,
+                why="it does not say what is to be done; going on only looks it up",
+            )
+            for text in self.wishes
+        ]
         doubts += [
             Doubt(
                 kind="not_carried_out",

@@ -96,12 +96,24 @@ def named_nouns(tool: Tool) -> frozenset[str]:
 @read_once
 def own_words(tool: Tool) -> frozenset[str]:
     """Return the stems of every word that a tool uses of itself, its inputs and their values."""
+    values: list[str] = []
+    for part in walk(tool.input_schema, _NESTED, most_levels=_MOST_LEVELS):
+        listed = part.get("enum")
+        values += [str(one) for one in listed] if isinstance(listed, list) else []
+    return unvalued_words(tool) | _stems(tool, " ".join(values))
+
+
+@read_once
+def unvalued_words(tool: Tool) -> frozenset[str]:
+    """Return the stems of every word that a tool uses of itself and of the names of its inputs."""
     texts = [tool.name, tool.summary, tool.domain, tool.document, tool.path, *tool.intent_tags]
     for part in walk(tool.input_schema, _NESTED, most_levels=_MOST_LEVELS):
         texts += properties_of(part)
-        listed = part.get("enum")
-        texts += [str(one) for one in listed] if isinstance(listed, list) else []
-    stems = content_stems(" ".join(texts))
+    return _stems(tool, " ".join(texts))
+
+
+def _stems(tool: Tool, text: str) -> frozenset[str]:
+    stems = content_stems(text)
     return _with_equals(set(stems) - verbs_of(tool)) | frozenset(stems)
 
 
@@ -114,8 +126,8 @@ def plain_words(tool: Tool) -> frozenset[str]:
 
 
 def vocabulary(tools: Iterable[Tool]) -> frozenset[str]:
-    """Return the words of several tools."""
-    return frozenset().union(*(own_words(tool) for tool in tools))
+    """Return the words of several tools, without those of the values of their inputs."""
+    return frozenset().union(*(unvalued_words(tool) for tool in tools))
 
 
 def verbs_meant(word: str, tool: Tool) -> bool:
