@@ -77,6 +77,11 @@ _JOINING: Final = STOP_WORDS | frozenset(
 _NEGATED: Final = re.compile(
     r"(?:please\s+)?(?:(?:i|we)\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE
 )
+_STATES: Final = re.compile(
+    r"(?:the|my|our|his|her|their|this|that|it|he|she|they|we|i)\b[^?]{0,60}?"
+    r"\b(?:is|are|am|was|were|will be|has|have)\b",
+    re.IGNORECASE,
+)
 _WISH: Final = re.compile(
     r"(?:please\s+)?(?:(?:an?|one|two|three|\d+)\s+\D"
     r"|(?:i|we)(?:['\u2019]d| would)? (?:want|need|like|love) to (?P<verb>\w+))",
@@ -268,7 +273,7 @@ class _Goal:
             self.forbidden.append(text)
             return
         fits = self._fits(text)
-        if not fits:
+        if not fits or self._is_statement(text):
             self.unmet.append(text)
             return
         reading = best_reading(fits, text, self.catalog, (), self.brief.inputs, now=self.brief.now)
@@ -283,6 +288,11 @@ class _Goal:
         if part.resolved:
             part.reading = self._reading(text + part.days, target, part.resolved)
         self.parts.append(part)
+
+    def _is_statement(self, text: str) -> bool:
+        """Return whether a clause states something, and asks or orders nothing."""
+        clause = read_clause(text, now=self.brief.now)
+        return _STATES.match(text) is not None and aim_of(clause, self.catalog).is_open
 
     def _is_wish(self, reading: Reading) -> bool:
         """Return whether a clause names one thing to be had, which its tool only looks for."""
@@ -576,6 +586,7 @@ def _with_verb(text: str, parts: Sequence[Part]) -> str:
         not first
         or is_verb(clause.verb)
         or first[0].lower not in ("a", "an", "the", "one", "my", "our")
+        or any(word.lower in ("is", "are", "was", "were", "will") for word in clause.words)
     ):
         return text
     return f"{parts[-1].reading.aim.verb} {text}"
