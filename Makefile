@@ -31,7 +31,7 @@ FIND_PYTHON = python=; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-store chaos-points screenshots bench clients injection missions interop structure lint types lock clean
+.PHONY: help demo dev test chaos chaos-store chaos-points screenshots bench real-model clients injection missions interop structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -67,13 +67,17 @@ chaos-points: $(STAMP) ## one mission hit at every point there is, which takes a
 	$(PY) -m orchestrator chaos run --every-point
 
 # The browser's library stays out of the lock that every other target installs.
-screenshots: $(STAMP) ## take the pictures of docs/observing.md anew, by Debian's Chromium
+screenshots: $(STAMP) ## take the pictures of docs/observing.md again, with Debian's Chromium
 	$(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all: \
 		--require-hashes --requirement tests/screenshots/requirements.lock
 	$(PY) -m tests.screenshots
 
 bench: $(STAMP) ## speed, memory and size, measured; BENCH="http routing" chooses
 	$(PY) -m tests.benchmarks $(BENCH)
+
+# Compiles llama.cpp and joins the model once, under build/: 1.3 GB, ten to twenty minutes.
+real-model: $(STAMP) ## sixteen goals planned by a real small model; REAL_MODEL_ARGS="--only table-en"
+	$(PY) -m tests.benchmarks.real_model $(REAL_MODEL_ARGS)
 
 # Clients that no environment holds together with the tests' own.
 CLIENTS_VENV := build/clients-venv
@@ -120,6 +124,10 @@ lint: $(STAMP) ## style, format and import contracts
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -c "from importlinter.cli import lint_imports_command; lint_imports_command()" --no-logo
+
+.PHONY: docs
+docs: $(STAMP) ## write the tables of the documentation that commands print
+	$(PY) -m tests.doc_tables
 
 types: $(STAMP) ## mypy, strict, tests included
 	$(PY) -m mypy $(CODE)

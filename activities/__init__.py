@@ -78,7 +78,7 @@ def all_activities(
         await_key,
         planning.check_model,
         planning.discover_tools,
-        HandOverActivities(catalogs, routers, agents).plan_hand_over,
+        HandOverActivities(catalogs, agents).plan_hand_over,
         plans.preview_plan,
         plans.review_plan,
         preparing.prepare_call,

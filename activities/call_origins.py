@@ -19,6 +19,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.errors import CallUnowned, LegUnowned, MissionSilent
 from orchestrator.messages import names
+from orchestrator.messages.leg import LegState
 from orchestrator.messages.leg_terms import LegTerms
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.saga.ledger import Obligation
@@ -65,8 +66,14 @@ class MissionOrigins:
             raise LegUnowned(leg, "the call is of another catalog than its mission's")
         if call.agent is not None and call.agent != terms.leg.agent.wall:
             raise LegUnowned(leg, "the call's agent is not the one that its mission gave it to")
-        if isinstance(call, PrepareInput) and call.policy != terms.policy:
-            raise LegUnowned(leg, "the call's policy is not its mission's")
+        if isinstance(call, PrepareInput):
+            if call.policy != terms.policy:
+                raise LegUnowned(leg, "the call's policy is not its mission's")
+            orders = (call.read_only, call.covered, call.orders)
+            if orders != (terms.read_only, terms.covered, terms.leg.orders):
+                raise LegUnowned(leg, "the call's orders are not its mission's")
+        elif terms.read_only and tool.is_side_effect:
+            raise LegUnowned(leg, "its mission may change nothing")
 
     async def _terms(self, call: CallRef) -> LegTerms:
         run_id = activity.info().workflow_run_id or ""
@@ -102,7 +109,7 @@ class MissionOrigins:
             if differing := terms.differing(LegTerms.of(given)):
                 raise LegUnowned(workflow_id, f"not its mission's: {', '.join(differing)}")
             # Names of tools that other legs found permit nothing: walls hold all the same.
-            if given.state.model_copy(update={"discovered": ()}) != terms.beginning:
+            if given.state.model_copy(update={"discovered": ()}) != LegState():
                 raise LegUnowned(workflow_id, "it was started with a past that it did not have")
         return terms
 

@@ -19,7 +19,6 @@ from orchestrator.confirmation.cancellation import AskedCancel
 from orchestrator.core.errors import GrantMissing
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
-from orchestrator.planning.order_terms import other_thing_ended
 from orchestrator.planning.trimming import trim_body
 from orchestrator.saga.cancel_arguments import answered_inputs, names_in_answers, probe_for
 from orchestrator.saga.draft import draft_cancel
@@ -52,8 +51,6 @@ class CancelReview:
         own = len(obligations_named(ledger, cancel)) == 1
         if doubt is None and wanted.decided_by_people:
             doubt = "This mission made it; a person who was asked has changed what is cancelled"
-        if doubt is None and (meant := other_thing_ended(wanted.clause, wanted.goal)):
-            doubt = f"This mission made it, and what is asked for names another one: {meant!r}"
         if doubt is None:
             return None
         answers = plain_bodies(catalog, wanted.observations)

@@ -1,35 +1,26 @@
 """Planning a hand-over: the leg that a part of another leg becomes, inside its agent's walls."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from temporalio import activity
 
 from activities.boundary import translated_errors
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.temporal.rollbacks import query_or_none
-from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import PlanInvalid
 from orchestrator.messages import names
 from orchestrator.messages.hand_over import HandOverAsked, HandOverInput, HandOverPlan
-from orchestrator.planning.handing_over import colleagues_of, handed_over_leg
+from orchestrator.planning.handing_over import colleagues_of, handed_over_orders
 from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.planning.who_plans import who_decides
-from orchestrator.routing.router import Router
 
 
 class HandOverActivities:
     """Makes legs of hand-overs by the profiles of this worker."""
 
-    def __init__(
-        self,
-        catalogs: CatalogStore,
-        routers: Callable[[Catalog], Router],
-        agents: Sequence[AgentProfile],
-    ) -> None:
-        """Take the catalogs, what routes over them, and the worker's profiles."""
+    def __init__(self, catalogs: CatalogStore, agents: Sequence[AgentProfile]) -> None:
+        """Take the catalogs and the worker's profiles."""
         self._catalogs = catalogs
-        self._routers = routers
         self._agents = tuple(agents)
 
     @activity.defn(name=names.PLAN_HAND_OVER)
@@ -40,7 +31,6 @@ class HandOverActivities:
         """
         if not await _is_asked(wanted):
             return HandOverPlan(refusal="the leg that it names does not ask for it")
-        # In a thread: a catalog's first request builds its router.
         return await asyncio.to_thread(self.planned, wanted)
 
     def planned(self, wanted: HandOverInput) -> HandOverPlan:
@@ -56,29 +46,19 @@ class HandOverActivities:
         own = {"planner": asking.agent.planner, "model": asking.agent.model}
         if agent.planner is None and agent.model is None:
             agent = agent.model_copy(update=own)
+        with translated_errors():
+            catalog = self._catalogs.get(wanted.catalog_digest)
+        orders = [one for one in asked.orders if one.is_part_of(asking.orders)]
         leg = LegPlan(
             leg_id=wanted.new_leg_id,
             goal=asked.goal,
             agent=agent,
             depends_on=asking.depends_on,
+            orders=handed_over_orders(orders, agent, catalog),
             handed_over_by=asking.leg_id,
             planned_by=who_decides(agent) or asking.planned_by,
         )
-        with translated_errors():
-            catalog = self._catalogs.get(wanted.catalog_digest)
-            try:
-                planned, unordered = handed_over_leg(
-                    leg, wanted.orders, catalog, self._router_or_none(catalog), now=wanted.now
-                )
-            except PlanInvalid as error:
-                return HandOverPlan(refusal=str(error))
-        return HandOverPlan(leg=planned, unordered=unordered)
-
-    def _router_or_none(self, catalog: Catalog) -> Router | None:
-        try:
-            return self._routers(catalog)
-        except Exception:  # words alone say what is ordered, where a catalog cannot be indexed
-            return None
+        return HandOverPlan(leg=leg)
 
 
 async def _is_asked(wanted: HandOverInput) -> bool:

@@ -27,7 +27,7 @@ from orchestrator.core.errors import (
 from orchestrator.messages import names
 from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.step import PlanStepInput
-from orchestrator.messages.telling_facts import facts_naming, facts_of_nothing
+from orchestrator.messages.telling_facts import facts_naming
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.planning.trimming import MOST_CHARACTERS, trim_body
@@ -171,7 +171,6 @@ class KeptMessages:
         facts = tuple(self._whole(fact, message.of_mission) for fact in wanted.facts)
         changes = {
             "facts": facts_naming(wanted.arguments, facts),
-            "found_nothing": facts_of_nothing(facts, but=wanted.decided_by),
             "observations": self._all(message, wanted.observations),
         }
         return wanted.model_copy(update=changes)

@@ -1,7 +1,7 @@
 """Plans that people read: shown without a mission, and put on the card that approves one."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -29,11 +29,10 @@ from orchestrator.messages.plan_preview import (
     PlanReview,
     PlanReviewInput,
     is_shown,
-    only_if_of,
     plan_digest,
 )
-from orchestrator.planning.likely_tools import LikelyTools, likely_tools
 from orchestrator.planning.models import LegPlan, MissionPlan, StepContext
+from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
 _SHOWN_AS = "plan"
@@ -49,10 +48,6 @@ class Plans(Protocol):
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
         """What the first step of a leg would be forwarded; nothing of it is recorded."""
-        ...
-
-    def feeders(self, name: str, catalog: Catalog) -> tuple[str, ...]:
-        """The tools whose answers supply what a tool needs, the nearest first."""
         ...
 
 
@@ -93,6 +88,7 @@ class PlanActivities:
             requester=request.requester,
             planner=request.planner,
             model=request.model,
+            call=request.call,
         )
         plan = await self._plans.split_goal(begin)
         shown = await self._preview(plan, begin, self._catalog)
@@ -139,32 +135,40 @@ class PlanActivities:
         return await self._authority.refusal_of(prepared.call, PLAN)
 
     async def _preview(self, plan: MissionPlan, begin: BeginInput, catalog: Catalog) -> PlanPreview:
-        likely: dict[str, LikelyTools] = {}
-        for leg in in_order(plan.legs):
-            selection = await self._plans.first_selection(_first_step(leg, begin), catalog)
-            before = {
-                tool.name for needed in leg.depends_on for part in likely[needed] for tool in part
-            }
-            likely[leg.leg_id] = likely_tools(
-                leg,
-                selection,
-                catalog,
-                feeders=lambda name: self._plans.feeders(name, catalog),
-                called_before=before,
-                goal=begin.goal,
-                now=begin.now,
-            )
+        legs = [await self._planned(leg, plan, begin, catalog) for leg in plan.legs]
         shown = PlanPreview(
             goal=begin.goal,
             digest="",
-            legs=tuple(_planned(leg, plan, likely) for leg in plan.legs),
-            unserved=_unserved(plan, likely),
-            left_over=tuple(m for m in plan.mentions if not (m.leg_id or m.used_as)),
+            legs=tuple(legs),
+            uncovered=plan.uncovered,
             doubts=plan.doubts,
             made_by=plan.made_by,
             catalog_digest=begin.catalog_digest,
         )
         return shown.model_copy(update={"digest": plan_digest(shown)})
+
+    async def _planned(
+        self, leg: LegPlan, plan: MissionPlan, begin: BeginInput, catalog: Catalog
+    ) -> PlannedLeg:
+        names_shown = [name for order in leg.orders for name in order.tools]
+        if not names_shown:
+            selection = await self._plans.first_selection(_first_step(leg, begin), catalog)
+            fits = selection.fits and selection.band != "fail_open"
+            reads = [n for n in selection.tools if not catalog.tool(n).is_side_effect]
+            names_shown = reads[:1] if fits else []
+        tools = [catalog.tools[n] for n in dict.fromkeys(names_shown) if n in catalog.tools]
+        return PlannedLeg(
+            leg_id=leg.leg_id,
+            goal=leg.goal,
+            agent=leg.agent.name,
+            planned_by=leg.planned_by,
+            depends_on=leg.depends_on,
+            stage=_stages(plan.legs)[leg.leg_id],
+            tools=tuple(_tool(tool) for tool in tools if is_inside(tool, (leg.agent.wall,))),
+            orders=leg.orders,
+            serves=leg.serves,
+            needs=leg.needs,
+        )
 
 
 def _begun(wanted: PlanReviewInput) -> BeginInput:
@@ -175,12 +179,6 @@ def _begun(wanted: PlanReviewInput) -> BeginInput:
         now=wanted.planned_at,
         catalog_digest=wanted.catalog_digest,
     )
-
-
-def in_order(legs: Sequence[LegPlan]) -> list[LegPlan]:
-    """The legs of a checked plan, each after those it depends on."""
-    stages = _stages(legs)
-    return sorted(legs, key=lambda leg: stages[leg.leg_id])
 
 
 def _stages(legs: Sequence[LegPlan]) -> dict[str, int]:
@@ -213,30 +211,10 @@ def _first_step(leg: LegPlan, begin: BeginInput) -> StepContext:
     )
 
 
-def _planned(leg: LegPlan, plan: MissionPlan, likely: dict[str, LikelyTools]) -> PlannedLeg:
-    feeders, targets = likely[leg.leg_id]
-    return PlannedLeg(
-        leg_id=leg.leg_id,
-        goal=leg.goal,
-        agent=leg.agent.name,
-        planned_by=leg.planned_by,
-        depends_on=leg.depends_on,
-        only_if=only_if_of(leg),
-        decides=tuple(condition.clause for condition in leg.decides),
-        stage=_stages(plan.legs)[leg.leg_id],
-        tools=(*(_tool(t, is_target=False) for t in feeders), *map(_tool, targets)),
-        consequences=leg.consequences,
-        serves=tuple(m for m in plan.mentions if m.leg_id == leg.leg_id),
-        quotes=leg.serves,
-        needs=leg.needs,
-    )
-
-
-def _tool(tool: Tool, *, is_target: bool = True) -> PlannedTool:
+def _tool(tool: Tool) -> PlannedTool:
     return PlannedTool(
         name=tool.name,
         title=tool.title,
-        is_target=is_target,
         is_side_effect=tool.is_side_effect,
         card_type=_card_type(tool),
         undo=_undo(tool) if tool.is_side_effect else "",
@@ -255,19 +233,3 @@ def _undo(tool: Tool) -> str:
     if contract is None or tool.irreversible:
         return CancelTerms(irreversible=tool.irreversible).sentence()
     return CancelTerms(tool=contract.cancel.tool, window=contract.window).sentence()
-
-
-def _unserved(plan: MissionPlan, likely: dict[str, LikelyTools]) -> tuple[str, ...]:
-    """What is asked for, and none of the legs takes up, by its words or by the tools for it."""
-    meant = {tool.name for tools in likely.values() for tool in tools.targets}
-    clauses = [order.clause for leg in plan.legs for order in leg.orders]
-    missing = [
-        order.clause
-        for order in plan.orders
-        if not order.tools or not (meant & set(order.tools) or _is_in(order.clause, clauses))
-    ]
-    return tuple(dict.fromkeys([*missing, *plan.left_out]))
-
-
-def _is_in(clause: str, others: Iterable[str]) -> bool:
-    return any(clause in other or other in clause for other in others)

@@ -39,13 +39,10 @@ from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.model_trouble import ModelCheck
 from orchestrator.messages.plan_preview import BegunPlan
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.planning.accounted import accounted
-from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_at_once
 from orchestrator.planning.decision_size import within_size
 from orchestrator.planning.done_at_once import calls_of, inside_wall
-from orchestrator.planning.finishing import doubt_about_finish, nothing_read
+from orchestrator.planning.finishing import doubt_about_finish, nothing_read, unheld_ids
 from orchestrator.planning.handing_over import colleagues_of
-from orchestrator.planning.left_of_all import left_of_all, question_about
 from orchestrator.planning.metering import Meter
 from orchestrator.planning.models import (
     AgentProfile,
@@ -56,6 +53,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.one_call import plan_of_call, selection_of_call, step_of_call
 from orchestrator.planning.planner import (
     MeteredPlanner,
     ModelChooser,
@@ -63,16 +61,18 @@ from orchestrator.planning.planner import (
     Planner,
     as_planned,
     check_decision,
+    check_orders,
     check_plan,
 )
 from orchestrator.planning.profile_limits import within_profiles
-from orchestrator.planning.route_context import route_context
-from orchestrator.planning.unheld_claims import unheld_claims
+from orchestrator.planning.route_context import route_context, route_text, with_ordered
 from orchestrator.planning.walls import Walls, is_inside
 from orchestrator.routing.discovery import DiscoveryIndexes, Match
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import Selection
+from orchestrator.saga.follow_ups import follow_ups
+from orchestrator.saga.outcome import FollowUp
 
 _T = TypeVar("_T")
 _ATTEMPTS_TO_SPLIT: Final = 3
@@ -120,13 +120,10 @@ class PlanningActivities:
                 catalog = await asyncio.to_thread(self._catalogs.get, brief.catalog_digest)
                 plan = await self._planned(brief, catalog)
                 check_plan(plan)
+                check_orders(plan, catalog, read_only=brief.read_only)
                 self._guard.walls.check_plan(plan, catalog)
                 plan = within_profiles(plan, self._agents)
-                router = self._router_or_none(catalog)
-                whole = await asyncio.to_thread(
-                    accounted, plan, brief.goal, catalog, router, now=brief.now
-                )
-                return whole.model_copy(update={"usage": _taken(meter, plan.usage)})
+                return plan.model_copy(update={"usage": _taken(meter, plan.usage)})
 
     async def _planned(self, brief: GoalBrief, catalog: Catalog) -> MissionPlan:
         """The planner's plan; without its model, where that stays away.
@@ -134,6 +131,8 @@ class PlanningActivities:
         No mission is lost because a model was away at its start: nothing was done yet, and what the
         rules cannot split either is one leg, which waits for its model where everybody sees it.
         """
+        if brief.call is not None:
+            return plan_of_call(brief.call, brief, catalog, self._agents)
         try:
             return await _awaited(self._planner.split_goal(brief, catalog, self._agents))
         except (ModelUnavailable, ModelRefused) as error:
@@ -148,11 +147,6 @@ class PlanningActivities:
         async with self._turn:
             selection = await asyncio.to_thread(self._route, context, catalog, walls)
         return _inside(selection, catalog, walls)
-
-    def feeders(self, name: str, catalog: Catalog) -> tuple[str, ...]:
-        """The tools whose answers supply what a tool needs, the nearest first."""
-        router = self._router_or_none(catalog)
-        return () if router is None else router.feeders(name)
 
     @activity.defn(name=names.SELECT_TOOLS)
     async def select_tools(self, wanted: StepContext | KeptMessage) -> Selection:
@@ -197,8 +191,6 @@ class PlanningActivities:
                 walls = self._guard.walls
                 step = _shown(step, catalog, walls.around(step.context.agent.wall))
                 step = self._among_colleagues(step)
-                if is_asked_at_once(step.context):
-                    return _standing(Finish(summary=""), step.context, catalog, None)
                 try:
                     planned = as_planned(await self._decide(step, catalog))
                 except DecisionInvalid as error:
@@ -220,8 +212,6 @@ class PlanningActivities:
                 if too_large is not None:
                     return _refused(planned, too_large)
                 decision = planned.decision
-                if (deed := deed_of_a_look(decision, step.context, catalog)) is not None:
-                    return _refused(planned, deed)
                 await self._note_called(decision, step.context)
                 standing = _standing(decision, step.context, catalog, planned.usage)
                 said = {"dropped": planned.dropped, "conversation": planned.conversation}
@@ -241,19 +231,21 @@ class PlanningActivities:
     def _among_colleagues(self, step: PlanStepInput) -> PlanStepInput:
         """The step with the agents to which its leg may hand parts over, as this worker has it."""
         context = step.context
-        others = () if context.only_looks else colleagues_of(context.agent, self._agents)
+        others = colleagues_of(context.agent, self._agents)
         changed = context.model_copy(update={"colleagues": others})
         return step.model_copy(update={"context": changed})
 
     def _router_or_none(self, catalog: Catalog) -> Router | None:
         try:
             return self._routers(catalog)
-        except Exception:  # words alone say what is ordered, where a catalog cannot be indexed
+        except Exception:  # a search goes by words alone, where a catalog cannot be indexed
             return None
 
     async def _decide(
         self, step: PlanStepInput, catalog: Catalog
     ) -> PlannedStep | tuple[StepDecision, Usage | None] | StepDecision:
+        if step.context.call is not None:
+            return step_of_call(step.context.call, step.context, catalog)
         if isinstance(self._planner, MeteredPlanner):
             return await _awaited(self._planner.plan_metered(step.context, step.selection, catalog))
         return await _awaited(self._planner.plan_step(step.context, step.selection, catalog))
@@ -270,11 +262,15 @@ class PlanningActivities:
         )
 
     def _route(self, context: StepContext, catalog: Catalog, walls: Sequence[Wall]) -> Selection:
+        if context.call is not None:
+            return selection_of_call(context.call, catalog)
         try:
             router = self._routers(catalog)
         except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
             return fail_open(catalog, f"{type(error).__name__} while indexing the catalog", walls)
-        return router.route(context.leg_goal, route_context(context, *walls), now=context.now)
+        text = route_text(context, catalog)
+        made = router.route(text, route_context(context, *walls), now=context.now)
+        return with_ordered(made, context, router.feeders)
 
     @activity.defn(name=names.CHECK_MODEL)
     async def check_model(self, wanted: ModelCheck) -> ModelCheck:
@@ -306,19 +302,36 @@ def _taken(meter: Meter, told: Usage) -> Usage:
 def _standing(
     decision: StepDecision, context: StepContext, catalog: Catalog, usage: Usage | None
 ) -> PlanStepOutput:
-    """A decision that was checked, with what the leg's conditions come to where it ends the leg."""
-    doubt = doubt_about_finish(context) if isinstance(decision, Finish) else None
-    if doubt is None and isinstance(decision, Finish):
-        decision = question_about(left_of_all(context), context) or decision
-    decided = decided_by(decision, context, catalog) if doubt is None else ()
-    planned = PlanStepOutput(decision=decision, refusal=doubt, usage=usage, decided=decided)
-    if doubt is not None or not isinstance(decision, Finish):
-        return planned
-    told = {
-        "unproved": nothing_read(context),
-        "unheld": unheld_claims(decision.summary, context),
-    }
-    return planned.model_copy(update=told)
+    """A decision that was checked; an ending is refused once where nothing proves it."""
+    if not isinstance(decision, Finish):
+        return PlanStepOutput(decision=decision, usage=usage)
+    doubt = doubt_about_finish(decision, context)
+    if doubt is not None:
+        return PlanStepOutput(decision=decision, refusal=doubt, usage=usage)
+    return PlanStepOutput(
+        decision=decision,
+        usage=usage,
+        unproved=nothing_read(context, decision),
+        unheld=unheld_ids(decision.summary, context),
+        follow_ups=_after_reading(context, catalog),
+    )
+
+
+def _after_reading(context: StepContext, catalog: Catalog) -> tuple[FollowUp, ...]:
+    """What the last answer of a leg makes possible; after a consequence its receipt says it."""
+    seen = [one for one in context.observations if one.outcome == "succeeded"]
+    tool = catalog.tools.get(seen[-1].tool) if seen else None
+    if tool is None or tool.is_side_effect:
+        return ()
+    last = seen[-1]
+    return follow_ups(
+        catalog,
+        tool,
+        call_id=names.call_id(context.mission_id, context.leg_id, last.step, last.part),
+        arguments=last.arguments,
+        body=last.body,
+        at=last.at,
+    )
 
 
 async def _awaited(answer: Awaitable[_T]) -> _T:

@@ -9,7 +9,6 @@ from temporalio.client import Client
 
 from activities.authority import Authority
 from activities.boundary import translated_errors
-from activities.call_doubts import doubts_about
 from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import readied
 from activities.cancel_review import CancelReview
@@ -20,12 +19,12 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.fees import share_of
+from orchestrator.catalog.declared_prices import share_of
 from orchestrator.catalog.prices import (
     plain_answer,
     plain_arguments,
+    takes_money,
 )
-from orchestrator.catalog.spending import takes_money
 from orchestrator.catalog.stated_prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import (
@@ -47,9 +46,11 @@ from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.spending_policy import SpendingPolicy
 from orchestrator.messages.spending_rules import limited
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.effects import READ_ONLY, is_covered, longest_list, why_unordered
 from orchestrator.planning.models import Fact, Observation
 from orchestrator.saga.agreed_days import agreed_days
 from orchestrator.saga.draft import draft_cancel, draft_obligation
+from orchestrator.saga.orders import Order
 
 _LARGEST: Final = 500_000
 """Characters of a prepared call: most of it is in its leg's ledger too, and in other messages."""
@@ -109,6 +110,14 @@ class PrepareActivities:
         asked = await self._cancels.asked(wanted, catalog, tool)
         if asked is not None:
             tool = asked.asking(tool)
+        unordered = ""
+        if tool.is_side_effect and (asked is not None or tool.effect is not Effect.CANCEL):
+            if wanted.read_only:
+                return PreparedCall(problems=(READ_ONLY.format(tool=tool.name),))
+            unordered = why_unordered(
+                tool, arguments, wanted.orders, wanted.effects, most_each=_most_each(wanted)
+            )
+            tool = UnpricedCall.asking(tool) if unordered else tool
         # In a thread, as whatever takes the longer the more a leg has seen.
         answers = await asyncio.to_thread(answers_of, wanted, catalog)
         quoted = _quoted(wanted, answers, asked)
@@ -143,13 +152,29 @@ class PrepareActivities:
             fee=fee,
             files=pinned.files,
         )
-        probed = asked.found if asked is not None else ()
-        doubts = doubts_about(
-            wanted, catalog, tool, probed=probed, price=price, people=pinned.people
-        )
-        meaning = _meaning(tool, arguments)
-        prepared = prepared.model_copy(update={"meaning": meaning, "doubts": doubts})
+        prepared = prepared.model_copy(update={"meaning": _meaning(tool, arguments)})
+        prepared = _under_orders(prepared, wanted, unordered)
         return limited(await self._authority.over(prepared, wanted), wanted, rules)
+
+
+def _under_orders(prepared: PreparedCall, wanted: PrepareInput, unordered: str) -> PreparedCall:
+    """The call with what its card says of orders; a standing approval covers orders only."""
+    if prepared.card is None or prepared.call is None:
+        return prepared
+    tool, most = prepared.call.tool, _most_each(wanted)
+    card = prepared.card.model_copy(update={"unordered": unordered})
+    covered = not unordered and is_covered(tool, wanted.covered, wanted.effects, most_each=most)
+    standing = prepared.standing_approver if covered and not card.is_unfounded else None
+    return prepared.model_copy(
+        update={"card": card, "unordered": unordered, "standing_approver": standing}
+    )
+
+
+def _most_each(wanted: PrepareInput) -> int:
+    """How many effects an `each` order may have: the things that were read, and what is allowed."""
+    read = [o.body for o in wanted.observations if o.outcome == "succeeded" and not o.side_effect]
+    read += [fact.body for fact in wanted.facts if not fact.side_effect]
+    return min(longest_list(read), wanted.most_each)
 
 
 def _fitted(prepared: PreparedCall) -> PreparedCall:
@@ -288,6 +313,7 @@ def _card(
     files: tuple[ReceivedFile, ...],
 ) -> ConfirmationCard:
     policy = wanted.policy
+    own = [order for order in wanted.orders if tool.name in order.tools]
     return build_card(
         wanted,
         tool,
@@ -312,8 +338,16 @@ def _card(
             asked=wanted.asked,
             proposals=wanted.proposals,
             changed_by_people=wanted.changed_by_people,
+            said_at=wanted.said_at,
+            order="; ".join(dict.fromkeys(_unconditional(order) for order in own)),
+            count=sum(order.count for order in own),
         ),
     )
+
+
+def _unconditional(order: Order) -> str:
+    """The words that an order is stated by, without those that it depends on."""
+    return " ".join(order.clause.replace(order.when, " ").split()) if order.when else order.clause
 
 
 def _standing_approver(

@@ -44,12 +44,11 @@ from orchestrator.core.errors import (
     TransportFailed,
     UsageError,
 )
-from orchestrator.core.pii import as_written
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.trimming import trim_body
 from orchestrator.saga.cancel_arguments import cancel_arguments
-from orchestrator.saga.judged import is_about, says
+from orchestrator.saga.follow_ups import follow_ups
 from orchestrator.saga.outcome import ToolOutcome, is_not_worked_on
 
 _TAKEN_BACK: Final = "not sent: a rollback has begun to take this call back"
@@ -151,7 +150,7 @@ class ToolActivities:
             outcome = await self._sent(catalog, tool, call, left)
         if not call.past:
             return outcome
-        return await self._kept.shortened(with_looks(outcome, call), call)
+        return await self._kept.shortened(outcome, call)
 
     async def _sent(
         self, catalog: Catalog, tool: Tool, call: ToolCall, within_s: float
@@ -179,6 +178,7 @@ class ToolActivities:
             _note_arrival(call, may_have_arrived=error.may_have_arrived)
             raise ApplicationError(str(error), type=type(error).__name__) from error
         outcome = with_cancel_arguments(tool, call, outcome)
+        outcome = with_follow_ups(catalog, tool, call, outcome)
         if outcome.is_unproved and (outcome.accepted or _is_last_for_a_breach()):
             return _kept(await cleared_up(self._tools, catalog, tool, call, outcome, until=until))
         if tool.is_side_effect and _an_earlier_may_have_arrived(call) and _is_refusal(outcome):
@@ -239,17 +239,23 @@ def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> T
     return outcome.model_copy(update={"undo_arguments": known})
 
 
-def with_looks(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
-    """With what the answer tells of conditions: it is read here, where it is whole."""
-    if outcome.kind != "succeeded" or not call.looks_up:
+def with_follow_ups(
+    catalog: Catalog, tool: Tool, call: ToolCall, outcome: ToolOutcome
+) -> ToolOutcome:
+    """The outcome of a consequence with what can be done next, read where the answer is whole."""
+    if outcome.kind != "succeeded" or not tool.is_side_effect:
         return outcome
-    arguments = as_written(call.arguments)
-    told = {
-        one.clause: says(outcome.body, one.stems, one.days)
-        for one in call.looks_up
-        if is_about(arguments, outcome.body, one.days)
-    }
-    return outcome.model_copy(update={"looked_up": told})
+    listed = follow_ups(
+        catalog,
+        tool,
+        call_id=call.call_id,
+        arguments=call.arguments,
+        body=outcome.body,
+        cancel_inputs=outcome.undo_arguments,
+        price=outcome.price,
+        at=datetime.now(UTC),
+    )
+    return outcome.model_copy(update={"follow_ups": listed})
 
 
 def check_grant(tool: Tool, call: ToolCall) -> None:

@@ -8,7 +8,7 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.spending import may_be_overcharged
+from orchestrator.catalog.prices import may_be_overcharged
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.messages import names

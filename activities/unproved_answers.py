@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.catalog.call_templates import fill_template
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.expressions import fill_template
 from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import OrchestratorError

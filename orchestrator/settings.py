@@ -16,12 +16,10 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentUnreadable, ProfilesInvalid, UsageError
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.new_requests import wait_fault
 from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.profile_faults import read_profiles
 from orchestrator.routing.deadline import STEP_LIMIT_S, STEP_VECTORS_S
 from orchestrator.routing.profile import RoutingProfile
 
@@ -72,8 +70,8 @@ class Settings(BaseSettings):
                                                   (by rules) or llm (a model is needed) of ours
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    for agents that name none; its key as its
                                                   provider reads it; unset, no model plans
-        ORCHESTRATOR_SPLIT_BY=rules               who splits goals where a model plans every leg:
-                                                  model, the default, or rules
+        ORCHESTRATOR_SPLIT_BY=none                who splits goals where a model plans: model,
+                                                  the default; none: one leg has a whole goal
         ORCHESTRATOR_PLANNER_TIMEOUT_S=90         for one request to a model; _TEMPERATURE and
                                                   _MAX_TOKENS: as its provider has them
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
@@ -106,44 +104,44 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", frozen=True)
 
     specs: _Paths = Field(default_factory=lambda: (bundled_specs(),))
-    """Files and folders of OpenAPI documents, parted by the system's path separator; unset, the
-    example documents that come along."""
+    """Files and folders of OpenAPI documents, separated by the system's path separator; unset, the
+    example documents of the package."""
     overlays: _Paths = ()
-    """OpenAPI Overlay documents, applied over the documents in this order."""
+    """OpenAPI Overlay files, separated likewise and applied in this order."""
     state_dir: Path = Field(default_factory=lambda: _own_folder())
-    """The folder of what one machine keeps: the store unless it is elsewhere, logs of `dev`."""
+    """The folder for the state of one machine: the store (unless it is elsewhere), logs of
+    `dev`."""
     store: SecretStr | None = None
-    """URL of the database of all workers: PostgreSQL for many machines; unset, a SQLite file in the
-    state directory, which serves one machine without anything to install."""
+    """URL of the PostgreSQL database that all workers share; unset, a SQLite file in the state
+    directory, for one machine."""
     store_file: Path | None = None
-    """A file that holds this URL, so that no environment shows its password."""
+    """A file with this URL, so that no environment shows the password."""
     task_queue: str = "orchestrator"
-    """What clients put missions on and workers take them from: one for each installation, or for
-    each tenant that is to have workers of its own."""
+    """The Temporal task queue of clients and workers: one per installation, or per tenant that has
+    its own workers."""
     deployment: str | None = Field(default=None, max_length=200)
-    """What the builds of these workers are versions of, for Temporal; unset, it has the name of the
-    task queue. The workers of one task queue all name the same."""
+    """The name of Temporal's worker deployment, the same for all workers of a task queue;
+    unset, the name of the task queue."""
     build_id: str | None = Field(default=None, max_length=200)
-    """Of the code that this worker runs, for rolling upgrades: a mission stays with the build that
-    it began on, and new ones go to the one that is made current. Unset, workers take whatever
-    waits."""
+    """The build of this worker's code, for rolling upgrades: a mission stays with the build on
+    which it started, and new ones go to the current build. Unset, workers take any task."""
     server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
-    """A JSON object: values for the variables of the documents' server URLs."""
+    """A JSON object with values for the variables of the documents' server URLs."""
     agents: Path | None = None
-    """A YAML or JSON file with a list of agent profiles; unset, one profile per domain."""
+    """A YAML or JSON file with a list of agent profiles; unset, every agent may use every tool."""
     mission_policy: Path | None = None
-    """A YAML or JSON file: of a client, for missions that bring no policy of their own; of a
-    worker, what no mission may go beyond."""
+    """A YAML or JSON file. On a client: the policy of missions that bring none. On a worker: the
+    policy that missions may only tighten."""
     approval_keys: str | None = None
-    """A JWK set, as a file or an https URL: every decision then has to be signed by a key of it."""
+    """A JWK set, as a file or an https URL: every decision has to be signed by one of its keys."""
     planner: str | None = None
     """Who plans: chaining (by rules), llm (a model), an entry point, or module:factory of your own;
     unset, a model where one is set, else the rules."""
     planner_model: str | None = None
     """provider:model, for agents that name none; its key is read as its provider reads it; unset,
     no model plans."""
-    split_by: Literal["model", "rules"] = "model"
-    """Who splits goals into legs where a model plans every leg."""
+    split_by: Literal["model", "none"] = "model"
+    """Who splits goals into legs where a model plans; none: one leg without orders has it all."""
     planner_timeout_s: float = Field(default=90.0, gt=0, le=280)
     """How long one request to a model may take, all in all; a step asks at most twice."""
     planner_temperature: float | None = Field(default=None, ge=0)
@@ -153,84 +151,83 @@ class Settings(BaseSettings):
     planner_thinking: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     """How much a model reasons before it answers, where it can; None: as its provider has it."""
     allowed_private_hosts: _Hosts = ()
-    """Hosts of tools, as their URLs name them and parted by commas, that may be called though their
-    addresses are not public."""
+    """Hosts of tools, separated by commas and as in their URLs, that may be called at addresses
+    which are not public."""
     only_hosts: _Hosts = ()
-    """Hosts, with or without a port, that tools are called at; none: at all that are declared."""
+    """Hosts, with or without a port, to which calls are limited; unset, all that are declared."""
     proxy: str | None = None
-    """An HTTP proxy for all tool calls; HTTP_PROXY is not read, for a proxy sees every call."""
+    """An HTTP proxy for all tool calls; HTTP_PROXY is ignored, because a proxy sees every call."""
     max_file_bytes: int = Field(default=10_000_000, ge=0, le=100_000_000)
-    """Of a file that a tool answers with: a larger one is not kept, and only told; 0: none is."""
+    """The largest file of an answer that is stored; larger ones are only described. 0: store
+    none."""
     send_trace: bool = True
-    """Whether providers are sent the `traceparent` of a call that is traced, by which they find it
-    again; it names nothing but the trace."""
+    """Send the `traceparent` header with traced calls, so that providers can join the trace."""
     log_format: Literal["text", "json"] = "text"
-    """What a worker says on standard error: lines for people, or a JSON object in each for what
-    collects them."""
+    """The format of the worker's log on standard error: lines of text, or one JSON object per
+    line."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """From which level: INFO has a line for each step."""
+    """The lowest level that is logged; INFO has a line for each step."""
     sweep_interval: timedelta = Field(default=timedelta(minutes=5), ge=timedelta(0))
-    """Seconds, or ISO 8601: how often missions that were stopped from outside are looked for; 0 for
-    never."""
+    """Seconds or ISO 8601: the interval of the sweep for missions that were stopped from
+    outside; 0: no sweep."""
     pii_key: SecretStr | None = None
-    """The key of the vault of personal values; unset, a file beside the vault."""
+    """The key of the vault of personal values; unset, a file next to the vault."""
     pii_key_file: Path | None = None
-    """A file that holds that key, as secrets are mounted."""
+    """A file with this key."""
     pii_retention: timedelta = Field(default=timedelta(days=30), gt=timedelta(0))
-    """Seconds, or ISO 8601: how long values that a mission brought, and what it has seen, are kept
+    """Seconds or ISO 8601: how long personal values and observations of a mission are kept
     after its end."""
     keep_results: timedelta = Field(default=timedelta(days=90), ge=timedelta(0))
-    """Seconds, or ISO 8601: how long the results of missions that are over stay in the store,
-    whatever Temporal's retention; 0: they are not kept there."""
+    """Seconds or ISO 8601: how long results stay in the store after the end of their missions,
+    independent of Temporal's retention; 0: they are not stored."""
     payload_keys: SecretStr | None = None
-    """ID:KEY of each key: what is recorded in Temporal is encrypted with the first, and read with
-    each. Unset, nothing is encrypted."""
+    """ID:KEY pairs: the first key encrypts everything that Temporal records, each decrypts. Unset,
+    nothing is encrypted."""
     payload_keys_file: Path | None = None
-    """A file that holds them, as secrets are mounted."""
+    """A file with these keys."""
     payload_store: str | None = None
-    """Where payloads of more than PAYLOAD_STORE_OVER bytes are kept: `store`, with all else that
-    workers keep there; a folder that all workers and clients share; or module:factory of a storage
-    driver of the SDK. Of several, with commas, the first keeps and each is read. Unset, they are
-    recorded."""
+    """The place of payloads larger than PAYLOAD_STORE_OVER: `store` (the workers' store), a folder
+    that all workers and clients share, or module:factory of an SDK storage driver. With several,
+    separated by commas, the first is written and all are read. Unset, Temporal records them."""
     payload_store_over: int = Field(default=262_144, ge=1_000)
-    """Bytes of a payload as it would be recorded; the server takes 2 MB at most."""
+    """The size in bytes above which a payload goes to the payload store; the server's limit is
+    2 MB."""
     routing_profile: Path | None = None
-    """What `orchestrator route calibrate` wrote; unset, the fitted defaults."""
+    """A file written by `orchestrator route calibrate`; unset, the fitted defaults."""
     routing_timeout_ms: float = Field(default=STEP_LIMIT_S * 1000, gt=0)
-    """How long a step waits for its routing, before all tools are forwarded."""
+    """The time that a step waits for its routing; after it all tools are forwarded."""
     embedder: str | None = None
     """The router's vectors: local:MODEL, https://HOST/v1#MODEL, module:factory, or none; unset, the
     built-in ones."""
     embedder_timeout_ms: float = Field(default=STEP_VECTORS_S * 1000, gt=0)
-    """How long a routing waits for the vectors of an embedder that is set, then goes on without."""
+    """The time that routing waits for a configured embedder; after it vectors are left out."""
     health: str | None = None
-    """HOST:PORT where a worker answers /healthz, /readyz and /metrics over HTTP. Unset, nowhere:
-    two workers of one machine would take the port from each other, and whoever reaches it is told
-    task queues and figures without a password. In a container 0.0.0.0:8080, published to nobody."""
+    """HOST:PORT where a worker serves /healthz, /readyz and /metrics, without a password. In a
+    container 0.0.0.0:8080, unpublished. Unset, nowhere."""
     drain: timedelta = Field(default=timedelta(seconds=60), ge=timedelta(0))
-    """Seconds, or ISO 8601: how long a worker that is asked to stop lets what it runs end, at most.
-    A call takes 20 s where no policy says otherwise, and one that is cut may have happened or not;
-    it ends sooner when nothing runs. What stops it (stop_grace_period,
-    terminationGracePeriodSeconds) has to wait longer than this."""
+    """Seconds or ISO 8601: the time that a stopping worker gives to running activities. A call
+    takes up to 20 s unless a policy says otherwise, and the outcome of a call that is cut is
+    unknown. The platform's grace period (stop_grace_period, terminationGracePeriodSeconds) must
+    be longer."""
     max_activities: int = Field(default=100, ge=1)
-    """Activities that one worker process runs at once, on each of its task queues. They wait for
-    providers and models most of the time: raise it where they are slow, lower it where memory is
-    short (an answer may be 1 MB)."""
+    """Concurrent activities of a worker process per task queue. They mostly wait for providers and
+    models: raise it where these are slow, lower it where memory is short (an answer may be
+    1 MB)."""
     max_workflow_tasks: int = Field(default=100, ge=2)
-    """Workflow tasks that one worker process runs at once, on each of its task queues; each
-    computes for milliseconds, so more of them than this only wait for the processor."""
+    """Concurrent workflow tasks of a worker process per task queue; each computes for
+    milliseconds."""
     max_cached_workflows: int = Field(default=1000, ge=1)
-    """Workflows whose state one worker process keeps in memory; one that is not kept is replayed
-    from its history when it goes on. A mission has two for itself and one for each leg."""
+    """Workflows that a worker process keeps in memory; others are replayed from their history when
+    they continue."""
     pollers: Annotated[int, Field(ge=2)] | Literal["auto"] = 5
-    """How many requests for tasks of each kind a worker process has open at the server, on each of
-    its task queues; auto: as many as the server says that its backlog needs. Raise it where the
-    server is far away (one round trip brings one task)."""
+    """Open poll requests of a worker process per kind of task and task queue; `auto`: as many
+    as the server's backlog suggests. Raise it where the server is far away (one round trip per
+    task)."""
     activities_per_s: float | None = Field(default=None, gt=0)
-    """How many activities one worker process begins in a second at most; unset, no limit."""
+    """The most activities that one worker process starts per second; unset, no limit."""
     queue_activities_per_s: float | None = Field(default=None, gt=0)
-    """How many activities all workers of a task queue together begin in a second at most, as the
-    server holds them to: for providers that allow an account only so many calls."""
+    """The most activities that all workers of a task queue start per second, enforced by the
+    server: for providers with a rate limit per account."""
 
     @property
     def encrypts(self) -> bool:
@@ -296,6 +293,8 @@ def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
     """
     if path is None:
         return ()
+    from orchestrator.planning.profile_faults import read_profiles
+
     profiles, faults = read_profiles(read_profiles_file(path))
     if faults:
         raise ProfilesInvalid(str(path), tuple(map(str, faults)))
@@ -341,6 +340,8 @@ def _read(path: Path, kind: TypeAdapter[T], name: str) -> T:
     A key that is not known is refused too: mistyped, a rule on who may decide would silently hold
     for nobody. So is one that is there twice: one of the two walls, or rules, would not hold.
     """
+    from orchestrator.catalog.yaml12 import load_yaml
+
     try:
         content = load_yaml(path.read_text(encoding="utf-8"))
         return kind.validate_python(content, extra="forbid")

@@ -27,13 +27,13 @@ from pydantic_ai.usage import RequestUsage
 
 from orchestrator import PlannerParts, Router, Settings
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 
 if TYPE_CHECKING:
     from agents.testing import ModelStep
     from agents.testing.model import ModelCall
 
-PARTS: Final = PlannerParts(Settings(), (), Router, ChainingPlanner(Router))
+PARTS: Final = PlannerParts(Settings(), (), Router, RulePlanner(Router))
 EXAMPLES: Final = Path(__file__).parents[1] / "docs/examples/own-agents"
 
 

@@ -87,14 +87,6 @@ class AskedCalls:
         whole = f"{sentence}: {before.title}"
         raise LegSkipped(f"left out: {whole}") if before.cancels else LegLost(whole)
 
-    def sent_back(self, prepared: PreparedCall, *, by: str, words: str) -> None:
-        """Keep that a person wants something else, before any card of the call was shown."""
-        if prepared.card is None:
-            return
-        asked = prepared.card.as_asked("responded", by=by, words=words, meaning=prepared.meaning)
-        changes = {"cancels": prepared.cancel is not None, "at": workflow.now()}
-        self._progress.remember_asked(asked.model_copy(update=changes))
-
     def settle(self, sent: PreparedCall, outcome: ToolOutcome) -> None:
         """Keep what came of a call that people had approved."""
         grant = sent.call.grant if sent.call is not None else None

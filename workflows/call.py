@@ -11,7 +11,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows import calls
     from workflows.approval import Approvals, NotConfirmed
     from workflows.asked_calls import AskedCalls, CallRefused
-    from workflows.doubts import Doubts
     from workflows.failures import LegLost, LegSkipped
     from workflows.leg_limits import LegLimits, LimitSpent
     from workflows.overcharges import Overcharges
@@ -38,7 +37,6 @@ class Caller:
         self._approvals = approvals
         self._questions = questions
         self._asked = AskedCalls(progress)
-        self._doubts = Doubts(progress, questions, self._asked)
         self._overcharges = Overcharges(progress, approvals, self._asked)
 
     @property
@@ -114,7 +112,7 @@ class Caller:
             self._not_sent(wanted, "refused", full)
             return
         try:
-            prepared = await self._undoubted(prepared, wanted)
+            self._asked.check(prepared)
             permitted = await self._permitted(prepared, wanted.reason)
         except CallRefused as refused:
             self._not_sent(wanted, "refused", str(refused), **refused.seen)
@@ -145,19 +143,6 @@ class Caller:
             if not (prepared.missing_personal or prepared.obstacles):
                 return prepared
             await self._questions.ask_to_provide(wanted.tool, prepared)
-
-    async def _undoubted(self, prepared: PreparedCall, wanted: CallTool) -> PreparedCall:
-        """The call, once people have decided on all that is in doubt of it.
-
-        A person may take their time to answer: what was prepared before is prepared anew.
-        """
-        self._doubts.begin()
-        self._asked.check(prepared)
-        while await self._doubts.settle(prepared):
-            prepared = await self._prepared(wanted)
-            if prepared.call is None:
-                raise CallRefused("; ".join(prepared.problems))
-        return prepared
 
     async def _permitted(self, prepared: PreparedCall, reason: str) -> PreparedCall:
         """The call as it may be made: as people have amended it, and with its grant.
@@ -198,7 +183,7 @@ class Caller:
 
 def _asks_nobody(prepared: PreparedCall) -> bool:
     """Whether a call only reads, and may be made as it is."""
-    waits = prepared.card or prepared.doubts or prepared.spends
+    waits = prepared.card or prepared.spends
     return prepared.call is not None and not (prepared.side_effect or waits)
 
 

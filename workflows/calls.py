@@ -44,7 +44,7 @@ with workflow.unsafe.imports_passed_through():
         PlanStepInput,
         PlanStepOutput,
     )
-    from orchestrator.messages.telling_facts import facts_naming, facts_of_nothing
+    from orchestrator.messages.telling_facts import facts_naming
     from orchestrator.messages.thought import ThinkInput, Thought
     from orchestrator.messages.tool_call import (
         OverchargeInput,
@@ -66,6 +66,7 @@ with workflow.unsafe.imports_passed_through():
         why_of,
     )
     from workflows.keeping import of_observations
+    from workflows.leg_view import effects_of_leg
     from workflows.progress import Progress
 
 T = TypeVar("T")
@@ -317,7 +318,6 @@ def _wanted(
     """All that preparing a call of a leg's step goes by."""
     leg, state = progress.leg, progress.state
     earlier = state.asked if before is None else (*state.asked, before)
-    deciders = tuple(one.leg_id for one in leg.leg.only_if)
     return PrepareInput(
         **leg.call_of(tool).ref,
         arguments=arguments,
@@ -330,15 +330,16 @@ def _wanted(
         brought=leg.brought,
         decided_by_people=decided_by_people,
         **_facts(progress, arguments),
-        found_nothing=facts_of_nothing(leg.facts, but=deciders) if progress.keeping is None else (),
-        decided_by=deciders,
         goal=leg.mission_goal,
         clause=leg.leg.goal,
         reason=reason,
+        said_at=None if leg.leg.is_planned_by_rules else leg.started_at,
         given={**leg.inputs, **state.answers},
-        said_at=leg.started_at,
-        answered=state.answers,
         orders=leg.leg.orders,
+        covered=leg.covered,
+        effects=effects_of_leg(leg),
+        read_only=leg.read_only,
+        most_each=leg.leg.agent.max_items,
         budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),
         asked=last_asked(earlier),
         proposals=in_vain(state.asked) + 1,
@@ -372,6 +373,9 @@ async def prepare_overcharge(
         **_facts(progress, obligation.arguments),
         goal=leg.mission_goal,
         clause=leg.leg.goal,
+        orders=leg.leg.orders,
+        covered=leg.covered,
+        read_only=leg.read_only,
         budget=leg.budget,
         spent=Spend.total([others.spent, others.set_aside]),
         obligation=obligation,

@@ -20,14 +20,14 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.leg import LegResult, LegStatus
     from orchestrator.messages.replanned import has_consequence
-    from orchestrator.planning.models import HAND_OVER, AskUser, CallTool, HandOver, MissionPlan
+    from orchestrator.planning.models import HAND_OVER, CallTool, HandOver, MissionPlan
+    from orchestrator.saga.orders import left_to_do
     from workflows.failures import first_words
+    from workflows.leg_view import effects_of_leg
     from workflows.progress import Progress
-    from workflows.questions import Questions
 
 MOST_DEPTH: Final = 3
 """Legs that were handed over one by the other, in a row."""
-_ANSWER: Final = "do_it"
 
 
 # -- in the leg that hands over -------------------------------------------------------------------
@@ -36,9 +36,8 @@ _ANSWER: Final = "do_it"
 class Handing:
     """The open hand-over of one leg; at most one."""
 
-    def __init__(self, progress: Progress, questions: Questions) -> None:
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._questions = questions
         self._open: HandOverAsked | None = None
         self._answer: HandedOver | None = None
 
@@ -53,25 +52,16 @@ class Handing:
             self._answer = answer
 
     async def hand_over(self, wanted: HandOver) -> None:
-        """Have it done, and keep what came of it for the next step.
-
-        Raises:
-            LegLost: a person had to be asked, and nobody answered in time.
-        """
+        """Have it done, and keep what came of it for the next step."""
         leg = self._progress.leg
         asked = HandOverAsked(
             hand_over_id=leg.call_id,
             leg_id=leg.leg.leg_id,
             agent=wanted.agent,
             goal=wanted.goal,
+            orders=left_to_do(leg.leg.orders, effects_of_leg(leg)),
         )
-        answer = await self._asked(asked)
-        if answer.came_to == "asks":
-            by = await self._consented(asked, answer)
-            refused = answer.model_copy(update={"came_to": "refused", "why": _NOT_WANTED})
-            again = asked.model_copy(update={"consented_by": by})
-            answer = await self._asked(again) if by else refused
-        self._note(wanted, answer)
+        self._note(wanted, await self._asked(asked))
 
     async def _asked(self, asked: HandOverAsked) -> HandedOver:
         parent = workflow.info().parent
@@ -86,30 +76,18 @@ class Handing:
         assert self._answer is not None
         return self._answer
 
-    async def _consented(self, asked: HandOverAsked, answer: HandedOver) -> str:
-        """Who says that it is to be done; empty: it is not."""
-        question = AskUser(
-            question=f"May the agent {asked.agent} do this too: {asked.goal}?",
-            why=answer.why,
-            fields={_ANSWER: {"type": "boolean", "title": "whether it may"}},
-        )
-        said = await self._questions.ask_about(question, question_id=asked.hand_over_id)
-        return (said.answered_by or "somebody") if said.values.get(_ANSWER) is True else ""
-
     def _note(self, wanted: HandOver, answer: HandedOver) -> None:
         told: JsonObject = {"agent": wanted.agent, "goal": wanted.goal, "leg": answer.leg_id}
         call = CallTool(tool=HAND_OVER, arguments=told)
         did, ended = f"hand over to {wanted.agent}", answer.status is LegStatus.SUCCEEDED
-        if answer.came_to == "ended" and ended:
-            self._progress.learn_facts(answer.facts)
+        if answer.came_to == "ended":
+            self._progress.learn_facts(answer.leg_id, answer.facts)
+        if ended:
             self._progress.observe(call, outcome="handed_over", body={"summary": answer.summary})
             self._progress.record(did, "done")
             return
         self._progress.observe(call, outcome="refused", error=answer.why)
         self._progress.record(did, "refused", answer.why)
-
-
-_NOT_WANTED: Final = "a person said that it is not to be done"
 
 
 # -- in the mission -------------------------------------------------------------------------------
@@ -166,14 +144,9 @@ class HandOvers:
             planned = await self._plan(asked, leg_id)
         except ActivityError as error:
             planned = HandOverPlan(refusal=first_words(error))
-        if planned.leg is None or (planned.unordered and not asked.consented_by):
-            del self._by_leg[leg_id]
         if planned.leg is None:
+            del self._by_leg[leg_id]
             await self._tell(asked, came_to="refused", why=planned.refusal)
-        elif planned.unordered and not asked.consented_by:
-            beyond = "; ".join(map(repr, planned.unordered))
-            why = f"the goal of the mission does not order {beyond}"
-            await self._tell(asked, came_to="asks", why=why)
         elif asked.leg_id in self._running():
             self.new.append(planned)
 

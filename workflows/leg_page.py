@@ -8,6 +8,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import LegInput, LegWaiting, Question
     from orchestrator.messages.model_trouble import ModelChange
     from orchestrator.messages.news import wait_of
+    from orchestrator.messages.question_field import question_fields
     from orchestrator.messages.step import StepRecord
     from workflows import markdown_page as md
 
@@ -58,7 +59,7 @@ def _question(question: Question, waiting: LegWaiting) -> list[str]:
 def _particulars(question: Question) -> list[str]:
     """Why it is asked, what each field takes, its choices, and what happens without an answer."""
     lines = [f"asked because: {md.text(question.why)}"] if question.why else []
-    for field in question.asks:
+    for field in question_fields(question.fields):
         lines.append(f"- {md.text(field.told(question.today))}")
         lines += [f"- {md.text(choice)}" for choice in field.listed()]
     return [*lines, "", *([md.text(question.otherwise)] if question.otherwise else [])]

@@ -3,7 +3,6 @@
 All of it is read from the leg as it stands, and nothing here changes it.
 """
 
-from collections.abc import Iterator
 from string import ascii_lowercase
 
 from temporalio import workflow
@@ -16,8 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, LegResult
     from orchestrator.planning.models import AgentProfile, Fact, StepContext
-    from orchestrator.saga.judged import is_about, says
-    from orchestrator.saga.served import LookedUp
+    from orchestrator.saga.orders import Effect, effects_of
 
 
 def step_context(leg: LegInput) -> StepContext:
@@ -35,8 +33,8 @@ def step_context(leg: LegInput) -> StepContext:
         observations=state.observations,
         discovered=state.discovered,
         orders=leg.leg.orders,
-        decides=leg.leg.decides,
-        only_looks=leg.leg.only_looks,
+        read_only=leg.read_only,
+        call=leg.leg.call,
         budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),
         allowance=allowance_of(leg),
         # The mission's start, not this step's: "tomorrow" means the same in every leg.
@@ -72,6 +70,8 @@ def leg_result(leg: LegInput) -> LegResult:
         summary=state.summary,
         unproved_why=state.unproved,
         unheld=state.unheld,
+        follow_ups=state.follow_ups,
+        conditions=state.conditions,
         planned_by=leg.leg.planned_by,
         table=state.table,
         error=state.error,
@@ -88,23 +88,33 @@ def leg_result(leg: LegInput) -> LegResult:
         steps_taken=state.step,
         limit=state.limit,
         decisions=state.decisions,
-        looked_up=(*state.looked_up, *looked_up_in(leg)),
         discovered=state.discovered,
-        decided=state.decided,
         model_changes=state.model.changes,
     )
 
 
-def looked_up_in(leg: LegInput) -> Iterator[LookedUp]:
-    """What answers that it holds itself tell of the conditions that are told by words."""
-    if leg.state.past:  # whoever had them whole has said what they tell
-        return
-    for condition in filter(lambda one: one.stems, leg.leg.conditions):
-        for o in leg.state.observations:
-            asked = o.outcome == "succeeded" and o.tool in condition.tools
-            if asked and is_about(o.arguments, o.body, condition.days):
-                is_so = says(o.body, condition.stems, condition.days)
-                yield LookedUp(clause=condition.clause, tool=o.tool, is_so=is_so)
+def effects_of_leg(leg: LegInput) -> tuple[Effect, ...]:
+    """What stands of the leg's effects, and of those of legs that it handed parts to."""
+    others = (
+        Effect(
+            call_id=fact.source,
+            leg_id=leg.leg.leg_id,
+            tool=fact.tool,
+            arguments=fact.arguments,
+            title=fact.title,
+        )
+        for fact in leg.facts
+        if fact.side_effect and fact.source.rpartition(".")[0] in leg.state.handed_to
+    )
+    ledger = leg.state.ledger
+    live = {o.obligation_id for o in ledger.live()}
+    own = effects_of(ledger, leg.leg.orders)
+    standing = (
+        effect.model_copy(update={"why_not": ""})
+        for effect in own
+        if not effect.why_not or effect.call_id in live
+    )
+    return (*standing, *others)
 
 
 def facts_of(leg: LegInput) -> tuple[Fact, ...]:

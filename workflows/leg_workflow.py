@@ -48,7 +48,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.call import Caller
     from workflows.failures import LOST, LegLost, LegSkipped, first_words, usage_of
     from workflows.finds import tell_mission
-    from workflows.goal_cases import settle, told_of
     from workflows.hand_overs import Handing
     from workflows.keeping import PATCH as KEPT
     from workflows.keeping import Keeping
@@ -73,7 +72,7 @@ class LegWorkflow:
         self._progress = Progress(leg, self.waiting)
         self._approvals = Approvals(self._progress)
         self._questions = Questions(self._progress)
-        self._handing = Handing(self._progress, self._questions)
+        self._handing = Handing(self._progress)
         self._reservations = Reservations(self._progress)
         self._limits = LegLimits(self._progress)
         self._pauses = ModelPauses(self._progress)
@@ -153,9 +152,6 @@ class LegWorkflow:
             await self._thinking.spend(planned.unusable)
             return
         self._progress.go_on_from(planned.conversation)
-        if planned.decided:
-            await self._settle(planned)
-            return
         await self._carry_out(planned, prepared)
         self._drop(planned.dropped)
 
@@ -185,7 +181,7 @@ class LegWorkflow:
                 claimed = CallTool(tool=FINISH, arguments={"summary": said})
                 self._progress.observe(claimed, outcome="refused", error=planned.refusal)
                 self._progress.record(FINISH, "refused", planned.refusal)
-            case Finish(summary=summary, table=table):
+            case Finish(summary=summary, table=table, conditions=conditions):
                 self._progress.record(FINISH, "done")
                 self._progress.end(
                     LegStatus.SUCCEEDED,
@@ -193,6 +189,8 @@ class LegWorkflow:
                     table=table,
                     unproved=planned.unproved,
                     unheld=planned.unheld,
+                    follow_ups=planned.follow_ups,
+                    conditions=conditions,
                 )
             case GiveUp(reason=reason):
                 self._give_up(reason)
@@ -219,15 +217,6 @@ class LegWorkflow:
             wanted = CallTool(tool=one.tool, arguments=one.arguments)
             self._progress.observe(wanted, outcome=outcome, error=one.why)
             self._progress.record(f"call {one.tool}", outcome, one.why)
-
-    async def _settle(self, planned: PlanStepOutput) -> None:
-        """End a leg that others wait for to hear of a condition; what is open is asked."""
-        decided = await settle(planned.decided, self._progress, self._questions)
-        self._progress.decide(decided)
-        self._progress.record(FINISH, "done")
-        ended = planned.decision if isinstance(planned.decision, Finish) else Finish(summary="")
-        summary = told_of(ended.summary, decided)
-        self._progress.end(LegStatus.SUCCEEDED, summary=summary, table=ended.table)
 
     def _give_up(self, reason: str) -> None:
         """End the leg; one that a person refused to let undo something undoes nothing else."""

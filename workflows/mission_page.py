@@ -104,6 +104,8 @@ def _markdown(page: MissionPage) -> str:
     lines += _waits(page)
     lines += md.section("Legs", [_leg_line(page, leg) for leg in mission.legs])
     lines += md.section("Not done", [f"- {md.text(str(one))}" for one in mission.unserved])
+    aside = [*mission.set_aside, *(f"no leg served {text!r}" for text in mission.uncovered)]
+    lines += md.section("Set aside", [f"- {md.text(one)}" for one in aside])
     lines += _ledger(page)
     lines += md.section("Cancelled", [_cancelled_line(one) for one in mission.cancelled])
     lines += _rollback(mission)

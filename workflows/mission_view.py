@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg_sizes import as_sent, within_size
     from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus, told_of
     from orchestrator.messages.mission_policy import CatalogPin
-    from orchestrator.messages.plan_answers import PlanAnswer, gone_past
+    from orchestrator.messages.plan_answers import PlanAnswer, set_aside
     from orchestrator.messages.replanned import Replanned
     from orchestrator.messages.unserved import Unserved, proved, unserved_of
     from orchestrator.planning.models import LegPlan, MissionPlan
@@ -56,8 +56,7 @@ class MissionView:
         """The result document as it stands; final once the mission is over."""
         ledger = self.ledger or Ledger.merged(r.ledger for r in self.results.values())
         reached = self.status in _REACHED
-        in_doubt = gone_past(self.plan, self.answers)
-        missing = unserved_of(self.plan, self.results.values(), ledger, in_doubt) if reached else ()
+        missing = unserved_of(self.plan, self.results.values(), ledger) if reached else ()
         legs = tuple(proved((self._leg(leg) for leg in self.plan.legs), missing))
         told = MissionResult(
             mission_id=self.mission_id,
@@ -69,6 +68,8 @@ class MissionView:
             summary=" ".join(leg.told for leg in legs if leg.told) if reached else "",
             legs=within_size(legs),
             unserved=missing,
+            set_aside=set_aside(self.plan, self.answers) if reached else (),
+            uncovered=self.plan.uncovered,
             **told_of(ledger),
             usage=Usage.total([self.planning, *(r.usage for r in self.results.values())]),
             limit=next((leg.limit for leg in legs if leg.limit is not None), None),

@@ -43,7 +43,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.news import LegNews
     from orchestrator.messages.other_plan import does_the_same, renamed
-    from orchestrator.messages.plan_answers import gone_past
     from orchestrator.messages.plan_preview import BegunPlan
     from orchestrator.messages.replanned import (
         Replanned,
@@ -55,10 +54,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.unserved import unserved_of
     from orchestrator.planning.models import CHAINING, LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
+    from orchestrator.saga.orders import Order, covered_orders
     from workflows import calls, telling, ui
     from workflows.failures import LOST, first_words, refuse, usage_of
     from workflows.finds import SharedFinds
-    from workflows.goal_cases import facts_for, not_called_for
     from workflows.hand_overs import HandOvers, failed_result
     from workflows.leg_news import PATCH, NewsOfLegs
     from workflows.lineage import check_mission
@@ -204,6 +203,8 @@ class MissionWorkflow:
             requester=self._request.requester,
             planner=self._request.planner,
             model=self._request.model,
+            read_only=self._request.read_only,
+            call=self._request.call,
             used=self._limits.total,
             failed_before=tuple(one.told for one in self._replanned),
         )
@@ -294,24 +295,18 @@ class MissionWorkflow:
 
     async def _leg_of_hand_over(self, asked: HandOverAsked, leg_id: str) -> HandOverPlan:
         asking = next(leg for leg in self._plan.legs if leg.leg_id == asked.leg_id)
-        orders = (*self._plan.orders, *(one for leg in self._plan.legs for one in leg.orders))
         return await calls.plan_hand_over(
             HandOverInput(
                 mission_id=self._mission_id,
                 asked=asked,
                 asking=asking,
                 new_leg_id=leg_id,
-                orders=orders,
-                goal=self._talk.goal,
                 catalog_digest=self._catalog.digest,
-                now=self._talk.said_at,
             )
         )
 
     def _start_ready(self, running: dict[str, asyncio.Task[LegResult]], ended: list[str]) -> None:
         """Start what can start; each leg is noted in `ended`, in the order of history."""
-        for left_out in not_called_for(self._plan.legs, self._results):
-            self._results[left_out.leg_id] = left_out
         self._skip_dependents()
         for leg in self._ready():
             task = asyncio.create_task(self._run_leg(leg))
@@ -322,9 +317,7 @@ class MissionWorkflow:
     def _skip_dependents(self) -> None:
         """Leave out the legs that depend on one that was left out, and those that follow them."""
         skipped = [
-            leg_id
-            for leg_id, result in self._results.items()
-            if result.status is LegStatus.SKIPPED and not result.not_called_for
+            leg_id for leg_id, result in self._results.items() if result.status is LegStatus.SKIPPED
         ]
         for needed in skipped:
             for leg in self._plan.legs:
@@ -358,19 +351,18 @@ class MissionWorkflow:
                 mission_goal=self._talk.goal,
                 leg=leg,
                 inputs=self._request.inputs,
-                facts=facts_for(leg, self._plan.legs, self._results),
+                facts=tuple(f for needed in leg.depends_on for f in self._results[needed].facts),
                 budget=self._request.budget,
                 policy=self._request.policy,
+                read_only=self._request.read_only,
+                covered=self._covered(leg),
                 requester=self._request.requester,
                 limits=self._plan.leg_limits,
                 shares_limits=self._limits.is_shared,
                 catalog=self._catalog,
                 started_at=self._talk.said_at,
                 spending_held=self._holds.starts(leg.leg_id),
-                state=LegState(
-                    discovered=self._finds.tools,
-                    doubts_settled=self._talk.settled_doubts(self._plan),
-                ),
+                state=LegState(discovered=self._finds.tools),
             ),
             id=names.leg_workflow_id(self._mission_id, leg.leg_id),
             task_queue=leg.agent.task_queue,
@@ -386,6 +378,17 @@ class MissionWorkflow:
             static_summary=ui.summary(ui.LEG, agent=leg.agent.name, goal=leg.goal),
         )
         return result
+
+    def _covered(self, leg: LegPlan) -> tuple[Order, ...]:
+        """The orders of a leg that a standing approval may cover."""
+        policy = self._request.policy.confirmation
+        if leg.handed_over_by:
+            asking = next(one for one in self._plan.legs if one.leg_id == leg.handed_over_by)
+            return tuple(o for o in leg.orders if o.is_part_of(self._covered(asking)))
+        if not self._plan.is_unproven or self._talk.is_approved or policy.unapproved_plans:
+            return leg.orders
+        orders = {one.leg_id: one.orders for one in self._plan.legs if not one.handed_over_by}
+        return covered_orders(orders, self._request.orders).get(leg.leg_id, ())
 
     # -- when it is lost --------------------------------------------------------------------------
 
@@ -409,8 +412,7 @@ class MissionWorkflow:
         failed = self._error is not None
         if not failed:
             # Not a loss: what was done was ordered and approved, and stands.
-            in_doubt = gone_past(self._plan, self._talk.answers)
-            missing = unserved_of(self._plan, self._results.values(), self._ledger, in_doubt)
+            missing = unserved_of(self._plan, self._results.values(), self._ledger)
             self._error = unserved_reason(missing)
         self._show(
             final_status(
@@ -586,7 +588,8 @@ class MissionWorkflow:
                 budget=self._request.budget,
                 policy=self._request.policy,
                 catalog=self._catalog,
-                doubts_settled=self._talk.settled_doubts(self._plan),
+                read_only=self._request.read_only,
+                covered=self._covered(leg),
             )
             for leg in self._plan.legs
             if leg.leg_id == leg_id and leg_id in self._started

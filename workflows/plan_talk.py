@@ -23,25 +23,24 @@ with workflow.unsafe.imports_passed_through():
         Respond,
     )
     from orchestrator.core.errors import AnswerInvalid, QuestionUnknown
-    from orchestrator.json_schema.validation import field_problems
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput, LegWaiting, Question
     from orchestrator.messages.mission import MissionRequest, MissionStatus
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.plan_answers import (
         ANSWER,
-        ANSWER_FIELDS,
         MOST_ROUNDS,
         UNANSWERED,
         Came,
         PlanAnswer,
+        answer_fields,
         asks_first,
         plan_question,
         what_it_means,
         why_asked,
     )
     from orchestrator.messages.plan_preview import BegunPlan, PlanReview, PlanReviewInput
-    from orchestrator.planning.models import Doubt, MissionPlan
+    from orchestrator.messages.question_field import answer_problems
     from workflows import calls, telling, ui
     from workflows.confirmation import ConfirmationGate
     from workflows.failures import first_words, refuse
@@ -109,11 +108,6 @@ class PlanTalk:
     def is_approved(self) -> bool:
         """Whether somebody has approved its plan on a card, that one and no other."""
         return any(decision.kind == "approved" for decision in self.decisions)
-
-    def settled_doubts(self, plan: MissionPlan) -> tuple[Doubt, ...]:
-        """The doubts about a plan that a person has gone past: no leg asks about them again."""
-        went_on = any(answer.came_to == "go on" for answer in self.answers)
-        return plan.doubts if went_on else ()
 
     async def settle(self, plan: BegunPlan, catalog: CatalogPin, plan_anew: Plan) -> BegunPlan:
         """The plan that may begin, as it is or as people have it made anew.
@@ -186,7 +180,7 @@ class PlanTalk:
                 mission_id=self._mission_id,
                 leg_id="",
                 question=plan_question(plan, problem),
-                fields=ANSWER_FIELDS,
+                fields=answer_fields(plan),
                 expires_at=expires_at,
                 why=why_asked(plan),
                 otherwise=UNANSWERED,
@@ -220,7 +214,7 @@ class PlanTalk:
             raise refuse(QuestionUnknown(wanted, "no such question is open in this mission"))
         if asked.is_over():
             raise refuse(QuestionUnknown(wanted, f"it has just been {asked.end}"))
-        problems = field_problems(asked.question.fields, answer.values)
+        problems = answer_problems(asked.question.fields, answer.values)
         if problems:
             raise refuse(AnswerInvalid(wanted, "; ".join(problems)))
 

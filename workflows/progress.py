@@ -1,6 +1,6 @@
 """How far a leg has come: its state changes here alone, and is shown whenever it does."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -23,19 +23,18 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import (
         AnswerTable,
         CallTool,
-        Decided,
-        Doubt,
         Fact,
         Observation,
     )
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
-    from orchestrator.saga.served import LookedUp
+    from orchestrator.saga.orders import WhenRead
+    from orchestrator.saga.outcome import FollowUp
     from workflows import telling, ui
     from workflows.held_up import PATCH as HELD_UP
     from workflows.keeping import Keeping
     from workflows.leg_news import Teller
-    from workflows.leg_view import facts_of, looked_up_in
+    from workflows.leg_view import facts_of
 
 
 _MOST_CHANGES = 20
@@ -161,17 +160,10 @@ class Progress:
         facts = facts_of(known)
         self._update(
             past=key,
-            # Of a run that began before observations were kept: their answers are in them.
-            looked_up=(*self.state.looked_up, *looked_up_in(known)),
             observations=seen[count:],
             facts=facts[-_MOST_FACTS:],
             facts_before=self.state.facts_before + max(0, len(facts) - _MOST_FACTS),
         )
-
-    def look_up(self, tool: str, told: Mapping[str, bool]) -> None:
-        """Keep what an answer told of conditions; what was told before is not told again."""
-        new = (LookedUp(clause=clause, tool=tool, is_so=so) for clause, so in told.items())
-        self._update(looked_up=tuple(dict.fromkeys([*self.state.looked_up, *new])))
 
     def tell(self, sentence: str) -> None:
         """Keep that the planner was told of a refusal."""
@@ -300,25 +292,14 @@ class Progress:
         repeats = self.state.repeats.afresh()
         self._update(answers={**self.state.answers, **answers}, repeats=repeats)
 
-    def settle_doubts(self, doubts: tuple[Doubt, ...], *, goes_on: str = "") -> None:
-        """Keep that a person has decided on doubts, and the meaning of the call that goes on."""
-        meanings = (goes_on,) if goes_on else ()
-        self._update(
-            doubts_settled=(*self.state.doubts_settled, *doubts),
-            went_on=(*self.state.went_on, *meanings),
-        )
-
-    def decide(self, decided: tuple[Decided, ...]) -> None:
-        """Keep what the conditions that it decides came to."""
-        self._update(decided=decided)
-
     def discover(self, tools: tuple[str, ...]) -> None:
         """Keep the tools that a search found, beside those of earlier ones."""
         known = self.state.discovered
         self._update(discovered=(*known, *(tool for tool in tools if tool not in known)))
 
-    def learn_facts(self, facts: tuple[Fact, ...]) -> None:
+    def learn_facts(self, leg_id: str, facts: tuple[Fact, ...]) -> None:
         """Keep what another leg found, that this one handed a part of its goal to."""
+        self._update(handed_to=(*self.state.handed_to, leg_id))
         self._leg = self._leg.model_copy(update={"facts": (*self._leg.facts, *facts)})
 
     def hold_spending(self, held: bool) -> None:
@@ -370,9 +351,17 @@ class Progress:
         table: AnswerTable | None = None,
         unproved: str = "",
         unheld: tuple[str, ...] = (),
+        follow_ups: tuple[FollowUp, ...] = (),
+        conditions: tuple[WhenRead, ...] = (),
     ) -> None:
         """Keep how it ended."""
-        told = {"unproved": unproved, "unheld": unheld, "held_up": ""}
+        told = {
+            "unproved": unproved,
+            "unheld": unheld,
+            "follow_ups": follow_ups,
+            "conditions": conditions,
+            "held_up": "",
+        }
         self._update(summary=summary, error=error, table=table, **told)
         telling.leg_ended(self._leg, status)
         self.show(status)

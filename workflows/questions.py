@@ -10,8 +10,8 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import AnswerInvalid, QuestionUnknown
     from orchestrator.core.record import JsonObject
-    from orchestrator.json_schema.validation import field_problems
     from orchestrator.messages.leg import AnswerInput, LegStatus, Question
+    from orchestrator.messages.question_field import answer_problems
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import AskUser
     from workflows import telling, ui
@@ -173,4 +173,4 @@ def _problem(question: Question, values: JsonObject) -> str:
             "answer without a value; what was stored or configured is looked up there and must "
             "not be sent here"
         )
-    return "; ".join(field_problems(question.fields, values))
+    return "; ".join(answer_problems(question.fields, values))

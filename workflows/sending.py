@@ -155,8 +155,7 @@ def _by_reference(call: ToolCall, progress: Progress) -> ToolCall:
     """The call, its answer wanted short; what it tells of conditions is read where it is whole."""
     if progress.keeping is None:
         return call
-    asked = tuple(c for c in progress.leg.leg.conditions if c.stems and call.tool in c.tools)
-    return call.model_copy(update={"past": progress.state.past, "looks_up": asked})
+    return call.model_copy(update={"past": progress.state.past})
 
 
 def is_in_doubt(allowed: PreparedCall, outcome: ToolOutcome) -> bool:
@@ -203,7 +202,6 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
         at=at,
         body_ref=outcome.body_ref,
     )
-    progress.look_up(allowed.call.tool, outcome.looked_up)
 
 
 def _answered(

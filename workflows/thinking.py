@@ -11,9 +11,9 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
+    from orchestrator.messages.field_kinds import open_choice
     from orchestrator.messages.leg import AnswerInput
     from orchestrator.messages.model_trouble import ModelTrouble
-    from orchestrator.messages.question_field import open_choice
     from orchestrator.messages.step import PlanStepOutput
     from orchestrator.messages.thought import Thought
     from orchestrator.planning.models import ANSWER, AskUser, CallTool, StepContext

@@ -1,1 +1,1 @@
-"""OpenAPI documents compiled to tools: the catalog, its lint rules and its discovery index."""
+"""OpenAPI documents and function schemas compiled to tools, with the rules that check them."""

@@ -1,4 +1,4 @@
-"""Checks the arguments of a call against its tool's contract, before anything is sent."""
+"""Checks of a call's arguments against its tool's contract, before anything is sent."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -15,19 +15,24 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.pii import Handle, field_of, handles_in, handles_within
 from orchestrator.core.received_files import file_handles_in, is_file_handle
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.formats import ASKED
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.validator import KEYWORDS, Keyword, SchemaValidator, extra_names
-from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations, unknown_name
+from orchestrator.json_schema.references import format_pointer
+from orchestrator.json_schema.validation import SCHEMA_FAULTS, describe_violations, unknown_name
+from orchestrator.json_schema.validator import (
+    KEYWORDS,
+    REQUEST_FORMATS,
+    Keyword,
+    SchemaValidator,
+    extra_names,
+)
 
 
 def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-    """What is wrong with the arguments, a sentence for each fault; empty when they are fine.
+    """Return a sentence for each fault of the arguments; empty when they are valid.
 
-    A handle such as `pii:traveler_id`, or that of a file, counts as a valid value: the value itself
-    is only known, and checked again, when the call is sent. No sentence quotes a value. Arguments
-    that a pattern does not decide on in bounded time are wrong: what was not checked is not sent.
+    A handle such as `pii:traveler_id`, or the handle of a file, counts as a valid value: the value
+    itself is known, and checked again, when the call is sent. No sentence quotes a value. Arguments
+    that a pattern cannot decide in bounded time are refused: nothing unchecked is sent.
 
     Raises:
         DocumentInvalid: the tool's own schema cannot be evaluated.
@@ -35,7 +40,7 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
     try:
         fields = personal_fields(catalog, tool)
         validator = _validator_class(fields, bool(file_handles_in(arguments)))(
-            tool.input_schema, format_checker=ASKED
+            tool.input_schema, format_checker=REQUEST_FORMATS
         )
         violations = describe_violations(validator.iter_errors(arguments))
         return tuple(dict.fromkeys((*check_names(catalog, tool, arguments), *violations)))
@@ -46,10 +51,9 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
 
 
 def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-    """Which arguments are no inputs of the tool, and which handles it may not be given.
+    """Return sentences about undeclared arguments and about handles that the tool may not get.
 
-    The part of `check_arguments` that a contract does not know: a parameter that it does not
-    declare has no place in a request.
+    A JSON Schema does not know these rules: an undeclared parameter has no place in a request.
     """
     found = []
     if tool.input_schema.get("additionalProperties") in (None, False):
@@ -64,28 +68,28 @@ def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[st
 
 
 def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
-    """The fields whose values a call may carry: its tool's, and of the tools that it compensates.
+    """Return the fields whose values a call may carry: its tool's, and those it compensates.
 
-    A cancel or a probe goes to the provider that was sent the values before, and an id that the
-    provider made from one of them must reach it as it was.
+    A cancel or a probe goes to the provider that received the values before, and an id that the
+    provider made from one of them must reach it unchanged.
     """
     others = _fields_of_others(catalog).get((tool.document, tool.name), frozenset())
     return others.union(tool.pii_fields)
 
 
 def needed_handles(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[Handle, ...]:
-    """The handles whose values a call with these arguments carries, each once.
+    """Return the handles whose values a call with these arguments carries, each once.
 
-    Inside of other text too: an id that a provider made from a value comes back around a handle.
+    A handle may stand inside other text, such as an id that a provider made from a value.
     """
     return handles_within(arguments, personal_fields(catalog, tool))
 
 
 @lru_cache(maxsize=8)
 def _fields_of_others(catalog: Catalog) -> dict[tuple[str, str], frozenset[str]]:
-    """Of each cancel tool and probe: the personal fields of all tools that declare it.
+    """Return, for each cancel tool and probe, the personal fields of the tools that declare it.
 
-    Once per catalog, for it looks at every tool.
+    Cached per catalog, because it visits every tool.
     """
     found: dict[tuple[str, str], frozenset[str]] = {}
     for other in catalog.tools.values():
@@ -96,9 +100,9 @@ def _fields_of_others(catalog: Catalog) -> dict[tuple[str, str], frozenset[str]]
 
 
 def unreadable_schema(tool: Tool, fault: BaseException) -> DocumentInvalid:
-    """That a schema of this tool is itself at fault.
+    """Return the error for a schema of this tool that cannot be evaluated.
 
-    Only the kind of fault is named: its text may quote a value.
+    It names only the kind of fault, because the fault's text may quote a value.
     """
     pointer = format_pointer(("paths", tool.path, tool.method.lower()))
     kind = type(fault).__name__
@@ -109,9 +113,9 @@ def unreadable_schema(tool: Tool, fault: BaseException) -> DocumentInvalid:
 
 @lru_cache(maxsize=256)
 def _validator_class(fields: frozenset[str], files: bool) -> type[Validator]:
-    """JSON Schema 2020-12, except that nothing is asked of a handle of one of these fields.
+    """Return a JSON Schema 2020-12 validator that accepts handles of these fields as values.
 
-    With `files`, nor of a file's.
+    With `files`, handles of files as well.
     """
     if not fields and not files:
         return SchemaValidator

@@ -1,4 +1,4 @@
-"""A document made self-contained: what it refers to in other files is taken into itself."""
+"""Bundling: a document takes in the files that it refers to and becomes self-contained."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,9 +9,8 @@ from pydantic import JsonValue
 
 from orchestrator.core.errors import DocumentUnreadable
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.references import FILES_KEY
-from orchestrator.json_schema.schema_names import SchemaNames
+from orchestrator.json_schema.document import SchemaNames
+from orchestrator.json_schema.references import FILES_KEY, format_pointer
 from orchestrator.json_schema.walker import KEYWORDS
 
 _EXTENSION = "x-"
@@ -39,19 +38,19 @@ _BY_NAME = frozenset(
         *(keyword for keyword, holds in KEYWORDS.items() if holds == "map"),
     }
 )
-"""Keywords whose objects are by names of the document's own: `x-id` is no extension there."""
+"""Keywords whose objects have names that the document chooses: `x-id` is no extension there."""
 
 
 def bundle(document: JsonObject, *, at: Path, read: Callable[[Path], JsonObject]) -> JsonObject:
-    """The document with the files that it refers to inside itself.
+    """Return the document with the files that it refers to inside itself.
 
     Other files are kept whole under `x-orchet-files`, so that their own references still work; a
-    document that refers to no other file is returned as it is. Nothing is refused here: in place
-    of what cannot be read stands why, and whoever needs it says so. References in extensions mean
-    what their owner means by them, and are left alone, unless a reference leads into them.
+    document that refers to no other file is returned unchanged. Nothing is refused here: the reason
+    stands in place of a file that cannot be read, and the reader that needs it reports it.
+    References inside extensions are left alone unless another reference leads into that extension.
 
-    It is in the file `at`; references are relative to the file they stand in, and lead to files of
-    its folder and below. What is a URL stays one.
+    References are relative to the file that contains them (`at` for the document) and lead to files
+    of its folder and below. URLs stay as they are.
     """
     if not _mentions_files(document):
         return document
@@ -61,7 +60,7 @@ def bundle(document: JsonObject, *, at: Path, read: Callable[[Path], JsonObject]
 
 
 def _mentions_files(document: JsonObject) -> bool:
-    """Whether anything in it looks like a reference to another file: most have none."""
+    """Return True if anything looks like a reference to another file; most documents have none."""
     waiting: list[JsonValue] = [document]
     while waiting:
         value = waiting.pop()
@@ -76,31 +75,32 @@ def _mentions_files(document: JsonObject) -> bool:
 
 
 class _Bundler:
-    """Rewrites references, and takes in each file that one leads to, once."""
+    """Rewrites references and takes in each file that one leads to, once."""
 
     def __init__(self, main: Path, read: Callable[[Path], JsonObject]) -> None:
         self.files: dict[str, JsonValue] = {}
-        """By their paths, relative to the folder of the document: what is in them, or why not."""
+        """Content by path relative to the document's folder, or the reason why it cannot be
+        read."""
         self._main = main
         self._read = read
         self._known: dict[Path, JsonObject] = {}
         self._names: dict[Path, SchemaNames] = {}
         self._waiting: list[Path] = []
         self._located: dict[tuple[Path, str], Path | str] = {}
-        self._roused: set[tuple[Path, str]] = set()
-        """Files, and names of extensions in them that something is referred to of."""
+        self._entered: set[tuple[Path, str]] = set()
+        """Files and extension names that some reference leads into."""
 
     def rewritten(self, document: JsonObject) -> JsonObject:
-        """The document; again when an extension was referred to that was not looked at."""
+        """Return the document, rewritten until no new extension is referred to."""
         while True:
-            roused = len(self._roused)
+            entered = len(self._entered)
             self.files.clear()
             self._known[self._main] = document
             bundled = self._object(document, _Place(self._main), is_by_name=False)
             while self._waiting:
                 file = self._waiting.pop()
                 self.files[self._key(file)] = self._content(file)
-            if len(self._roused) == roused:
+            if len(self._entered) == entered:
                 return bundled
 
     def _content(self, file: Path) -> JsonValue:
@@ -126,7 +126,7 @@ class _Bundler:
     def _object(self, value: JsonObject, at: "_Place", *, is_by_name: bool) -> JsonObject:
         return {
             key: item
-            if key.startswith(_EXTENSION) and not is_by_name and (at.file, key) not in self._roused
+            if key.startswith(_EXTENSION) and not is_by_name and (at.file, key) not in self._entered
             else self._member(key, item, at, is_by_name=is_by_name)
             for key, item in value.items()
         }
@@ -135,7 +135,7 @@ class _Bundler:
         if key == "$ref" and isinstance(item, str):
             return self._reference(item, at)
         if key == "$dynamicRef" and isinstance(item, str):
-            # It stays as written, for what it means depends on the name: its file is taken in.
+            # It stays as written, because its meaning depends on the name; its file is taken in.
             self._reference(item, at)
             return item
         return self._value(item, at.below(key), is_by_name=not is_by_name and key in _BY_NAME)
@@ -150,7 +150,7 @@ class _Bundler:
             return _inside(address, fragment)
         if fragment and not fragment.startswith("/"):
             fragment = self._anchored(target, fragment, () if address else at.steps)
-        self._rouse(target, fragment)
+        self._enter(target, fragment)
         if target == self._main:
             return f"#{fragment}" if address else reference
         key = self._key(target)
@@ -160,7 +160,7 @@ class _Bundler:
         return _inside(key, fragment)
 
     def _anchored(self, file: Path, name: str, within: tuple[str, ...]) -> str:
-        """The pointer to what has an `$anchor`, seen from a place of the file; else the name."""
+        """Return the pointer to the schema with this `$anchor` seen from `within`, or the name."""
         try:
             names = self._names.get(file) or SchemaNames(self._parsed(file))
         except DocumentUnreadable:
@@ -169,14 +169,14 @@ class _Bundler:
         steps = names.path_of(f"#{name}", within)
         return name if steps is None else quote(format_pointer(steps))
 
-    def _rouse(self, file: Path, fragment: str) -> None:
-        """Have the extension looked at, of which something is referred to."""
+    def _enter(self, file: Path, fragment: str) -> None:
+        """Mark the extension that the fragment leads into, so that it is rewritten too."""
         for step in unquote(fragment).split("/") if _EXTENSION in fragment else ():
             if step.startswith(_EXTENSION):
-                self._roused.add((file, step.replace("~1", "/").replace("~0", "~")))
+                self._entered.add((file, step.replace("~1", "/").replace("~0", "~")))
 
     def _target(self, address: str, file: Path) -> Path | str:
-        """The file of an address, or why it is none that is read."""
+        """Return the file of an address, or the reason why it is not read."""
         if not address:
             return file
         place = (file.parent, address)
@@ -199,7 +199,7 @@ class _Bundler:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in which file something is written."""
+    """A position in a file."""
 
     file: Path
     steps: tuple[str, ...] = ()

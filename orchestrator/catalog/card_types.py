@@ -1,7 +1,7 @@
 """The types of confirmation cards: the one table that content models, lint, schema and docs follow.
 
-A type of its own is what a document declares under x-orchet-card-types (see card_layout); these are
-the ones that every document may name, and the one that the orchestrator draws by itself.
+A document declares further types under x-orchet-card-types (see contract.py); every document may
+name the types listed here, except those that only the orchestrator chooses.
 """
 
 from collections.abc import Mapping
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from typing import Final
 
 DEFAULT_CARD: Final = "structured-confirmation"
-"""The card of a call whose contract does not choose one; it has no parts."""
+"""Card of a call whose contract does not choose a type; it has no parts."""
 
 CANCELLATION: Final = "structured-cancellation"
-"""The card of a planner's cancel of what is not plainly its mission's own: no document's choice."""
+"""Card of a cancel that a planner wants and that may concern somebody else's booking."""
 
 
 OVERCHARGE: Final = "structured-overcharge"
-"""The card of a call that cost more than was approved: no document's choice."""
+"""Card of a call that cost more than was approved."""
 
 PLAN: Final = "structured-plan"
-"""The card of a mission's plan, before anything of it begins: no document's choice."""
+"""Card of a mission's plan, before any call."""
 
 OURS: Final = frozenset({CANCELLATION, OVERCHARGE, PLAN})
-"""Types that the orchestrator chooses, and no document names."""
+"""Types that only the orchestrator chooses; a document cannot name them."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -50,30 +50,30 @@ _GOODS: Final = _words("dish file goods item kind meal name product quantity siz
 
 @dataclass(frozen=True)
 class CardPart:
-    """A part of a card, and what goes there."""
+    """A part of a card and the facts that belong there."""
 
     heading: str
     words: frozenset[str] = frozenset()
-    """A fact with one of them in its name goes here."""
+    """A fact with one of these words in its name goes here."""
     is_ours: bool = False
-    """Only the orchestrator writes here: nothing of arguments or answers."""
+    """Only the orchestrator writes here: no arguments and no answers."""
     takes_ids: bool = False
     is_prose: bool = False
-    """Texts are shown whole."""
+    """Texts are shown in full."""
     turn: int = 0
-    """A fact goes to the part with the lowest turn that takes it, then to the first."""
+    """A fact goes to the matching part with the lowest turn, then to the first."""
 
 
 @dataclass(frozen=True)
 class CardType:
-    """What the cards of one type show."""
+    """The parts that cards of one type show."""
 
     purpose: str
     parts: Mapping[str, CardPart]
-    """By their names in the card's JSON, in the order in which they are read. What the shape of a
-    value tells goes to `amounts`, `times` and `items`, which any type may have."""
+    """By their names in the card's JSON, in reading order. Values recognised by their shape go to
+    `amounts`, `times` and `items`, which any type may have."""
     spends: bool = True
-    """Whether the price in an answer is money that leaves; a claim spends none."""
+    """True if the price in an answer is money that leaves; a claim spends none."""
 
 
 CARD_TYPES: Final[Mapping[str, CardType]] = {
@@ -186,6 +186,6 @@ CARD_TYPES: Final[Mapping[str, CardType]] = {
 
 
 def spends(card_type: str) -> bool:
-    """Whether calls with such a card cost their price; of a document's own types, all do."""
+    """Return True if calls with such a card cost their price; a document's own types all do."""
     known = CARD_TYPES.get(card_type)
     return known is None or known.spends

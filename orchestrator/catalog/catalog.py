@@ -1,34 +1,41 @@
-"""The catalog: the compiled tools of a set of documents, named by its content digest."""
+"""The catalog: the compiled tools of a set of documents, named by a content digest."""
 
+import hashlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final, cast
 
+from pydantic import JsonValue
 from rapidfuzz import fuzz, process
 
 from orchestrator.catalog.compile import compile_documents
-from orchestrator.catalog.digest import content_digest
 from orchestrator.catalog.functions import compile_functions
-from orchestrator.catalog.skipped import SkippedOperation, UnreadFile
+from orchestrator.catalog.operations import SkippedOperation, UnreadFile
 from orchestrator.catalog.source import Sources, located, read_sources
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import SCHEMA_FIELDS, Tool
 from orchestrator.core.errors import (
+    DocumentInvalid,
     OverlayWarning,
     SkippedWarning,
     ToolNotFound,
     UnreadWarning,
 )
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.canonical import canonical_object, canonical_text
+from orchestrator.json_schema.document import DocumentNode
 
 _NEAR = 3
 _NEAR_ENOUGH = 70
+GONE: Final = frozenset({404, 410})
+"""HTTP statuses for a resource that does not exist."""
+_FORMAT = 1
 
 
 class Catalog:
-    """Tools and the documents they come from; never changes once it is made.
+    """Tools and the documents they come from; immutable.
 
     ```python
     Catalog.load("specs/")                               # every document of a folder
@@ -47,29 +54,29 @@ class Catalog:
         renamed: Mapping[str, str] = MappingProxyType({}),
         unread: Sequence[UnreadFile] = (),
     ) -> None:
-        """Take what is compiled already, by name; the other constructors compile.
+        """Take compiled tools by name; the other constructors compile.
 
-        What was compiled by an earlier release keeps the digest that names it. What was skipped is
-        no part of that: it can be called by nobody.
+        A catalog that an earlier release compiled keeps its digest. Skipped operations are no part
+        of the digest: nothing can call them.
         """
         self.skipped = tuple(skipped)
-        """What the documents mark as tools and cannot be, each with its place and its reason."""
+        """Operations marked as tools that cannot be compiled, each with its place and reason."""
         self.unread = tuple(unread)
-        """Files of folders that cannot be read, of which there is nothing here."""
+        """Files of folders that cannot be read and contribute nothing."""
         self.renamed: Mapping[str, str] = MappingProxyType(dict(sorted(renamed.items())))
-        """Why tools are not called by their operationId, by the name that they have instead."""
+        """Reason for each tool that is not called by its operationId, by tool name."""
         self._digest = digest
         self.documents: Mapping[str, JsonObject] = MappingProxyType(dict(documents))
-        """Document name to its parsed content, overlays applied, references inside itself."""
+        """Parsed content by document name, overlays applied, references inside the document."""
         self.tools: Mapping[str, Tool] = MappingProxyType(dict(sorted(tools.items())))
-        """Tool name to tool, sorted by name."""
+        """Tools by name, sorted."""
 
     @classmethod
     def load(cls, *paths: str | Path, overlays: Sequence[str | Path] = ()) -> "Catalog":
         """Compile documents from files, and from the files of folders.
 
-        Each operation that is skipped is a SkippedWarning, each file of a folder that cannot be
-        read an UnreadWarning, and each action of an overlay that selects nothing an OverlayWarning.
+        Each skipped operation is a SkippedWarning, each unreadable file of a folder an
+        UnreadWarning, and each overlay action that selects nothing an OverlayWarning.
 
         Raises:
             DocumentUnreadable: a file that is named is missing, or is neither JSON nor YAML.
@@ -104,8 +111,8 @@ class Catalog:
     def from_functions(cls, functions: Iterable[Mapping[str, Any]]) -> "Catalog":
         """Compile function tools: OpenAI's, wrapped in {"type": "function"} or bare, and MCP's.
 
-        Effects and domains are inferred; what cannot be told to only read is confirmed first. A
-        hint that says otherwise against the function's own words is a FunctionWarning.
+        Effects and domains are inferred; a function that may change something is confirmed first. A
+        hint that contradicts the function's own words is a FunctionWarning.
 
         Raises:
             DocumentInvalid: one has no name or no schema, or two have one name.
@@ -121,11 +128,10 @@ class Catalog:
         return content_digest(dict(self.documents), tools)
 
     def tool(self, name: str) -> Tool:
-        """The tool of that name.
+        """Return the tool of that name.
 
         Raises:
-            ToolNotFound: there is none; it says why its operation was skipped, or names tools with
-                a similar name.
+            ToolNotFound: with the reason why its operation was skipped, or with similar names.
         """
         found = self.tools.get(name)
         if found is None:
@@ -144,15 +150,15 @@ class Catalog:
 def load_documents(
     *paths: str | Path, overlays: Sequence[str | Path] = ()
 ) -> dict[str, JsonObject]:
-    """Parsed documents by name: what `load_sources` reads."""
+    """Return parsed documents by name, as `load_sources` reads them."""
     return load_sources(*paths, overlays=overlays).documents
 
 
 def load_sources(*paths: str | Path, overlays: Sequence[str | Path] = ()) -> Sources:
-    """Parsed documents by name, each made self-contained, with the overlays applied.
+    """Return parsed documents by name, self-contained and with the overlays applied.
 
-    Each file of a folder that cannot be read is an UnreadWarning, and each action of an overlay
-    that selects nothing an OverlayWarning.
+    Each unreadable file of a folder is an UnreadWarning, and each overlay action that selects
+    nothing an OverlayWarning.
 
     Raises:
         DocumentUnreadable: a file that is named is missing, or is neither JSON nor YAML.
@@ -166,3 +172,125 @@ def load_sources(*paths: str | Path, overlays: Sequence[str | Path] = ()) -> Sou
     for action in sources.idle:
         warnings.warn(str(action), OverlayWarning, stacklevel=3)
     return sources
+
+
+def declares_gone(catalog: Catalog, tool: Tool) -> bool:
+    """Return True if the tool declares an answer for a resource that does not exist."""
+    return not declared_statuses(catalog, tool).isdisjoint(map(str, GONE))
+
+
+def declared_statuses(catalog: Catalog, tool: Tool) -> frozenset[str]:
+    """Return the declared statuses as written: `200`, `4XX`, `default`; none without a document."""
+    document = catalog.documents.get(tool.document)
+    if document is None:
+        return frozenset()
+    root = DocumentNode.of(tool.document, document)
+    try:
+        responses = root.at("paths", tool.path, tool.method.lower(), "responses")
+    except DocumentInvalid:
+        return frozenset()
+    return frozenset(responses.mapping()) if responses is not None else frozenset()
+
+
+def content_digest(documents: JsonObject, tools: JsonObject) -> str:
+    """Return the hex SHA-256 of the canonical JSON (RFC 8785) of `{documents, tools}`, by name.
+
+    `Tool.as_json` gives the tools.
+    """
+    digest = hashlib.sha256()
+    for piece in _pieces(documents, tools):
+        digest.update(piece.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _pieces(documents: JsonObject, tools: JsonObject) -> Iterator[str]:
+    """Yield the canonical text one tool at a time; the whole may be hundreds of megabytes."""
+    yield f'{{"documents":{canonical_text(documents)},"tools":{{'
+    known: dict[int, str] = {}
+
+    def shared(_: str, schema: JsonValue) -> str:
+        """Write each shared schema once, found by identity; the caller keeps it alive."""
+        if id(schema) not in known:
+            known[id(schema)] = canonical_text(schema)
+        return known[id(schema)]
+
+    def keyword(name: str, value: JsonValue) -> str:
+        if name in ("$defs", "properties") and isinstance(value, dict):
+            return canonical_object(value, shared)
+        return canonical_text(value)
+
+    def field(name: str, value: JsonValue) -> str:
+        if name in SCHEMA_FIELDS and isinstance(value, dict):
+            return canonical_object(value, keyword)
+        return canonical_text(value)
+
+    for index, name in enumerate(sorted(tools, key=lambda name: name.encode("utf-16-be"))):
+        tool = tools[name]
+        assert isinstance(tool, dict)
+        yield f"{',' if index else ''}{canonical_text(name)}:{canonical_object(tool, field)}"
+    yield "}}"
+
+
+def pack(catalog: Catalog) -> JsonObject:
+    """Return the catalog as one JSON value, with each shared definition once.
+
+    It holds compiled tools as well as documents: a later release may compile a document
+    differently, and a mission keeps the tools that it began with.
+    """
+    shared: list[JsonValue] = []
+    places: dict[int, int] = {}
+
+    def place_of(definition: JsonValue) -> int:
+        if id(definition) not in places:
+            places[id(definition)] = len(shared)
+            shared.append(definition)
+        return places[id(definition)]
+
+    def packed(schema: JsonValue) -> JsonValue:
+        if not isinstance(schema, dict) or not isinstance(schema.get("$defs"), dict):
+            return schema
+        defs = cast("JsonObject", schema["$defs"])
+        return {**schema, "$defs": {name: place_of(item) for name, item in defs.items()}}
+
+    tools: JsonObject = {}
+    for name, tool in catalog.tools.items():
+        content = tool.as_json()
+        tools[name] = {**content, **{field: packed(content[field]) for field in SCHEMA_FIELDS}}
+    return {
+        "format": _FORMAT,
+        "documents": dict(catalog.documents),
+        "tools": tools,
+        "shared": shared,
+    }
+
+
+def unpack(content: Any, digest: str) -> Catalog:
+    """Return the catalog of that digest from the value that `pack` gave.
+
+    Raises:
+        ValueError: the value is malformed, or has another digest.
+    """
+    try:
+        if content["format"] != _FORMAT:
+            raise ValueError(f"it is of the format {content['format']!r}")
+        documents, shared = content["documents"], content["shared"]
+        tools: JsonObject = {
+            name: _unpacked(tool, shared) for name, tool in content["tools"].items()
+        }
+        found = content_digest(documents, tools)
+    except (AttributeError, LookupError, TypeError) as error:
+        raise ValueError(f"it is no catalog ({type(error).__name__})") from error
+    if found != digest:
+        raise ValueError(f"its content has the digest {found[:12]}")
+    compiled = {name: Tool.model_validate(tool) for name, tool in tools.items()}
+    return Catalog(documents, compiled, digest=digest)
+
+
+def _unpacked(tool: JsonObject, shared: list[JsonValue]) -> JsonObject:
+    return {**tool, **{field: _whole(tool[field], shared) for field in SCHEMA_FIELDS}}
+
+
+def _whole(schema: Any, shared: list[JsonValue]) -> JsonValue:
+    if schema is None or "$defs" not in schema:
+        return cast("JsonValue", schema)
+    return {**schema, "$defs": {name: shared[at] for name, at in schema["$defs"].items()}}

@@ -7,26 +7,23 @@ from typing import Any, Final
 
 from pydantic import JsonValue, TypeAdapter
 
-from orchestrator.catalog.conditions import parse_conditions
+from orchestrator.catalog.call_templates import expressions_of, input_read, reads_only_response
 from orchestrator.catalog.contract import input_name, read_conditions
-from orchestrator.catalog.expressions import (
-    expressions_of,
-    input_read,
-    parse_filling,
-    reads_only_response,
-)
-from orchestrator.catalog.fees import read_fee
+from orchestrator.catalog.declared_prices import read_fee
+from orchestrator.catalog.expressions import parse_conditions, parse_filling
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.peers import Peers
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
+from orchestrator.catalog.tool_names import Peers
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import matches_pattern
-from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import format_pointer
 from orchestrator.json_schema.walker import alternatives_of, properties_of
 
+ARGS = "x-orchet-compensation-args"
+PROBE = "x-orchet-compensation-probe"
 GONE_WHEN = "gone-when"
-"""What of a probe's declaration says how it shows something that was cancelled."""
+"""Key of a probe's declaration: conditions that show a cancelled resource."""
 _PREFIX = "x-orchet-compensation-"
 _DURATION = TypeAdapter(timedelta)
 _TIME = (
@@ -34,7 +31,7 @@ _TIME = (
 )
 _ISO_8601 = re.compile(rf"P(?=.*[1-9])(?:[0-9]{{1,4}}W|[0-9]{{1,4}}D(?:{_TIME})?|{_TIME})")
 _SHORTEST_S, _LONGEST_S = 0.001, 864_000_000
-"""10,000 days: nothing is tried for longer, and far below what a timedelta holds."""
+"""At most 10,000 days, far below the limit of a timedelta."""
 _WORDS = re.compile(r"[a-z]+")
 _REFERENCE_WORDS = frozenset(
     {"correlation", "ref", "reference", "references", "referenceid", "requestid"}
@@ -49,9 +46,9 @@ _ROOM_FOR_CALL_ID = 64
 
 
 def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compensation | None:
-    """The compensation of a tool; None when it declares no cancel tool.
+    """Return the compensation of a tool, or None when it declares no cancel tool.
 
-    `tool` is the operation, compiled; `peers` are those of the same document.
+    `tool` is the compiled operation; `peers` are the tools of the same document.
 
     Raises:
         DocumentInvalid: the cancel or probe tool is not in the document or was skipped, an
@@ -60,7 +57,7 @@ def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compens
     cancels = operation.node.at("x-orchet-cancels")
     if cancels is None:
         return None
-    args, probe = operation.node.at(f"{_PREFIX}args"), operation.node.at(f"{_PREFIX}probe")
+    args, probe = operation.node.at(ARGS), operation.node.at(PROBE)
     cancel = peers.named(cancels)
     template = _template(cancel, args) if args is not None else _matched(cancel, tool)
     given: dict[str, Any] = {}
@@ -86,7 +83,7 @@ def _probe(declared: DocumentNode, tool: Tool, peers: Peers) -> ToolCallTemplate
 
 
 def _gone_when(declared: DocumentNode) -> tuple[str, ...]:
-    """The conditions under which an answer of the probe shows what is cancelled."""
+    """Return the conditions under which the probe's answer shows a cancelled resource."""
     found = declared.at(GONE_WHEN)
     if found is None:
         return ()
@@ -108,10 +105,10 @@ def _template(called: Tool, args: DocumentNode) -> ToolCallTemplate:
 
 
 def _matched(called: Tool, tool: Tool, *, answered: bool = True) -> ToolCallTemplate:
-    """A call that fills the inputs which carry the name of something that `tool` knows.
+    """Return a call whose inputs are filled by values that `tool` sends or receives by that name.
 
-    The answer comes before the request, for its ids are the provider's; but a client reference is
-    read from the request, where it is known even when the answer never came.
+    The answer wins over the request, because its ids are the provider's; a client reference is read
+    from the request, where it is known even when the answer is lost.
     """
     answer = properties_of(tool.output_schema or {}) if answered else {}
     matched: JsonObject = {}
@@ -136,11 +133,11 @@ def _request_expression(name: str, bindings: tuple[InputBinding, ...]) -> str | 
 
 
 def reference_inputs(tool: Tool, compensation: Compensation) -> tuple[str, ...]:
-    """String inputs that the orchestrator may fill with the id of the call.
+    """Return string inputs that the orchestrator may fill with the id of the call.
 
-    They are read back to cancel or to probe, and their name says that they hold a reference which
-    the caller makes up. A required one must say so plainly: `invoice_reference` names something
-    that exists already.
+    The cancel or the probe reads them back, and their name means a reference that the caller
+    chooses. A required input must mean it plainly: `invoice_reference` names something that exists
+    already.
     """
     read = {input_read(e, tool) for t in compensation.templates for e in expressions_of(t)}
     required = tool.required_inputs
@@ -155,10 +152,10 @@ def reference_inputs(tool: Tool, compensation: Compensation) -> tuple[str, ...]:
 
 
 def is_lost_with_its_answer(tool: Tool, compensation: Compensation, cancel: Tool) -> bool:
-    """Whether nothing can undo a call whose answer never came.
+    """Return True if nothing can cancel a call whose answer was lost.
 
-    What was sent does not fill what its cancel requires, no probe finds by it what was made, and
-    without a key the call cannot be sent a second time for another answer.
+    The request does not fill the inputs that the cancel requires, no probe finds the resource by
+    it, and without a key the call cannot be sent a second time.
     """
     if tool.idempotency_header is not None:
         return False
@@ -177,7 +174,7 @@ def is_lost_with_its_answer(tool: Tool, compensation: Compensation, cancel: Tool
 
 
 def is_own_reference(name: str) -> bool:
-    """Whether a name means a reference of the caller's own, e.g. client_reference."""
+    """Return True if a name means a reference of the caller's own, e.g. client_reference."""
     return _OWN_REFERENCE.fullmatch(_snake(name)) is not None
 
 
@@ -209,7 +206,7 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _duration(setting: DocumentNode) -> timedelta:
-    """Seconds, or days and less in ISO 8601: months and years have no fixed length."""
+    """Read seconds, or an ISO 8601 duration of days and less: months have no fixed length."""
     value = setting.value
     if isinstance(value, str) and _ISO_8601.fullmatch(value):
         return _DURATION.validate_python(value)
@@ -223,7 +220,7 @@ def _duration(setting: DocumentNode) -> timedelta:
 
 def _attempts(setting: DocumentNode) -> int:
     attempts = setting.value
-    # JSON knows no difference between 3 and 3.0.
+    # JSON does not distinguish 3 from 3.0.
     if isinstance(attempts, float) and attempts.is_integer():
         attempts = int(attempts)
     if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
@@ -244,4 +241,4 @@ _SETTINGS: Final[Mapping[str, Callable[[DocumentNode], object]]] = {
     "window": _duration,
     "on-failure": _on_failure,
 }
-"""How each is read; a Compensation has a field of that name, with a default."""
+"""Reader of each setting; Compensation has a field of that name, with a default."""

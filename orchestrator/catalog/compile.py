@@ -1,15 +1,15 @@
-"""The operations of documents compiled to tools; what cannot be compiled is left out, and told."""
+"""Compilation of documents to tools; an operation that does not compile is skipped and reported."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.card_layout import read_card_layout
 from orchestrator.catalog.compensation_contract import read_compensation, reference_inputs
 from orchestrator.catalog.contract import (
     is_irreversible,
     names_personal,
+    read_card_layout,
     read_card_type,
     read_credentials,
     read_effect,
@@ -18,13 +18,17 @@ from orchestrator.catalog.contract import (
     read_server,
     read_success_when,
 )
+from orchestrator.catalog.declared_prices import read_price
 from orchestrator.catalog.inputs import choose_content_type, is_file_type, is_json, read_inputs
-from orchestrator.catalog.operations import Operation, check_document, operations
-from orchestrator.catalog.peers import Peers
-from orchestrator.catalog.price_declaration import read_price
-from orchestrator.catalog.skipped import SkippedOperation, skipped
+from orchestrator.catalog.operations import (
+    Operation,
+    SkippedOperation,
+    check_document,
+    operations,
+    skipped,
+)
 from orchestrator.catalog.tool import Tool
-from orchestrator.catalog.tool_names import Place, name_tools, place_of, why_named
+from orchestrator.catalog.tool_names import Peers, Place, name_tools, place_of, why_named
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.received_files import ANSWER_SCHEMA
 from orchestrator.core.record import JsonObject
@@ -34,34 +38,34 @@ from orchestrator.json_schema.flatten import flatten_object
 
 
 class Compiled(NamedTuple):
-    """What the operations of documents came to."""
+    """The result of compiling documents."""
 
     tools: dict[str, Tool]
     """By name."""
     skipped: tuple[SkippedOperation, ...]
-    """Those that are marked as tools and cannot be."""
+    """Operations that are marked as tools and do not compile."""
     renamed: dict[str, str]
-    """Why tools are not called by their operationId, by name."""
+    """Reason for each tool that is not called by its operationId, by tool name."""
 
 
 def compile_document(name: str, document: JsonObject) -> Compiled:
-    """The tools of one document.
+    """Compile the tools of one document.
 
     Args:
-        name: what the document is called, e.g. flights.
-        document: parsed; references lead no further than the document itself.
+        name: of the document, e.g. flights.
+        document: parsed; its references stay inside itself.
 
     Raises:
-        DocumentInvalid: it is no document of a version that we read.
+        DocumentInvalid: it is not a document of a supported version.
     """
     return compile_documents({name: document})
 
 
 def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
-    """The tools of documents, by name, whatever their order.
+    """Compile the tools of documents by name, independent of their order.
 
     Raises:
-        DocumentInvalid: one is no document of a version that we read.
+        DocumentInvalid: one is not a document of a supported version.
     """
     left_out: list[SkippedOperation] = []
     exposed = {
@@ -80,10 +84,10 @@ def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
 
 
 def read_exposed(root: DocumentNode, left_out: list[SkippedOperation]) -> list[Operation]:
-    """The operations that a document exposes as tools; to the list, what cannot be read of others.
+    """Return the operations that a document exposes; append unreadable ones to `left_out`.
 
     Raises:
-        DocumentInvalid: it is no document of a version that we read.
+        DocumentInvalid: it is not a document of a supported version.
     """
     check_document(root)
     found = []
@@ -99,10 +103,9 @@ def read_exposed(root: DocumentNode, left_out: list[SkippedOperation]) -> list[O
 def _compile_group(
     exposed: Sequence[Operation], names: Mapping[Place, str], left_out: list[SkippedOperation]
 ) -> list[Tool]:
-    """The tools of one document.
+    """Compile the tools of one document.
 
-    Where a tool cannot be compiled, neither can those that it would undo: what is skipped for that
-    may be named by others in turn.
+    A tool whose cancel tool does not compile is skipped as well, which may affect others in turn.
     """
     plain: dict[Place, Tool] = {}
     faults: dict[Place, DocumentInvalid] = {}
@@ -134,7 +137,7 @@ def _compile_group(
 
 
 def compile_operation(operation: Operation, name: str) -> Tool:
-    """One operation, without what other operations add to it: its compensation.
+    """Compile one operation, without the compensation that other operations add.
 
     Raises:
         DocumentInvalid: with the JSON pointer of what cannot be compiled.
@@ -173,7 +176,7 @@ def compile_operation(operation: Operation, name: str) -> Tool:
 
 
 def _output_schema(operation: Operation) -> JsonObject | None:
-    """The schema of the first success answer that is JSON, or of what stands for a file."""
+    """Return the schema of the first JSON success answer, or the schema that stands for a file."""
     responses = operation.node.items("responses")
     for status, response in sorted(responses, key=lambda item: item[0]):
         media_types = dict(response.items("content")) if status.startswith("2") else {}
@@ -189,7 +192,7 @@ def _output_schema(operation: Operation) -> JsonObject | None:
 
 
 def _answer_schema(written: DocumentNode, expansion: SchemaExpansion) -> JsonObject:
-    """The schema with its properties at the top, where those who chain answers look for them."""
+    """Return the schema with its properties at the top, where consumers of answers read them."""
     schema = expansion.opened(expansion.expand(written))
     flat = flatten_object(schema, opened=expansion.opened) if "allOf" in schema else None
     if flat is not None:
@@ -204,7 +207,7 @@ def _answer_schema(written: DocumentNode, expansion: SchemaExpansion) -> JsonObj
 
 
 def _with_peers(operation: Operation, tool: Tool, peers: Peers) -> Tool:
-    """The tool with what other operations add to it: its compensation, and what it cancels."""
+    """Return the tool with its compensation and with the name of the tool that it cancels."""
     if (name := peers.tool_name(tool.cancel_for)) != tool.cancel_for:
         tool = tool.model_copy(update={"cancel_for": name})
     compensation = read_compensation(operation, tool, peers)

@@ -1,18 +1,18 @@
-"""The x-orchet-* contract of an operation: effect, confirmation, personal fields and hints."""
+"""The x-orchet-* contract of an operation: effect, confirmation, personal fields, layout, hints."""
 
 import re
 from collections.abc import Iterable
 from typing import Literal
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.conditions import parse_condition
+from orchestrator.catalog.expressions import parse_condition
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.tool import Effect, InputBinding
+from orchestrator.catalog.tool import CardLayout, Effect, InputBinding, LayoutField, LayoutSection
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 
 NEIGHBOURS = ("x-openai-isConsequential", "x-requireConfirmation")
-"""Keywords of neighbours' dialects that say whether to ask first."""
+"""Keywords of other dialects that say whether to ask first."""
 _CARD_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -20,13 +20,15 @@ READ_ONLY = "x-orchet-read-only"
 IRREVERSIBLE = "x-orchet-irreversible"
 SUCCESS_WHEN = "x-orchet-success-when"
 _PII = "x-orchet-pii-required"
+CARD_TYPES_KEY = "x-orchet-card-types"
+"""Root keyword under which a document declares its own card types."""
 
 
 def read_effect(operation: Operation) -> Effect:
-    """What a call leaves behind: a declared consequence first, then what is said of reading.
+    """Return the effect of a call: declared consequences first, then declared reading.
 
-    Whether anybody is asked says nothing about it. Where a document contradicts itself, what
-    changes more is believed; a DELETE is no read, whatever it says.
+    Confirmation does not matter here. Where a document contradicts itself, the stronger effect
+    wins; a DELETE is never a read.
 
     Raises:
         DocumentInvalid: x-orchet-read-only or x-orchet-irreversible is neither true nor false.
@@ -42,7 +44,7 @@ def read_effect(operation: Operation) -> Effect:
 
 
 def is_irreversible(operation: Operation) -> bool:
-    """Whether the document says that nothing undoes what a call does.
+    """Return True if the document declares that no tool cancels a call.
 
     Raises:
         DocumentInvalid: it says neither true nor false.
@@ -60,9 +62,9 @@ def _flag(operation: Operation, keyword: str) -> bool | None:
 
 
 def read_card_type(operation: Operation) -> str | None:
-    """The type of the confirmation card; None when a call needs no confirmation.
+    """Return the type of the confirmation card, or None when a call needs no confirmation.
 
-    Where the document is silent, what changes something is asked about.
+    Where the document is silent, a call with an effect is confirmed.
 
     Raises:
         DocumentInvalid: the value is neither a boolean nor a card type.
@@ -73,7 +75,7 @@ def read_card_type(operation: Operation) -> str | None:
     if declared is None:
         found = (operation.node.at(keyword) for keyword in NEIGHBOURS)
         flags = [place.value for place in found if place and isinstance(place.value, bool)]
-        # Where two neighbours disagree, the one that asks is right.
+        # Where two of them disagree, asking wins.
         asks = any(flags) if flags else read_effect(operation) is not Effect.READ
         return DEFAULT_CARD if asks else None
     if isinstance(declared.value, bool):
@@ -84,14 +86,14 @@ def read_card_type(operation: Operation) -> str | None:
 
 
 def read_pii_fields(operation: Operation, bindings: Iterable[InputBinding]) -> tuple[str, ...]:
-    """Names of the inputs whose values come from the PII vault."""
+    """Return the names of the inputs whose values come from the PII vault."""
     known = tuple(bindings)
     names = operation.node.texts_at(_PII)
     return tuple(input_name(name, known) for name in names)
 
 
 def names_personal(operation: Operation) -> tuple[str, ...]:
-    """The names that an operation gives as personal, where the rest of it cannot be compiled."""
+    """Return the names declared as personal, for an operation that may not compile otherwise."""
     try:
         return tuple(operation.node.texts_at(_PII))
     except DocumentInvalid:
@@ -99,7 +101,7 @@ def names_personal(operation: Operation) -> tuple[str, ...]:
 
 
 def input_name(name: str, bindings: Iterable[InputBinding]) -> str:
-    """The input that a contract means by `name`: an input's own name, else a name on the wire."""
+    """Return the input that a contract means by `name`: an input's own name, else a wire name."""
     known = tuple(bindings)
     if any(binding.name == name for binding in known):
         return name
@@ -107,10 +109,10 @@ def input_name(name: str, bindings: Iterable[InputBinding]) -> str:
 
 
 def read_load_policy(operation: Operation) -> Literal["core", "deferred"]:
-    """Whether the full schema is always shown to the planner.
+    """Return "core" if the planner always sees the full schema.
 
     Raises:
-        DocumentInvalid: the value is neither of the two.
+        DocumentInvalid: the value is neither core nor deferred.
     """
     found = operation.node.at("x-orchet-load-policy")
     if found is None or found.value == "deferred":
@@ -121,20 +123,20 @@ def read_load_policy(operation: Operation) -> Literal["core", "deferred"]:
 
 
 def read_success_when(operation: Operation) -> tuple[str, ...]:
-    """The conditions without which an answer is no success.
+    """Return the conditions that a successful answer meets.
 
     Raises:
-        DocumentInvalid: one is no condition.
+        DocumentInvalid: one is not a condition.
     """
     found = operation.node.at(SUCCESS_WHEN)
     return read_conditions(found) if found is not None else ()
 
 
 def read_conditions(declared: DocumentNode) -> tuple[str, ...]:
-    """One condition, or a list of them.
+    """Read one condition, or a list of them.
 
     Raises:
-        DocumentInvalid: one is none.
+        DocumentInvalid: one is not a condition.
     """
     several = isinstance(declared.value, list)
     places = list(declared.elements()) if several else [declared]
@@ -149,17 +151,55 @@ def read_conditions(declared: DocumentNode) -> tuple[str, ...]:
 
 
 def read_credentials(operation: Operation) -> tuple[str, ...]:
-    """Names of the security schemes that the first security requirement asks for."""
+    """Return the names of the security schemes in the first security requirement."""
     security = operation.node.at("security") or operation.root.at("security")
     first = next(security.elements(), None) if security is not None else None
     return tuple(sorted(first.mapping())) if first is not None else ()
 
 
 def read_server(operation: Operation) -> tuple[str, dict[str, str]]:
-    """The URL template of the first server, and the defaults of its variables."""
+    """Return the URL template of the first server, and the defaults of its variables."""
     servers = operation.inherited("servers")
     server = next(servers.elements(), None) if servers is not None else None
     if server is None:
         return "", {}
     defaults = {n: str(v.require("default").value) for n, v in server.items("variables")}
     return server.require("url").text(), defaults
+
+
+def declared_types(root: DocumentNode) -> dict[str, DocumentNode]:
+    """Return the places of a document's own card types by name, without nameless entries."""
+    listed = root.at(CARD_TYPES_KEY)
+    if listed is None or not isinstance(listed.value, list):
+        return {}
+    found: dict[str, DocumentNode] = {}
+    for place in listed.elements():
+        name = place.value.get("name") if isinstance(place.value, dict) else place.value
+        if isinstance(name, str):
+            found[name] = place
+    return found
+
+
+def read_card_layout(operation: Operation, card_type: str | None) -> CardLayout | None:
+    """Return the layout that the document gives to the card of a tool, or None.
+
+    Raises:
+        DocumentInvalid: the declared layout is malformed.
+    """
+    place = declared_types(operation.root).get(card_type or "")
+    if place is None or not isinstance(place.value, dict):
+        return None
+    sections = tuple(_section(section) for section in place.elements("sections"))
+    return CardLayout(title=place.text_at("title") or "", sections=sections)
+
+
+def _section(place: DocumentNode) -> LayoutSection:
+    fields = tuple(map(_field, place.require("fields").elements()))
+    return LayoutSection(title=place.require("title").text(), fields=fields)
+
+
+def _field(place: DocumentNode) -> LayoutField:
+    """Read a name, or an object of name and label."""
+    if not isinstance(place.value, dict):
+        return LayoutField(name=place.text())
+    return LayoutField(name=place.require("name").text(), label=place.text_at("label") or "")

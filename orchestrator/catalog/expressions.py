@@ -1,15 +1,21 @@
-"""OpenAPI runtime expressions: read from a contract, and filled from a call and its answer."""
+"""Runtime expressions over a call, and conditions over an answer: their grammar and their reading.
 
+    condition = reading | "!" reading | reading ("==" | "!=") literal
+    reading   = "$statusCode" | "$response.body#/pointer" | "$response.header.Name"
+    literal   = a JSON string, number, true or false; a string may stand in single quotes
+
+A reading alone is true if the value is there and not null; `!` negates it.
+"""
+
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.tool import Tool, ToolCallTemplate
-from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import follow, parse_pointer
+from orchestrator.json_schema.references import follow, parse_pointer
 
 Message = Literal["request", "response"]
 Source = Literal["body", "header", "path", "query"]
@@ -21,34 +27,49 @@ _SOURCE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+STATUS = "$statusCode"
+Operator = Literal["present", "absent", "==", "!="]
+_READING = (
+    r"\$response\.(?:body(?:#(?:/[^\u0000-\u0020=!\u007f]*)?)?|header\.[#$%&'*+.^_`|~0-9A-Za-z-]+)"
+)
+_LITERAL = (
+    r'"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
+    r"|'[^'\\\u0000-\u001f]*'|-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?|true|false"
+)
+_PRESENCE = re.compile(rf" *(?P<not>! *)?(?P<reading>{_READING}) *")
+_COMPARISON = re.compile(
+    rf" *(?P<reading>\$statusCode|{_READING}) *(?P<op>[=!]=) *(?P<literal>{_LITERAL}) *"
+)
+"""The published schema of the extensions repeats these patterns."""
+_EXAMPLE = '$response.body#/status == "ok"'
 
 
 @dataclass(frozen=True)
 class Expression:
-    """One reading: `$request.header.X` is Expression("request", "header", ("X",))."""
+    """An expression: `$request.header.X` is Expression("request", "header", ("X",))."""
 
     message: Message
     source: Source
     path: tuple[str, ...]
-    """The steps of the pointer into a body, or the one name of a parameter or header."""
+    """Steps of the pointer into a body, or the one name of a parameter or header."""
 
 
 @dataclass(frozen=True)
 class Filling:
-    """What one argument is made of: constants and readings in turn.
+    """The parts of one argument: constants and expressions in turn.
 
-    A text that is one expression gives the value read, of whatever type; a text with expressions
-    embedded in braces gives a string; what is no text is a constant, but for a list of one
-    expression, which gives a list of what is read.
+    A text that is one expression gives the value read, of any type; a text with expressions
+    embedded in braces gives a string; other values are constants, except a list of one expression,
+    which gives a list of the value read.
     """
 
     parts: tuple[JsonValue | Expression, ...]
     is_listed: bool = False
-    """Whether it is the one element of a list."""
+    """True if it is the one element of a list."""
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The readings in it."""
+        """The expressions among the parts."""
         return tuple(part for part in self.parts if isinstance(part, Expression))
 
 
@@ -56,8 +77,7 @@ def parse_filling(value: JsonValue) -> Filling:
     """Read an argument: an expression, a constant, or a text with `{$...}` in it.
 
     Raises:
-        ValueError: it begins like an expression and is none, or has one inside a list of several
-            or an object.
+        ValueError: a malformed expression, or one inside a longer list or an object.
     """
     if (only := listed_expression(value)) is not None:
         return Filling((parse_expression(only),), is_listed=True)
@@ -72,14 +92,14 @@ def parse_filling(value: JsonValue) -> Filling:
 
 
 def listed_expression(value: JsonValue) -> str | None:
-    """The expression of a list that holds one and nothing else: `ids: [$response.body#/id]`."""
+    """Return the expression of a list that holds nothing else: `ids: [$response.body#/id]`."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return value[0] if value[0].startswith("$") else None
     return None
 
 
 def value_read(template: JsonValue, filled: JsonValue) -> JsonValue:
-    """What was read for an argument, out of the list that its template may put around it."""
+    """Return the value read for an argument, without the list that its template may add."""
     is_listed = listed_expression(template) is not None
     return filled[0] if is_listed and isinstance(filled, list) and len(filled) == 1 else filled
 
@@ -118,117 +138,97 @@ def parse_expression(text: str) -> Expression:
     return Expression(message, source, (match["name"],))
 
 
-def fill_template(
-    template: ToolCallTemplate,
-    *,
-    tool: Tool,
-    arguments: JsonObject,
-    idempotency_key: str | None,
-    response_body: JsonValue,
-    response_headers: Mapping[str, str],
-) -> JsonObject:
-    """The arguments of the template's tool; those whose expressions find nothing are left out.
+@dataclass(frozen=True)
+class Condition:
+    """A parsed condition."""
 
-    Args:
-        template: the cancel or probe call of a contract.
-        tool: the tool that was called, whose bindings tell where its inputs went.
-        arguments: what it was called with, by input name.
-        idempotency_key: the key that the call carried, if it takes one.
-        response_body: the answer; None when there is none.
-        response_headers: names in any case.
+    text: str
+    reading: Expression | None
+    """Expression over the answer's body or headers; None for its status."""
+    operator: Operator
+    literal: str | int | float | bool | None = None
+
+    def holds(
+        self, *, status: int | None, headers: Mapping[str, str], body: JsonValue
+    ) -> bool | None:
+        """Return True if an answer meets it; None when the compared value is missing.
+
+        Args:
+            status: of HTTP.
+            headers: names in any case.
+            body: parsed; None when there is none.
+        """
+        value = status if self.reading is None else _read(self.reading, headers, body)
+        if self.operator in ("present", "absent"):
+            return (value is not None) is (self.operator == "present")
+        if value is None:
+            return None
+        return _is_equal(value, self.literal) is (self.operator == "==")
+
+
+def parse_condition(text: str) -> Condition:
+    """Read one condition.
+
+    Raises:
+        ValueError: the text is not a condition.
     """
-    headers = {name.lower(): value for name, value in response_headers.items()}
-
-    def read(expression: Expression) -> JsonValue:
-        if expression.message == "request":
-            return _read_request(expression, tool, arguments, idempotency_key)
-        if expression.source == "header":
-            return headers.get(expression.path[0].lower())
-        return _follow_or_none(response_body, expression.path)
-
-    filled = {name: _fill(parse_filling(v), read) for name, v in template.arguments.items()}
-    return {name: value for name, value in filled.items() if value is not None}
+    if match := _COMPARISON.fullmatch(text):
+        status = match["reading"] == STATUS
+        reading = None if status else parse_expression(match["reading"])
+        return Condition(text, reading, cast("Operator", match["op"]), _literal(match["literal"]))
+    if match := _PRESENCE.fullmatch(text):
+        operator: Operator = "absent" if match["not"] else "present"
+        return Condition(text, parse_expression(match["reading"]), operator)
+    raise ValueError(f"{text!r} is no condition over an answer; write for example {_EXAMPLE}")
 
 
-def _fill(filling: Filling, read: Callable[[Expression], JsonValue]) -> JsonValue:
-    values = [read(part) if isinstance(part, Expression) else part for part in filling.parts]
-    if len(values) == 1:
-        return [values[0]] if filling.is_listed and values[0] is not None else values[0]
-    if any(value is None or isinstance(value, dict | list) for value in values):
-        return None
-    return "".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+def all_hold(
+    conditions: Sequence[Condition],
+    *,
+    status: int | None,
+    headers: Mapping[str, str],
+    body: JsonValue,
+) -> tuple[bool | None, str]:
+    """Return the verdict on all conditions, and the first condition that is false or unknown."""
+    found = [(c, c.holds(status=status, headers=headers, body=body)) for c in conditions]
+    for verdict in (False, None):
+        at_fault = next((c.text for c, held in found if held is verdict), None)
+        if at_fault is not None:
+            return verdict, at_fault
+    return True, ""
 
 
-def _read_request(
-    expression: Expression, tool: Tool, arguments: JsonObject, idempotency_key: str | None
-) -> JsonValue:
-    if expression.source == "body":
-        return _follow_or_none(_sent_body(tool, arguments), expression.path)
-    name = expression.path[0]
-    if expression.source == "header" and name.lower() == (tool.idempotency_header or "").lower():
-        return idempotency_key
-    wanted = input_read(expression, tool)
-    return arguments.get(wanted) if wanted is not None else None
+def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
+    """Read several conditions.
+
+    Raises:
+        ValueError: one of them is not a condition.
+    """
+    return tuple(parse_condition(text) for text in texts)
 
 
-def _sent_body(tool: Tool, arguments: JsonObject) -> JsonValue:
-    fields = [b for b in tool.bindings if b.location == "body" and b.name in arguments]
-    for binding in fields:
-        if not binding.field:
-            return arguments[binding.name]
-    return {binding.field: arguments[binding.name] for binding in fields} or None
+def _literal(written: str) -> str | int | float | bool:
+    if written.startswith("'"):
+        return written[1:-1]
+    value: str | int | float | bool = json.loads(written)
+    return value
 
 
-def _follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:
+def _read(reading: Expression, headers: Mapping[str, str], body: JsonValue) -> JsonValue:
+    if reading.source == "header":
+        wanted = reading.path[0].lower()
+        return next((value for name, value in headers.items() if name.lower() == wanted), None)
+    return follow_or_none(body, reading.path)
+
+
+def follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:
+    """Return the value at a path, or None."""
     try:
         return follow(value, path)
     except LookupError:
         return None
 
 
-def input_read(expression: Expression, tool: Tool) -> str | None:
-    """The input of `tool` that the expression reads back whole; None when it reads no such thing.
-
-    >>> input_read(parse_expression("$request.body#/client_reference"), tool)
-    'client_reference'
-    """
-    if expression.message != "request" or len(expression.path) != 1:
-        return None
-    name, source = expression.path[0], expression.source
-    for binding in tool.bindings:
-        is_header = source == "header" and binding.field.lower() == name.lower()
-        if binding.location == source and (binding.field == name or is_header):
-            return binding.name
-    return None
-
-
-def reads_only_response(template: ToolCallTemplate) -> bool:
-    """Whether everything that the template reads comes from the answer.
-
-    Such a call cannot be made when the answer never came.
-    """
-    expressions = expressions_of(template)
-    return bool(expressions) and all(e.message == "response" for e in expressions)
-
-
-def response_headers_read(tool: Tool) -> frozenset[str]:
-    """Lower-case names of the answer's headers that the tool's compensation reads."""
-    return frozenset(
-        expression.path[0].lower()
-        for template in (tool.compensation.templates if tool.compensation is not None else ())
-        for expression in expressions_of(template)
-        if expression.message == "response" and expression.source == "header"
-    )
-
-
-def expressions_of(template: ToolCallTemplate) -> tuple[Expression, ...]:
-    """Every reading in the template's arguments.
-
-    Raises:
-        ValueError: one of them is malformed.
-    """
-    return tuple(
-        expression
-        for value in template.arguments.values()
-        for expression in parse_filling(value).expressions
-    )
+def _is_equal(value: JsonValue, literal: str | int | float | bool | None) -> bool:
+    # JSON distinguishes true from 1, Python does not.
+    return isinstance(value, bool) is isinstance(literal, bool) and value == literal

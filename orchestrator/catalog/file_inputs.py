@@ -1,4 +1,4 @@
-"""Inputs that take a file: where the handle of one may stand in a call, and how it is sent."""
+"""Inputs that take a file: where its handle may stand in a call, and how the file is sent."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -18,30 +18,30 @@ from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of, subschemas
 
 FileForm = Literal["bytes", "base64", "base64url"]
-"""How a file goes out: as it is (a part, a whole body), or as text in base64."""
+"""How a file is sent: as bytes (a part, a whole body), or as base64 text."""
 _SEVERAL = ("anyOf", "oneOf")
 _MOST_LEVELS = 8
 
 
 class FilePlace(NamedTuple):
-    """A place in the arguments of a call where the handle of a file stands."""
+    """A place in the arguments of a call that holds the handle of a file."""
 
     path: tuple[str, ...]
-    """Names of properties; the elements of a list share that of the list."""
+    """Names of properties; the elements of a list share the path of the list."""
     handle: str
     form: FileForm | None
-    """How it is sent; None: no file can be."""
+    """How the file is sent; None when this place takes no file."""
     most_bytes: int | None
-    """As many as the document lets a file have that is sent as it is."""
+    """Largest size that the document allows for a file sent as bytes."""
 
     @property
     def name(self) -> str:
-        """The place as a person reads it: `ticket.attachments`."""
+        """The place as people read it: `ticket.attachments`."""
         return ".".join(self.path)
 
 
 def file_places(tool: Tool, arguments: JsonObject) -> tuple[FilePlace, ...]:
-    """Where handles of files stand alone in the arguments of a call."""
+    """Return the places where handles of files stand alone in the arguments of a call."""
     found: list[FilePlace] = []
 
     def noted(place: FilePlace) -> str:
@@ -55,7 +55,7 @@ def file_places(tool: Tool, arguments: JsonObject) -> tuple[FilePlace, ...]:
 def with_files_written(
     tool: Tool, arguments: JsonObject, written: Callable[[FilePlace], str]
 ) -> JsonObject:
-    """The arguments with another text in each place where the handle of a file stands alone."""
+    """Return the arguments with `written(place)` in each place where a handle stands alone."""
     if not file_handles_in(arguments):
         return arguments
     return {
@@ -65,7 +65,7 @@ def with_files_written(
 
 
 def file_inputs(tool: Tool) -> tuple[str, ...]:
-    """The inputs of a tool that are a file, or a list of files."""
+    """Return the inputs of a tool that are a file, or a list of files."""
     return tuple(
         name
         for name, schema in tool.properties.items()
@@ -74,34 +74,34 @@ def file_inputs(tool: Tool) -> tuple[str, ...]:
 
 
 def is_file(schema: Mapping[str, JsonValue]) -> bool:
-    """Whether a value of a schema is the content of a file, as it is or in base64."""
+    """Return True if values of the schema are the content of a file, as bytes or base64."""
     is_encoded = schema.get("contentEncoding") in ("base64", "base64url")
     return schema.get("format") == "byte" or is_encoded or _is_binary(schema)
 
 
 def answers_file(tool: Tool) -> bool:
-    """Whether what a tool answers with is a file."""
+    """Return True if the tool answers with a file."""
     return tool.output_schema == ANSWER_SCHEMA
 
 
 def takes_bytes(schema: JsonObject) -> bool:
-    """Whether a value is the content of a file; of a list, whether its elements are."""
+    """Return True if a value, or each element of a list, is the content of a file."""
     items = schema.get("items")
     of_element = items if isinstance(items, dict) else {}
     return any(_is_binary(one) for one in (schema, of_element))
 
 
 def misplaced_files(tool: Tool, arguments: JsonObject) -> Iterator[str]:
-    """A sentence for each handle of a file that stands where none can be sent."""
+    """Yield a sentence for each handle of a file in a place that takes none."""
     takes = ", ".join(file_inputs(tool))
-    told = f"it takes files in {takes}" if takes else "no input of this tool is a file"
+    stated = f"it takes files in {takes}" if takes else "no input of this tool is a file"
     for place in file_places(tool, arguments):
         if place.form is None:
-            yield f"{place.name} is the handle of a file and takes none; {told}"
+            yield f"{place.name} is the handle of a file and takes none; {stated}"
 
 
 def size_problems(place: FilePlace, received: ReceivedFile) -> Iterator[str]:
-    """What keeps a file from being sent in a place, in a sentence."""
+    """Yield a sentence when a file is too large for a place."""
     if place.most_bytes is not None and received.size_bytes > place.most_bytes:
         yield (
             f"{place.name} takes files of at most {place.most_bytes:,} bytes, and "
@@ -128,31 +128,26 @@ def _written(
         named: JsonObject = {}
         for name, held in value.items():
             inner = [properties_of(s)[name] for s in meant if name in properties_of(s)]
-            inner = inner or _named_freely(meant)
+            inner = inner or _inner(meant, "additionalProperties")
             named[name] = _written(tool, (*path, name), inner, held, written)
         return named
     if isinstance(value, list):
-        return [_written(tool, path, _elements(meant), held, written) for held in value]
+        return [_written(tool, path, _inner(meant, "items"), held, written) for held in value]
     return value
 
 
-def _named_freely(schemas: list[JsonObject]) -> list[JsonObject]:
-    found = (schema.get("additionalProperties") for schema in schemas)
-    return [inner for inner in found if isinstance(inner, dict)]
-
-
-def _elements(schemas: list[JsonObject]) -> list[JsonObject]:
-    found = (schema.get("items") for schema in schemas)
+def _inner(schemas: list[JsonObject], keyword: str) -> list[JsonObject]:
+    found = (schema.get(keyword) for schema in schemas)
     return [inner for inner in found if isinstance(inner, dict)]
 
 
 def _with_elements(schema: JsonObject, root: JsonObject) -> list[JsonObject]:
     own = list(_alternatives(schema, root))
-    return [*own, *(one for inner in _elements(own) for one in _alternatives(inner, root))]
+    return [*own, *(one for inner in _inner(own, "items") for one in _alternatives(inner, root))]
 
 
 def _alternatives(schema: JsonObject, root: JsonObject, level: int = 0) -> Iterator[JsonObject]:
-    """The schema as one object, and those of which a value has to fit one."""
+    """Yield the schema as one object, and its anyOf and oneOf branches."""
     opened = resolve(schema, root)
     yield opened
     for inner in subschemas(opened, _SEVERAL) if level < _MOST_LEVELS else ():
@@ -174,7 +169,7 @@ def _is_binary(schema: Mapping[str, JsonValue]) -> bool:
 
 
 def _carries_bytes(tool: Tool, path: tuple[str, ...]) -> bool:
-    """Whether what stands there leaves as a part of its own, or as the whole body."""
+    """Return True if the place is sent as a part of its own, or as the whole body."""
     binding = next((b for b in tool.bindings if b.name == path[0]), None)
     body_type = tool.body_content_type
     if binding is None or binding.location != "body" or body_type is None:

@@ -1,32 +1,76 @@
-"""Function tools, OpenAI's and MCP's, compiled to tools: plain schemas without a document."""
+"""Function tools of OpenAI's and MCP's shape, compiled to tools: effect and domain are inferred.
 
+A function counts as a read only when its hints, name or description say so; the stricter of two
+contradicting signs wins, so that a person confirms a doubtful call.
+"""
+
+import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise, takewhile
+from typing import Any, Final, NamedTuple
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.function_domains import domains_by_name
-from orchestrator.catalog.function_effects import changes_anything
+from orchestrator.catalog.operations import SAFE_METHODS
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import DocumentInvalid, FunctionWarning
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of
+from orchestrator.language.inflection import singular
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import (
+    COMPUTING_VERBS,
+    NOUN_LIKE_VERBS,
+    STOP_WORDS,
+    WARY_VERBS,
+    WEAK_VERBS,
+    action_of,
+    action_of_stem,
+    is_verb,
+    name_words,
+    stem,
+    tokens,
+)
 
 DOCUMENT = "functions"
-"""What the errors and the tools name in place of a document."""
+"""Stands in errors and tools for the name of a document."""
 _INPUTS: Final = ("parameters", "inputSchema", "input_schema")
-"""Where the inputs stand: in a function, and in a tool as an MCP server lists it."""
+"""Keywords of the input schema, in a function and in a tool that an MCP server lists."""
+_TEXTS_KEPT: Final = 1 << 12
+"""Cached texts: the same functions come with the next request."""
+_IDS: Final = frozenset({"id", "ids", "uuid", "guid"})
+_READING: Final = frozenset({Action.READ, Action.SEARCH})
+_JOINING: Final = frozenset({"and", "or", "then"})
+# Separators in names: slack__post, user.delete, github/create_issue, crm:find.
+_SEPARATOR: Final = re.compile(r"__|[.:/]")
+_PROTOCOL: Final = "mcp"
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_LIGHT: Final = frozenset({"perform", "conduct"})
+_WORD_OR_BREAK: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|[,/&|:;]")
+# Endings of nouns and participles: "deployments", "readers", "deleted".
+_NO_VERB: Final = re.compile(r"(?:ed|ments?|[st]ions?|[eo]rs?|able|als?)$")
+_AFTER_NOUNS: Final = _JOINING | frozenset(
+    {"for", "of", "on", "in", "by", "using", "with", "to", "over", ","}
+)
+_BREAKS: Final = frozenset(",/&|:;")
+_PARTICLES: Final = frozenset({"in", "out", "off", "on", "back", "away", "down"})
+# Words before a verb that states an effect: "allows you to delete", "used for sending".
+_BEFORE_VERBS: Final = frozenset({"to", "you", "that", "which", "can", "will", "may"})
+_BEFORE_GERUNDS: Final = frozenset({"for", "of", "by"})
+_DETERMINERS: Final = WordLists("words").word_set("determiners")
 
 
 def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]:
-    """Tools by name, of `{"type": "function", "function": {...}}`, of bare ones and of MCP tools.
+    """Compile `{"type": "function", "function": {...}}`, bare functions and MCP tools, by name.
 
-    What a function does not say of itself is inferred: its effect (`function_effects`: what cannot
-    be told to only read is confirmed first) and its domain (`function_domains`). A hint that says
-    that a function only reads, where its words say that it changes something, is a FunctionWarning.
+    Missing facts are inferred: the effect (`changes_anything`) and the domain (`domains_by_name`).
+    A read-only hint that contradicts the function's words is a FunctionWarning.
 
     Raises:
-        DocumentInvalid: a function without a name, of a shape that is not known, or a name twice.
+        DocumentInvalid: a function without a name, of an unknown shape, or a repeated name.
     """
     found: dict[str, Mapping[str, Any]] = {}
     for index, entry in enumerate(functions):
@@ -38,10 +82,10 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
         if name in found:
             raise DocumentInvalid(DOCUMENT, f"/{index}", f"the name {name!r} is taken")
         found[name] = function
-    told = {name: str(one.get("description") or "") for name, one in found.items()}
-    domains = domains_by_name(told, otherwise=DOCUMENT)
+    stated = {name: str(one.get("description") or "") for name, one in found.items()}
+    domains = domains_by_name(stated, otherwise=DOCUMENT)
     tools = {}
-    # No comprehension: a warning names the caller by counting frames.
+    # A loop, not a comprehension: a warning finds the caller by counting frames.
     for index, (name, function) in enumerate(found.items()):
         tools[name] = _compile_function(function, index, domain=domains[name])
     return tools
@@ -68,22 +112,22 @@ def _compile_function(function: Mapping[str, Any], index: int, *, domain: str) -
 def _changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> bool:
     finding = changes_anything(function, inputs)
     if finding.disbelieved:
-        told = (
+        stated = (
             f"{function['name']}: {finding.disbelieved} says that it only reads, its words say "
             "that it changes something: each call will be confirmed first"
         )
-        warnings.warn(told, FunctionWarning, stacklevel=5)
+        warnings.warn(stated, FunctionWarning, stacklevel=5)
     return finding.changes
 
 
 def _answer(function: Mapping[str, Any]) -> JsonObject | None:
-    """The schema of the answer, which MCP tools may declare."""
+    """Return the schema of the answer, which MCP tools may declare."""
     schema = function.get("outputSchema")
     return dict(schema) if isinstance(schema, Mapping) else None
 
 
 def _parameters(function: Mapping[str, Any], index: int) -> JsonObject:
-    """The input schema; a function without one takes nothing."""
+    """Return the input schema; a function without one takes nothing."""
     keyword = next((key for key in _INPUTS if function.get(key) is not None), "")
     if not keyword:
         return {"type": "object", "properties": {}}
@@ -106,3 +150,241 @@ def _examples(function: Mapping[str, Any], index: int) -> tuple[str, ...]:
             raise DocumentInvalid(DOCUMENT, f"/{index}/{keyword}", "a list of requests is wanted")
         return tuple(found)
     return ()
+
+
+def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str, str]:
+    """Return the domain of each function, independent of their order.
+
+    It is the namespace ("github" of github__create_issue), else the noun of the name that most
+    names share: "file" of read_file next to delete_file. Ties go to the noun that most descriptions
+    use, then to the first.
+
+    Args:
+        functions: descriptions by name.
+        otherwise: the domain of a name without words.
+    """
+    spaces = {name: namespace_of(name) for name in functions}
+    found = {name: space.lower() for name, (space, _) in spaces.items() if space}
+    nouns = {name: _nouns(local) for name, (space, local) in spaces.items() if not space}
+    uses = Counter(noun for own in nouns.values() for noun in own)
+    stated = Counter(
+        word for description in functions.values() for word in _said(description) if word in uses
+    )
+    for name, own in nouns.items():
+        found[name] = max(own, key=lambda noun: (uses[noun], stated[noun]), default=otherwise)
+    return found
+
+
+@lru_cache(maxsize=_TEXTS_KEPT)
+def _said(description: str) -> frozenset[str]:
+    return frozenset(map(singular, tokens(description)))
+
+
+def _nouns(name: str) -> Sequence[str]:
+    """Return the nouns of a name in the singular, once each; its last word if it has none."""
+    words = [word for word in name_words(name) if word.isalpha()]
+    rest = words[1:] if words and is_verb(words[0]) else words
+    stated = [word for word in rest if not is_verb(word) or word in NOUN_LIKE_VERBS]
+    stated = [word for word in stated if word not in STOP_WORDS] or words[-1:]
+    return list(dict.fromkeys(map(singular, stated)))
+
+
+def _stems(words: Collection[str]) -> frozenset[str]:
+    return frozenset(map(stem, words))
+
+
+_NOUN_LIKE: Final = _stems(NOUN_LIKE_VERBS)
+_WARY, _WEAK, _COMPUTING = _stems(WARY_VERBS), _stems(WEAK_VERBS), _stems(COMPUTING_VERBS)
+
+
+class Reading(NamedTuple):
+    """Signs of reading and changing in a name or a description."""
+
+    reads: bool = False
+    changes: bool = False
+    runs: bool = False
+    """True if the only change is that of the code or job it runs."""
+
+
+class InferredEffect(NamedTuple):
+    """The inferred effect of a function, and the hint that it overrules."""
+
+    changes: bool
+    disbelieved: str = ""
+
+
+def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> InferredEffect:
+    """Return the effect of a function by its hints, its name and its description.
+
+    Args:
+        function: as received.
+        inputs: the names of its inputs.
+    """
+    name, description = str(function["name"]), str(function.get("description") or "")
+    holds = any(name_words(taken)[-1] in _IDS for taken in inputs)
+    named = read_name(name, holds=holds)
+    described = read_description(description, name, holds=holds)
+    says_reads, says_changes = _hints(function)
+    if says_changes:
+        return InferredEffect(changes=True)
+    if named.changes or (described.changes and not (says_reads and described.runs)):
+        return InferredEffect(changes=True, disbelieved=says_reads)
+    return InferredEffect(changes=not (says_reads or named.reads or described.reads))
+
+
+def _hints(function: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the hint that claims a read, if any, and True if a hint claims a change."""
+    annotations = function.get("annotations")
+    places = [function, annotations if isinstance(annotations, Mapping) else {}]
+    method = str(function.get("method") or "").upper()
+    denies = any(p.get("readOnlyHint") is False or p.get("destructiveHint") is True for p in places)
+    if any(place.get("readOnlyHint") is True for place in places):
+        reads = "readOnlyHint"
+    else:
+        reads = f"the method {method}" if method in SAFE_METHODS else ""
+    return reads, denies or bool(method and method not in SAFE_METHODS)
+
+
+def namespace_of(name: str) -> tuple[str, str]:
+    """Return the namespace and the own name: ("slack", "post") of mcp__slack__post."""
+    parts = [part for part in _SEPARATOR.split(name) if part] if " " not in name else []
+    if len(parts) > 1 and parts[0].lower() == _PROTOCOL:
+        parts = parts[1:]
+    return (parts[0], parts[-1]) if len(parts) > 1 else ("", parts[0] if parts else name)
+
+
+@lru_cache(maxsize=_TEXTS_KEPT)
+def read_name(name: str, *, holds: bool = False) -> Reading:
+    """Read the verbs of a name: the first, one at the end, and those joined by "and".
+
+    A word that is as often a noun is no sign of a change: order_status orders nothing.
+
+    Args:
+        name: of a function.
+        holds: True if it takes an id, so that "convert" changes a thing: convert_lead.
+    """
+    words = name_words(namespace_of(name)[1])
+    if not any(map(_is_verb, words)):
+        words = name_words(name)
+    verbs = [word for word in words if _is_verb(word)]
+    if not verbs:
+        return Reading()
+    if not _JOINING.isdisjoint(words) and any(map(_may_order, verbs)):
+        return Reading(changes=True)
+    first, at = verbs[0], words.index(verbs[0])
+    following = words[at + 1] if at + 1 < len(words) else ""
+    # In endSearch no lexicon has "end" as a verb, and "search" is a noun.
+    is_noun = at > 0 and first in NOUN_LIKE_VERBS
+    if not is_noun and _only_reads(first, following, holds=holds):
+        orders_last = words[-1] != first and _surely_orders(words[-1])
+        return Reading(reads=not orders_last, changes=orders_last)
+    return Reading(changes=any(map(_surely_orders, verbs)))
+
+
+def _only_reads(verb: str, following: str, *, holds: bool) -> bool:
+    """Return True if a verb of a name only reads.
+
+    "Look up" reads like "look"; "check in", which no lexicon has, may be anything.
+    """
+    if verb in COMPUTING_VERBS:
+        return not holds
+    reads = action_of(verb, following) in _READING and verb not in WARY_VERBS
+    return reads and following not in _PARTICLES
+
+
+@lru_cache(maxsize=_TEXTS_KEPT)
+def read_description(description: str, name: str, *, holds: bool = False) -> Reading:
+    """Read the first sentence of a description, and later ones that state an effect.
+
+    `name` is the function's name; see `read_name` for `holds`.
+    """
+    first, *later = [s for s in _SENTENCE.split(description.strip()) if s] or [""]
+    for sentence in later:
+        words = _words(sentence)
+        # "Sends it to the owner" states an effect; "Call this first" addresses the model.
+        if words and words[0].endswith("s") and _verb_at(words, 0) in SIDE_EFFECT_ACTIONS:
+            return Reading(changes=True)
+    words = _words(first)
+    return _read_sentence(words, name, holds=holds) if words else Reading()
+
+
+def _read_sentence(words: Sequence[str], name: str, *, holds: bool) -> Reading:
+    is_weak = stem(words[0]) in _WEAK
+    head = Action.UNKNOWN if is_weak else _verb_at(words, 0)
+    places = [*_places(words, all_of_them=head is Action.UNKNOWN)]
+    verbs = [head, *(_verb_at(words, at) for at in places)]
+    ordered = [action for action in verbs if action in SIDE_EFFECT_ACTIONS]
+    if ordered:
+        return Reading(changes=True, runs=all(action is Action.EXECUTE for action in ordered))
+    if is_weak:
+        return Reading(reads=_is_returned(name, words))
+    if head is Action.UNKNOWN:
+        # An unknown first word may be a verb, except in a phrase such as "a tool to find".
+        stated = _begins_without_verb(words) and not _READING.isdisjoint(verbs)
+        return Reading(reads=stated or _is_search_performed(words))
+    return Reading(reads=stem(words[0]) not in (_WARY | _COMPUTING if holds else _WARY))
+
+
+def _is_returned(name: str, words: Sequence[str]) -> bool:
+    """Return True if "Returns the balance" describes a name such as account_balance.
+
+    Every function returns something. The sentence proves a read only when the name begins with the
+    thing returned, because a verb in its base form would stand there otherwise.
+    """
+    thing = name_words(namespace_of(name)[1])[0]
+    said = [word for before, word in pairwise(words) if before not in _BEFORE_VERBS]
+    return not _may_order(thing) and not {thing, f"{thing}s"}.isdisjoint(said)
+
+
+def _begins_without_verb(words: Sequence[str]) -> bool:
+    return words[0] in STOP_WORDS or words[0].endswith("ly") or words[1:2] in (["|"], [":"])
+
+
+def _is_search_performed(words: Sequence[str]) -> bool:
+    """Return True for a sentence like "Performs a web search", whose noun states the action."""
+    done = list(takewhile(lambda word: word not in _AFTER_NOUNS, words[1:5]))
+    return stem(words[0]) in _LIGHT and bool(done) and action_of(done[-1]) in _READING
+
+
+def _places(words: Sequence[str], *, all_of_them: bool) -> Iterator[int]:
+    """Yield positions of further verbs: joined to the first, or after words that lead to one."""
+    for at in range(1, len(words)):
+        before = words[at - 1]
+        leads = before in _BEFORE_VERBS or (before in _BEFORE_GERUNDS and words[at].endswith("ing"))
+        if before in _JOINING or before in _BREAKS or (all_of_them and leads):
+            yield at
+
+
+def _verb_at(words: Sequence[str], at: int) -> Action:
+    """Return the action of a word that is surely a verb there, else UNKNOWN.
+
+    A word that may be a noun counts as a verb at the beginning, after "to", before a determiner and
+    joined to the first verb: "find and book rooms".
+    """
+    word, root = words[at], stem(words[at])
+    if _NO_VERB.search(word) and not (is_verb(word) or is_verb(word.removesuffix("s"))):
+        return Action.UNKNOWN
+    if root in _NOUN_LIKE:
+        following = words[at + 1] if at + 1 < len(words) else ""
+        nearby = at == 0 or (at == 2 and words[1] not in _BEFORE_GERUNDS)
+        leads = at > 0 and words[at - 1] in _BEFORE_VERBS
+        if not (nearby or leads or following in _DETERMINERS):
+            return Action.UNKNOWN
+    return action_of_stem(root)
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD_OR_BREAK.findall(text)]
+
+
+def _is_verb(word: str) -> bool:
+    return is_verb(word) or word in COMPUTING_VERBS
+
+
+def _may_order(word: str) -> bool:
+    """Return True if a word, used as a verb, changes something or may do so."""
+    return action_of(word) in SIDE_EFFECT_ACTIONS or word in WARY_VERBS
+
+
+def _surely_orders(word: str) -> bool:
+    return action_of(word) in SIDE_EFFECT_ACTIONS and word not in NOUN_LIKE_VERBS

@@ -1,4 +1,4 @@
-"""The inputs of an operation: one object schema, and where each of its properties goes."""
+"""The inputs of an operation: one object schema, and the place of each property in the request."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ Expand = Callable[[DocumentNode], JsonObject]
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a caller gives, and how it is sent."""
+    """The input schema of a tool, and how its values are sent."""
 
     schema: JsonObject
     bindings: tuple[InputBinding, ...]
@@ -38,7 +38,7 @@ class Inputs:
 
 
 class _Field(NamedTuple):
-    """One place in the request that takes a value."""
+    """A place in the request that takes a value."""
 
     binding: InputBinding
     schema: JsonValue
@@ -49,7 +49,7 @@ class _Body:
     content_type: str | None = None
     fields: tuple[_Field, ...] = ()
     required: tuple[str, ...] = ()
-    """In the order of the document's own list: the order of properties must decide nothing."""
+    """In the order of the document's list, so that the order of properties decides nothing."""
     constraints: JsonObject = field(default_factory=dict)
 
 
@@ -57,7 +57,7 @@ def read_inputs(operation: Operation) -> Inputs:
     """Compile the parameters and the body of an operation.
 
     Raises:
-        DocumentInvalid: a parameter or body that OpenAPI does not allow.
+        DocumentInvalid: OpenAPI does not allow a parameter or the body.
     """
     parameters = operation.parameters()
     expansion = operation.schemas.inputs
@@ -77,7 +77,7 @@ def read_inputs(operation: Operation) -> Inputs:
 def _written_schemas(
     operation: Operation, parameters: Iterable[DocumentNode]
 ) -> Iterator[DocumentNode]:
-    """The schemas that stand together in the inputs, as the document has them."""
+    """Yield the schemas of the parameters and the body, as the document has them."""
     _, media_type = _chosen_body(operation)
     body = media_type.raw("schema") if media_type is not None else None
     for schema in (*map(_parameter_written, parameters), body):
@@ -93,7 +93,7 @@ def _idempotency_header(parameters: Iterable[DocumentNode]) -> str | None:
 
 
 def _header_name(parameter: DocumentNode) -> str | None:
-    """The lower-case name of a header parameter; None for the other kinds."""
+    """Return the lower-case name of a header parameter; None for other kinds."""
     if parameter.require("in").text() != "header":
         return None
     return parameter.require("name").text().lower()
@@ -108,7 +108,8 @@ def _read_parameter(parameter: DocumentNode, expand: Expand) -> _Field:
     if location.text() not in get_args(Location) or location.text() == "body":
         raise location.invalid(f"a parameter cannot be in {location.text()!r}")
     if any(is_json(media_type) for media_type, _ in parameter.items("content")):
-        # Sent as one JSON text: none of OpenAPI's styles applies. Other text goes as it is.
+        # A JSON parameter is sent as one text, so no OpenAPI style applies; other text is sent as
+        # it is.
         style, explode = "json", False
     else:
         default = "form" if location.text() in ("query", "cookie") else "simple"
@@ -126,7 +127,7 @@ def _read_parameter(parameter: DocumentNode, expand: Expand) -> _Field:
 
 
 def _serialization(place: DocumentNode, default: str) -> tuple[str, bool]:
-    """The style that is written there, and whether it is exploded."""
+    """Return the declared style, and True if it is exploded."""
     style, explode = place.text_at("style") or default, place.at("explode")
     return style, explode.value is True if explode is not None else style == "form"
 
@@ -148,7 +149,7 @@ def _parameter_written(parameter: DocumentNode) -> DocumentNode | None:
 
 
 def _chosen_body(operation: Operation) -> tuple[str | None, DocumentNode | None]:
-    """The media type that is sent, and where it is described."""
+    """Return the media type to send, and its place in the document."""
     body = operation.node.at("requestBody")
     media_types = dict(body.items("content")) if body is not None else {}
     content_type = choose_content_type(media_types)
@@ -181,7 +182,7 @@ def _read_body(operation: Operation, expand: Expand) -> _Body:
 
 
 def choose_content_type(media_types: Iterable[str]) -> str | None:
-    """The media type that we send: JSON before forms before anything else; None of none."""
+    """Return the media type to send: JSON, else a form, else any; None if none is offered."""
     offered = sorted(media_types)
     wanted: tuple[Callable[[str], bool], ...]
     wanted = (lambda offer: offer == _JSON, is_json, is_form, is_multipart, _sends_json)
@@ -193,36 +194,36 @@ def choose_content_type(media_types: Iterable[str]) -> str | None:
 
 
 def sent_type(media_type: str) -> str:
-    """What is sent for a declared media type: of a range of types, one that is in it."""
+    """Return the media type to send for a declared one: a range becomes a type inside it."""
     return _RANGES.get(_essence(media_type), media_type)
 
 
 def is_json(content_type: str) -> bool:
-    """Whether a media type, with or without parameters, is JSON."""
+    """Return True for JSON, with or without media type parameters."""
     essence = _essence(content_type)
     return essence == _JSON or essence.endswith("+json")
 
 
 def is_form(content_type: str) -> bool:
-    """Whether a media type, with or without parameters, is that of a form in one text."""
+    """Return True for a URL-encoded form, with or without media type parameters."""
     return _essence(content_type) == _FORM
 
 
 def is_multipart(content_type: str) -> bool:
-    """Whether a media type, with or without parameters, is one of several parts."""
+    """Return True for a multipart type, with or without media type parameters."""
     return _essence(content_type).startswith("multipart/")
 
 
 def is_text_type(content_type: str) -> bool:
-    """Whether a media type, with or without parameters, is of text in some format."""
+    """Return True for text in some format, with or without media type parameters."""
     essence = _essence(content_type)
     return essence.startswith("text/") or _TEXT_TYPE.search(essence) is not None
 
 
 def is_file_type(content_type: str) -> bool:
-    """Whether a media type, with or without parameters, is neither of JSON nor of text.
+    """Return True for a media type that is neither JSON nor text.
 
-    Of `*/*` anything may be sent, and of `image/*` no text.
+    `*/*` allows anything; `image/*` allows no text.
     """
     essence = _essence(content_type)
     is_read = is_json(essence) or is_text_type(essence) or is_form(essence) or is_multipart(essence)
@@ -238,14 +239,14 @@ def _sends_json(content_type: str) -> bool:
 
 
 def is_structured(content_type: str) -> bool:
-    """Whether what a schema says of fields is what is sent in this media type."""
+    """Return True if the fields of a schema are the fields sent in this media type."""
     return any(kind(content_type) for kind in (_sends_json, is_form, is_multipart))
 
 
 def text_schema(schema: JsonObject) -> JsonObject:
-    """The schema of a body that is sent as the text it is: XML, CSV, a file.
+    """Return the schema of a body that is sent as text: XML, CSV, a file.
 
-    An object that the document describes for it would have to be written by rules of that format.
+    A declared object would have to be serialised by rules of that format, so it becomes a string.
     """
     if _types_of(schema) & {"string", "number", "integer", "boolean"}:
         return schema
@@ -277,9 +278,9 @@ def _body_fields(
 
 
 def _part_schema(media_type: DocumentNode, name: str, schema: JsonValue) -> JsonValue:
-    """The schema of a field of the body; of a part whose declared type is a file's, that it is one.
+    """Return the schema of a body field, marked as a file if its part has a file's media type.
 
-    OpenAPI 3.1 needs no schema to say so.
+    OpenAPI 3.1 allows such a part without any schema.
     """
     entry = media_type.at("encoding", name) if is_multipart(media_type.path[-1]) else None
     declared = (entry.text_at("contentType") or "").split(",") if entry is not None else []
@@ -289,7 +290,7 @@ def _part_schema(media_type: DocumentNode, name: str, schema: JsonValue) -> Json
 
 
 def _as_file(schema: JsonObject) -> JsonObject:
-    """A schema of text or of anything, as that of a file's content."""
+    """Return a schema of text, or of anything, as the schema of a file's content."""
     is_told = {"format", "contentEncoding", "contentMediaType", "$ref", "enum"} & {*schema}
     return (
         schema
@@ -299,7 +300,7 @@ def _as_file(schema: JsonObject) -> JsonObject:
 
 
 def _encoding(media_type: DocumentNode, name: str) -> tuple[str, bool]:
-    """How one field of the body is serialised; only forms make use of it."""
+    """Return the style of one body field, and True if it is exploded; only forms use them."""
     if _sends_json(media_type.path[-1]):
         return "simple", False
     entry = media_type.at("encoding", name)
@@ -307,7 +308,7 @@ def _encoding(media_type: DocumentNode, name: str) -> tuple[str, bool]:
 
 
 def _all_or_none(required: list[str], fields: Iterable[_Field]) -> JsonObject:
-    """An optional body needs its required fields only when it is sent at all."""
+    """Return constraints for an optional body: its required fields count once it is sent."""
     dependent: JsonObject = {}
     for binding, _ in fields:
         if others := [name for name in required if name != binding.field]:
@@ -316,7 +317,7 @@ def _all_or_none(required: list[str], fields: Iterable[_Field]) -> JsonObject:
 
 
 def _with_unique_names(fields: list[_Field]) -> list[_Field]:
-    """Of fields with one name the first keeps it; the others get their location's prefix."""
+    """Give the first field of a name that name, and prefix the others with their location."""
     names = [field.binding.name for field in fields]
     first = {name: index for index, name in reversed(list(enumerate(names)))}
     clashing = [index for index, name in enumerate(names) if first[name] != index]
@@ -348,5 +349,5 @@ def _object_schema(fields: list[_Field], body: _Body) -> JsonObject:
 
 
 def _place(binding: InputBinding) -> tuple[int, str]:
-    """By location and name: an order that does not depend on the document's."""
+    """Sort by location and name, independent of the document's order."""
     return get_args(Location).index(binding.location), binding.name

@@ -1,15 +1,31 @@
-"""What a number of money is counted in: told by its declaration, else by what its schema says."""
+"""Units of money: a body whose amounts count cents becomes one in units of its currency.
+
+`plain_money` makes the copy that cards and comparisons read: cents become euros, an amount in
+unclear units becomes a text that says so, and a declared price of an object stands under one name
+in it. Values to be sent are never taken from the copy.
+"""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.price_contract import MINOR_UNITS
+from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE
+from orchestrator.catalog.stated_prices import (
+    UNCLEAR,
+    WHOLE,
+    as_decimal,
+    currency_of,
+    money_in,
+    names_amount,
+    names_currency,
+    names_price,
+    stated_price,
+)
 from orchestrator.core import currencies
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of, subschemas
@@ -17,12 +33,23 @@ from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import name_words
 
 _LISTS: Final = WordLists("money")
-_NUMBER: Final = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*")
 _HUNDREDTHS: Final = 2
+_DENIED: Final = re.compile(rf"\b(?:{'|'.join(_LISTS.words('denials'))})\b(?:\W+\w+){{0,3}}\W*$")
+_SMALLEST_NAMES: Final = _LISTS.word_set("smallest_names")
+_CENT_NAMES: Final = _LISTS.word_set("hundredths_names")
+_OTHER_NAMES: Final = _LISTS.word_set("other_names")
+_MOST_LEVELS: Final = 40
+_MOST_NAMES: Final = 1000
+"""Most properties cached per object; a provider may write any number of names."""
+_MOST_HOLDERS: Final = 2000
+"""Most objects cached per schema; a recursive one has as many as its values have levels."""
+_NO_SCHEMA: Final[JsonObject] = {}
+_PER: Final = re.compile(r"\bper\s+([a-z]+)", re.IGNORECASE)
+Views = Sequence[JsonObject]
 
 
 def _phrases(key: str) -> re.Pattern[str]:
-    """Any of the phrases of a list; a word may stand in the plural."""
+    """Return a pattern of the phrases of a list, in singular or plural."""
     longest_first = sorted(_LISTS.lines(key), key=len, reverse=True)
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})s?(?!\w)")
 
@@ -30,54 +57,48 @@ def _phrases(key: str) -> re.Pattern[str]:
 _SMALLEST: Final = _phrases("smallest")
 _CENTS: Final = _phrases("hundredths")
 _MAJOR: Final = _phrases("major")
-_DENIED: Final = re.compile(rf"\b(?:{'|'.join(_LISTS.words('denials'))})\b(?:\W+\w+){{0,3}}\W*$")
-_SMALLEST_NAMES: Final = _LISTS.word_set("smallest_names")
-_CENT_NAMES: Final = _LISTS.word_set("hundredths_names")
-_OTHER_NAMES: Final = _LISTS.word_set("other_names")
-UNIT_NAMES: Final = _SMALLEST_NAMES | _CENT_NAMES
-"""Words of a name that tell the unit of its number, and nothing of what it is for."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """What words and declarations tell of a number, whatever its currency."""
+    """Statements about the units of a number, in any currency."""
 
     declared: bool | int | None = None
     smallest: bool = False
     hundredths: bool = False
     major: bool = False
     is_unclear: bool = False
-    """Whether it is said not to be something, or to be in units that no currency has."""
+    """True if units are denied, or belong to no currency."""
 
     @property
-    def is_told(self) -> bool:
-        """Whether anything is said of it."""
+    def is_stated(self) -> bool:
+        """True if anything is stated."""
         return self.declared is not None or any(
             (self.smallest, self.hundredths, self.major, self.is_unclear)
         )
 
     @property
     def is_minor(self) -> bool:
-        """Whether words tell that it counts a smaller unit."""
+        """True if words state a smaller unit."""
         return self.smallest or self.hundredths
 
     def decimals(self, exponent: int) -> int | None:
-        """How many decimals of the currency the number has no point for; None when unclear."""
+        """Return the decimals that the number has no point for; None when unclear."""
         if self.declared is not None:
             return exponent if self.declared is True else int(self.declared)
         if self.is_unclear or (self.major and self.is_minor):
             return None
         if self.hundredths:
-            # Where a hundredth is not the smallest unit, one of the two words is loosely meant.
+            # Where a hundredth is not the smallest unit, one of the two words is imprecise.
             return _HUNDREDTHS if exponent == _HUNDREDTHS else None
         return exponent if self.smallest else 0
 
 
 def units_told(name: str, *schemas: JsonObject) -> Units:
-    """What the name of a number and its schemas tell: its own first, then of what is around it.
+    """Return the statements of a number's name and schemas, its own before those around it.
 
-    Of several schemas the first that tells anything is believed, for the others speak of more than
-    this number.
+    The first schema that states anything is believed, because the others describe more than this
+    number.
     """
     words = frozenset(name_words(name))
     named = Units(
@@ -88,8 +109,8 @@ def units_told(name: str, *schemas: JsonObject) -> Units:
     declared = next((d for schema in schemas if (d := _declared(schema)) is not None), None)
     if declared is not None:
         return Units(declared=declared)
-    told = (_described(schema) for schema in schemas)
-    said = next((units for units in told if units.is_told), Units())
+    stated = (_described(schema) for schema in schemas)
+    said = next((units for units in stated if units.is_stated), Units())
     return Units(
         smallest=named.smallest or said.smallest,
         hundredths=named.hundredths or said.hundredths,
@@ -101,19 +122,19 @@ def units_told(name: str, *schemas: JsonObject) -> Units:
 def decimals_of(
     amount: JsonValue, currency: str, units: Units, schemas: Iterable[JsonObject] = ()
 ) -> int | None:
-    """How many decimals an amount has no point for: 0 for euros, 2 for cents; None when unclear.
+    """Return the decimals that an amount has no point for: 0 for euros, 2 for cents, or None.
 
-    A whole number that may be either is unclear, and so is one beside a currency in lower case,
-    as those write it who count cents. A fraction tells euros; so does a schema that allows one. A
-    code in both cases is none of ISO 4217: so they write `GBp` who count pence.
+    A whole number without a stated unit is unclear (None), also next to a currency in lower case,
+    which providers that count cents write. A fraction counts whole units, and so does a schema that
+    allows one. A code in mixed case is not ISO 4217: `GBp` counts pence.
     """
     exponent = currencies.EXPONENTS.get(currency.upper())
     if exponent is None:
         return None
     has_fraction = isinstance(amount, float) or (isinstance(amount, str) and "." in amount)
-    if units.is_told:
+    if units.is_stated:
         decimals = units.decimals(exponent)
-        # What is written with a point counts no cents, whatever is said of it.
+        # An amount with a point counts no cents, even if words say so.
         has_point = isinstance(amount, str) and "." in amount
         return None if decimals and (has_point or not _is_whole(amount)) else decimals
     if currency not in (currency.upper(), currency.lower()):
@@ -126,7 +147,7 @@ def decimals_of(
 
 
 def allows_fractions(schema: JsonObject, amount: JsonValue) -> bool:
-    """Whether a number that is written like this one may have decimals, and so counts no cents."""
+    """Return True if a number written like this one may have decimals, so it counts no cents."""
     listed = schema.get("type")
     types = listed if isinstance(listed, list) else [listed]
     if (
@@ -148,7 +169,7 @@ def allows_fractions(schema: JsonObject, amount: JsonValue) -> bool:
 
 
 def views(schema: JsonObject, root: JsonObject) -> tuple[JsonObject, ...]:
-    """A schema as plain objects: itself, and each of the alternatives that it leaves open."""
+    """Return a schema as plain objects: itself, and each of its alternatives."""
     whole = resolve(schema, root)
     branches = (b for b in subschemas(whole, ("anyOf", "oneOf")) if isinstance(b, dict))
     return (whole, *(resolve(branch, root) for branch in branches))
@@ -157,22 +178,9 @@ def views(schema: JsonObject, root: JsonObject) -> tuple[JsonObject, ...]:
 def property_of(
     held_by: Iterable[JsonObject], name: str, root: JsonObject
 ) -> tuple[JsonObject, ...]:
-    """What these views of an object say of one of its properties, as views."""
+    """Return the views of one property in these views of an object."""
     found = (properties_of(view).get(name) for view in held_by)
     return tuple(view for schema in found if schema is not None for view in views(schema, root))
-
-
-def as_decimal(amount: JsonValue) -> Decimal | None:
-    """A number, or the text of one, by its text: 249.9 is not its binary neighbour."""
-    if isinstance(amount, bool) or not isinstance(amount, int | float | str):
-        return None
-    if isinstance(amount, str) and not _NUMBER.fullmatch(amount):
-        return None
-    try:
-        value = Decimal(str(amount))
-    except InvalidOperation:
-        return None
-    return value if value.is_finite() else None
 
 
 def _is_whole(amount: JsonValue) -> bool:
@@ -193,7 +201,7 @@ def _described(schema: JsonObject) -> Units:
     cents, rest = _taken(_CENTS, rest)
     major, _ = _taken(_MAJOR, rest)
     found = [*smallest, *cents, *major]
-    # "Cents" often only explains the smallest unit: (e.g. 100 cents to charge 1.00).
+    # "Cents" often explains the smallest unit: (e.g. 100 cents to charge 1.00).
     return Units(
         smallest=bool(smallest),
         hundredths=bool(cents) and not smallest,
@@ -203,7 +211,7 @@ def _described(schema: JsonObject) -> Units:
 
 
 def _taken(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
-    """What stands before each phrase, and the text without them."""
+    """Return the text before each phrase, and the text without the phrases."""
     before = [text[max(0, m.start() - 40) : m.start()] for m in pattern.finditer(text)]
     return before, pattern.sub(" ", text)
 
@@ -212,3 +220,180 @@ def _texts(schema: JsonObject) -> Iterator[str]:
     for keyword in ("title", "description"):
         if isinstance(text := schema.get(keyword), str):
             yield text
+
+
+def plain_money(value: JsonValue, schema: JsonObject | None) -> JsonValue:
+    """Return the copy; `schema` is the compiled schema of the whole value."""
+    return _copies_by(_NO_SCHEMA if schema is None else schema).of(value)
+
+
+def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObject) -> JsonValue:
+    """Return an amount in units of its currency; if unclear, a text that says so.
+
+    Its own schema comes first, then the schemas of the objects around it.
+    """
+    number = as_decimal(amount)
+    units = units_told(name, *schemas)
+    decimals = decimals_of(amount, currency, units, schemas)
+    if number is None:
+        return amount
+    if decimals is None:
+        return f"{amount} {currency.upper()}, or as many of {UNCLEAR}"
+    return str(currencies.in_major_units(number, decimals)) if decimals else amount
+
+
+@dataclass(frozen=True)
+class _Property:
+    """A property by the schemas of its object."""
+
+    own: Views
+    is_amount: bool
+    """True if a number in it is money."""
+    price: JsonValue
+    """Declared x-orchet-price: true or an object; None without one."""
+    rate: str = ""
+    """Unit of a rate by its description, such as `hour`; '' for the price of the whole."""
+
+
+@dataclass(frozen=True)
+class _Holder:
+    """An array or an object by its schemas."""
+
+    of: Views
+    items: Views
+    currency: str
+    """The only currency that its schema allows, for answers that omit it."""
+    properties: dict[str, _Property]
+    """Properties cached so far; a provider may write others than its document names."""
+
+
+class _Copies:
+    """Copies of the values of one schema, with a cache per object.
+
+    Many values share a schema, and a list holds many objects of one kind.
+    """
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self._whole = views(root, root)
+        self._holders: dict[tuple[int, ...], _Holder] = {}
+        """By the identities of the views, which the holder keeps alive."""
+
+    def of(self, value: JsonValue) -> JsonValue:
+        return self._of(value, self._whole, "", 0)
+
+    def _of(self, value: JsonValue, held_by: Views, currency: str, level: int) -> JsonValue:
+        if level > _MOST_LEVELS:
+            return value
+        if isinstance(value, list):
+            items = self._holder(held_by).items
+            return [self._of(member, items, currency, level + 1) for member in value]
+        return self._object(value, held_by, currency, level) if isinstance(value, dict) else value
+
+    def _holder(self, held_by: Views) -> _Holder:
+        key = tuple(map(id, held_by))
+        found = self._holders.get(key)
+        if found is None:
+            inner = (view.get("items") for view in held_by)
+            items = tuple(v for i in inner if isinstance(i, dict) for v in views(i, self._root))
+            found = _Holder(held_by, items, self._only_currency(held_by), {})
+            if len(self._holders) >= _MOST_HOLDERS:
+                self._holders.clear()
+            self._holders[key] = found
+        return found
+
+    def _object(self, holder: JsonObject, held_by: Views, above: str, level: int) -> JsonObject:
+        currency = currency_of(holder, self._holder(held_by).currency or above)
+        copy: JsonObject = {}
+        for name in holder:
+            # A provider's own x-orchet-price in an answer is not a declaration.
+            if name != PRICE:
+                copy[name] = self._value(name, holder, held_by, currency, level)
+        stated = ((name, self._property(name, held_by).price) for name in copy)
+        found = [_price(copy[n], said, holder, currency) for n, said in stated if said is not None]
+        if found:
+            copy[PRICE] = found[0] if all(one == found[0] for one in found) else None
+        elif rate := self._rate(copy, held_by, currency):
+            copy[PRICE] = rate
+        return copy
+
+    def _rate(self, copy: JsonObject, held_by: Views, currency: str) -> JsonValue:
+        """Return the price of one hour, night or piece, if the object states no other price."""
+        rates = {name: self._property(name, held_by).rate for name in copy}
+        rest: JsonObject = {name: value for name, value in copy.items() if not rates[name]}
+        if len(rest) == len(copy) or stated_price(rest) is not None:
+            return None
+        stated = ((name, rate) for name, rate in rates.items() if rate)
+        priced = (_price(copy[name], {"per": rate}, copy, currency) for name, rate in stated)
+        return next((one for one in priced if one is not None), None)
+
+    def _value(
+        self, name: str, holder: JsonObject, held_by: Views, currency: str, level: int
+    ) -> JsonValue:
+        value, stated = holder[name], self._property(name, held_by)
+        if isinstance(value, dict | list):
+            return self._of(value, stated.own, currency, level + 1)
+        if names_currency(name):
+            is_code = isinstance(value, str) and currencies.exists(value.upper())
+            return value.upper() if is_code and isinstance(value, str) else value
+        nearby = _declared_currency(stated.price, holder) or currency
+        if nearby and stated.is_amount:
+            return plain_amount(name, value, nearby, *stated.own, *held_by)
+        return value
+
+    def _property(self, name: str, held_by: Views) -> _Property:
+        known = self._holder(held_by).properties
+        found = known.get(name)
+        if found is None:
+            own = property_of(held_by, name, self._root)
+            said = (schema.get(PRICE) for schema in own)
+            price = next((s for s in said if s is True or isinstance(s, dict)), None)
+            is_declared = price is not None or any(MINOR_UNITS in schema for schema in own)
+            is_amount = is_declared or names_amount(name)
+            rate = _stated_rate(own) if price is None and names_price(name) else ""
+            found = _Property(own, is_amount, price, rate)
+            if len(known) < _MOST_NAMES:
+                known[name] = found
+        return found
+
+    def _only_currency(self, held_by: Views) -> str:
+        """Return the only currency that the schema allows, for answers that omit it."""
+        for view in held_by:
+            for name, schema in properties_of(view).items():
+                if names_currency(name):
+                    whole = resolve(schema, self._root)
+                    listed = whole.get("enum")
+                    one = listed[0] if isinstance(listed, list) and len(listed) == 1 else None
+                    if isinstance(only := whole.get("const", one), str):
+                        return only
+        return ""
+
+
+_copies_by: Final = read_once(_Copies)
+
+
+def _stated_rate(own: Views) -> str:
+    """Return the unit of a rate in a description, unless it is the whole purchase."""
+    for schema in own:
+        text = schema.get("description")
+        found = _PER.search(text) if isinstance(text, str) else None
+        if found is not None and found[1].lower() not in WHOLE:
+            return found[1].lower()
+    return ""
+
+
+def _price(value: JsonValue, said: JsonValue, holder: JsonObject, currency: str) -> JsonValue:
+    """Return a declared price as an object of amount and currency, or None."""
+    money = money_in(value, (_declared_currency(said, holder) or currency).upper())
+    if money is None:
+        return None
+    per = said.get("per") if isinstance(said, dict) else None
+    shown: JsonObject = {"amount": str(money.amount), "currency": money.currency}
+    return {**shown, "per": per} if isinstance(per, str) else shown
+
+
+def _declared_currency(said: JsonValue, holder: JsonObject) -> str:
+    """Return the currency that a declaration names: a code, or the field that holds it."""
+    named = said.get("currency") if isinstance(said, dict) else None
+    found = holder.get(named, named) if isinstance(named, str) else None
+    return found if isinstance(found, str) else ""

@@ -1,27 +1,33 @@
-"""The operations of a document: where each stands, and what its path and document add to it."""
+"""The operations of a document: their place, their inherited parts, and the skipped ones."""
 
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from orchestrator.core.errors import DocumentInvalid
+from pydantic import Field
+
+from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable
+from orchestrator.core.record import Record
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.expansion import DocumentSchemas
 from orchestrator.json_schema.openapi_dialect import openapi_version
-from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import format_pointer
 from orchestrator.json_schema.wellformed import find_defect
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 TOOL_MARK = "x-orchet-tool"
 _LATER_METHODS = ("query",)
-"""That came with OpenAPI 3.2."""
+"""Added in OpenAPI 3.2."""
+OnFault = Callable[[str, DocumentInvalid], None]
+"""Called with the label of a skipped operation or path, and the reason."""
+_REMEDY = "correct this place, in the document or by an overlay"
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation as written, with all that its compilation needs to look up."""
+    """An operation as written, with everything that its compilation looks up."""
 
     document: str
     path: str
@@ -34,7 +40,7 @@ class Operation:
 
     @property
     def is_tool(self) -> bool:
-        """Whether the document exposes it.
+        """True if the document exposes it.
 
         Raises:
             DocumentInvalid: x-orchet-tool is neither true nor false.
@@ -48,22 +54,22 @@ class Operation:
 
     @property
     def is_safe(self) -> bool:
-        """Whether HTTP has its method change nothing, as long as the document says nothing else."""
+        """True if its HTTP method changes nothing, unless the document says otherwise."""
         return self.method in SAFE_METHODS
 
     @property
     def operation_id(self) -> str | None:
-        """Its operationId, when it has one; it is a text, so nothing of it refers elsewhere."""
+        """The operationId as written, or None; it is never a reference."""
         found = self.node.raw("operationId")
         return found.value if found is not None and isinstance(found.value, str) else None
 
     @property
     def label(self) -> str:
-        """What messages call it: by its operationId, or method and path."""
+        """The name in messages: the operationId, else method and path."""
         return self.operation_id or f"{self.method} {self.path}"
 
     def parameters(self) -> list[DocumentNode]:
-        """Its parameters and those of its path, in order; its own win over the path's."""
+        """Return the parameters of the operation and of its path; its own override the path's."""
         merged: dict[tuple[str, str], DocumentNode] = {}
         for holder in (self.path_item, self.node):
             for parameter in holder.elements("parameters"):
@@ -72,28 +78,24 @@ class Operation:
         return list(merged.values())
 
     def inherited(self, key: str) -> DocumentNode | None:
-        """What the operation says under `key`, else its path, else the document."""
+        """Return the value of `key` on the operation, else on its path, else on the document."""
         for holder in (self.node, self.path_item, self.root):
             if (found := holder.at(key)) is not None:
                 return found
         return None
 
 
-OnFault = Callable[[str, DocumentInvalid], None]
-"""Told what is left out, an operation or all of a path, and why."""
-
-
 def _pass_over(_: str, __: DocumentInvalid) -> None:
-    """For those who were told of the faults before."""
+    """Ignore faults that are reported elsewhere."""
 
 
 def operations(root: DocumentNode, on_fault: OnFault = _pass_over) -> Iterator[Operation]:
-    """Every operation of a document that `check_document` has passed, in its order.
+    """Yield every operation of a document, in order.
 
-    What cannot be read of its paths is left out, and the rest goes on.
+    Unreadable paths and operations are skipped and passed to `on_fault`.
 
     Raises:
-        DocumentInvalid: its version is none that we read, or `paths` is no object.
+        DocumentInvalid: the version is not supported, or `paths` is not an object.
     """
     check_version(root)
     schemas = DocumentSchemas(root)
@@ -119,7 +121,7 @@ def operations(root: DocumentNode, on_fault: OnFault = _pass_over) -> Iterator[O
 
 
 def _operations_of(path_item: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
-    """Method, upper case, and place of each operation of a path; those of OpenAPI 3.2 last."""
+    """Yield method, in upper case, and place of each operation; those of OpenAPI 3.2 last."""
     for method in (*METHODS, *_LATER_METHODS):
         if (found := path_item.raw(method)) is not None:
             yield method.upper(), found
@@ -137,12 +139,12 @@ def _check_method(method: str, node: DocumentNode) -> None:
 
 
 def check_document(root: DocumentNode) -> None:
-    """Refuse what is not an OpenAPI document of a version that we read, or not of JSON's values.
+    """Refuse an unsupported version, and values that JSON does not have.
 
-    Every value of the document is looked at.
+    It visits every value of the document.
 
     Raises:
-        DocumentInvalid: with the version that was found, if any.
+        DocumentInvalid: with the version found, if any.
     """
     if (fault := find_defect(root.value)) is not None:
         raise DocumentInvalid(root.document, format_pointer(fault.path), fault.reason)
@@ -150,10 +152,10 @@ def check_document(root: DocumentNode) -> None:
 
 
 def check_version(root: DocumentNode, file: str = "FILE") -> None:
-    """Refuse what is not an OpenAPI document of a version that we read.
+    """Refuse a document of an unsupported version.
 
     Raises:
-        DocumentInvalid: with the version that was found, if any, and how it can be converted.
+        DocumentInvalid: with the version found, if any, and a command that converts it.
     """
     mapping = root.mapping()
     if openapi_version(mapping) is not None:
@@ -170,6 +172,67 @@ def check_version(root: DocumentNode, file: str = "FILE") -> None:
 
 
 def _converted(file: str) -> str:
-    """The file that a converted document is written to, beside the one that it was made of."""
+    """Return the name of the converted file, in the folder of the original."""
     path = PurePath(file)
     return shlex.quote(str(path.with_name(f"{path.stem}.openapi.json")))
+
+
+class SkippedOperation(Record):
+    """An operation that was left out of a catalog, so that the others can be called."""
+
+    document: str
+    operation: str = Field(description="its operationId, else its method and path")
+    pointer: str = Field(description="RFC 6901 pointer to the fault, overlays applied")
+    reason: str
+    remedy: str = _REMEDY
+    file: str | None = Field(default=None, description="the file with the fault, if known")
+    line: int | None = Field(default=None, description="from 1, in that file")
+    personal: tuple[str, ...] = Field(
+        default=(), description="inputs that the document declares as personal"
+    )
+
+    @property
+    def place(self) -> str:
+        """Place of the fault: file and line if known, and the pointer."""
+        file = self.file if self.line is None else f"{self.file}:{self.line}"
+        return " ".join(part for part in (file, self.pointer or "/") if part)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operation} of {self.document} is skipped: {self.reason} (at {self.place}); "
+            f"{self.remedy}"
+        )
+
+
+class UnreadFile(Record):
+    """A file of a folder that was left out, so that the other documents can be used."""
+
+    document: str = Field(description="name of its document")
+    file: str
+    reason: str
+    remedy: str = "correct it, or move it out of the folder"
+
+    def __str__(self) -> str:
+        return f"{self.file} is left out: {self.reason}; {self.remedy}"
+
+
+def unread(document: str, file: str, fault: DocumentUnreadable | DocumentInvalid) -> UnreadFile:
+    """Return the unreadable file of a document, with the fault as its reason."""
+    stated = {"document": document, "file": file, "reason": fault.reason}
+    if isinstance(fault, DocumentUnreadable) or not fault.remedy:
+        return UnreadFile(**stated)
+    return UnreadFile(**stated, remedy=fault.remedy)
+
+
+def skipped(
+    operation: str, fault: DocumentInvalid, personal: tuple[str, ...] = ()
+) -> SkippedOperation:
+    """Return the skipped operation of that label, with the fault and its personal inputs."""
+    return SkippedOperation(
+        document=fault.document,
+        operation=operation,
+        pointer=fault.pointer,
+        reason=fault.reason,
+        remedy=fault.remedy or _REMEDY,
+        personal=personal,
+    )

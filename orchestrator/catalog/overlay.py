@@ -1,10 +1,11 @@
-"""OpenAPI Overlay 1.0: contracts added to documents that one does not own."""
+"""OpenAPI Overlay 1.0: contracts added to documents that somebody else owns."""
 
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -12,8 +13,10 @@ import jsonpath_rfc9535
 from jsonpath_rfc9535 import JSONPathError
 from pydantic import Field, JsonValue
 
+from orchestrator.catalog.operations import METHODS, TOOL_MARK
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.shown_text import number_of, visible
 from orchestrator.json_schema.document import DocumentNode
 
 _Path = tuple[str | int, ...]
@@ -26,7 +29,7 @@ _LATER_FIELDS = {"copy": "came with Overlay 1.1; write what it would copy under 
 
 
 class OverlayAction(Record):
-    """One change to every place that the target selects."""
+    """A change to every place that the target selects."""
 
     target: str = Field(description="an RFC 9535 JSONPath, e.g. $.paths['/book'].post")
     update: JsonValue = None
@@ -38,11 +41,11 @@ class Overlay(Record):
     """An ordered list of changes."""
 
     name: str = Field(description="of its file, for errors")
-    extends: str | None = Field(default=None, description="the document it is meant for; None: all")
+    extends: str | None = Field(default=None, description="the document that it extends; None: all")
     actions: tuple[OverlayAction, ...]
 
     def is_for(self, document: str) -> bool:
-        """Whether it is meant for a document of that name: the stem of the file it extends."""
+        """Return True if it extends a document of that name, which is the stem of its file."""
         if self.extends is None:
             return True
         return PurePosixPath(unquote(urlsplit(self.extends).path)).stem == document
@@ -64,14 +67,14 @@ class Overlaid(NamedTuple):
 
     documents: dict[str, JsonObject]
     idle: tuple[IdleAction, ...]
-    """Actions that changed nothing; the standard allows it, and it is seldom what was meant."""
+    """Actions that changed nothing, which the standard allows and the author rarely intends."""
 
 
 def parse_overlay(name: str, content: JsonObject) -> Overlay:
     """Read an overlay document.
 
     Raises:
-        DocumentInvalid: it is not an Overlay 1.0 document, or a target is no JSONPath.
+        DocumentInvalid: it is not an Overlay 1.0 document, or a target is not a JSONPath.
     """
     root = DocumentNode.of(name, content)
     version = root.require("overlay")
@@ -123,7 +126,7 @@ def _parse_action(action: DocumentNode) -> OverlayAction:
 
 
 def _refuse_unknown(place: DocumentNode, known: frozenset[str]) -> None:
-    """Refuse a field that Overlay 1.0 does not have: what it was to say would not be done."""
+    """Refuse a field that Overlay 1.0 does not have, because it would have no effect."""
     for field in place.mapping():
         if field not in known and not field.startswith("x-"):
             listed = ", ".join(sorted(known))
@@ -132,11 +135,11 @@ def _refuse_unknown(place: DocumentNode, known: frozenset[str]) -> None:
 
 
 def apply_overlays(documents: Mapping[str, JsonObject], overlays: Iterable[Overlay]) -> Overlaid:
-    """The documents with the overlays applied in order; the ones given are not changed.
+    """Return the documents with the overlays applied in order, without changing the originals.
 
     Raises:
-        DocumentInvalid: an overlay is for a document that is not there, or does not fit the place
-            that it selects.
+        DocumentInvalid: an overlay extends an absent document, or does not fit the place that it
+            selects.
     """
     result = dict(documents)
     idle: list[IdleAction] = []
@@ -169,7 +172,7 @@ def _idle(overlay: Overlay, done: set[int], documents: list[str]) -> list[IdleAc
 
 
 def _applied(document: JsonObject, overlay: Overlay) -> tuple[JsonObject, set[int]]:
-    """The document after all actions, and which of them selected anything."""
+    """Return the document after all actions, and the indexes of those that selected anything."""
     result: Any = document
     acted: set[int] = set()
     for index, action in enumerate(overlay.actions):
@@ -188,12 +191,12 @@ def _applied(document: JsonObject, overlay: Overlay) -> tuple[JsonObject, set[in
 
 
 def _selected(document: JsonObject, action: OverlayAction) -> list[_Path]:
-    """Where the target leads; of a list the last first, so that removing keeps the others."""
+    """Return the places of the target; for removals the last of a list first."""
     nodes = jsonpath_rfc9535.compile(action.target).find(document) if action.acts else ()
     paths = dict.fromkeys(node.location for node in nodes)
     if not action.remove:
         return list(paths)
-    # What stands inside of something that goes too is gone with it.
+    # A nested place disappears with the outer one.
     outer = [path for path in paths if not any(path[:n] in paths for n in range(len(path)))]
     return sorted(outer, key=_indexes, reverse=True)
 
@@ -203,7 +206,7 @@ def _indexes(path: _Path) -> tuple[tuple[bool, int, str], ...]:
 
 
 def _changed(value: Any, path: _Path, change: Callable[[Any], Any]) -> Any:
-    """A copy of the value in which what is at the end of the path is changed."""
+    """Return a copy of the value, changed at the end of the path."""
     if not path:
         return change(value)
     copied = copy(value)
@@ -249,7 +252,7 @@ def _without(step: str | int, holder: Any) -> Any:
 
 
 def _merged(target: JsonObject, update: JsonObject) -> JsonObject:
-    """Objects merged recursively, lists appended to, all else replaced."""
+    """Merge objects recursively, append to lists, replace everything else."""
     merged = dict(target)
     for key, value in update.items():
         known = merged.get(key)
@@ -258,6 +261,68 @@ def _merged(target: JsonObject, update: JsonObject) -> JsonObject:
         elif isinstance(known, list) and isinstance(value, list):
             merged[key] = [*known, *value]
         elif not (value is None and isinstance(known, dict | list)):
-            # A bare `components:` in an overlay is a place left empty, not a wish to delete.
+            # A bare `components:` in an overlay is an empty place, not a request to delete.
             merged[key] = value
     return merged
+
+
+def target_of(place: tuple[str, ...]) -> str:
+    """Return a JSONPath to a place of the document: `$.paths['/orders'].post`."""
+    return "$" + "".join(
+        f".{step}" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", step) else f"[{_step(step)}]"
+        for step in place
+    )
+
+
+def _step(step: str) -> str:
+    escaped = json.dumps(step, ensure_ascii=False)[1:-1].replace("'", "\\'").replace('\\"', '"')
+    return f"'{escaped}'"
+
+
+def unmarked(
+    documents: Mapping[str, JsonObject], paths: Sequence[PurePath | str] = ()
+) -> str | None:
+    """Return advice for documents without any marked operation, else None.
+
+    It has the lines that mark a tool and the command that proposes them, or one line when no
+    operation is described.
+
+    Args:
+        documents: by name, overlays applied.
+        paths: their files, to be named in the command.
+    """
+    found = [node for name, d in documents.items() for node in _operations(name, d)]
+    if not documents or any(node.raw(TOOL_MARK) is not None for node in found):
+        return None
+    if not found:
+        named = ", ".join(map(visible, documents))
+        return f"{named}: no operation is described, none can be a tool"
+    reads = [node for node in found if node.path[-1] == "get"]
+    first = (reads or found)[0]
+    name, place = first.document, first.path
+    files = [str(path) for path in paths if PurePath(path).stem == name]
+    operations = number_of(len(found), "operation")
+    return "\n".join(
+        (
+            f"nothing is marked as a tool yet: {operations}, none with {TOOL_MARK}. An overlay "
+            "marks:",
+            "  actions:",
+            f"    - target: {visible(target_of(place))}",
+            f"      update: {{ {TOOL_MARK}: true }}",
+            "or have one proposed, for you to edit: orchestrator tools suggest "
+            f"{visible(files[0]) if files else 'DOC'} --out overlay.yaml",
+        )
+    )
+
+
+def _operations(name: str, document: JsonObject) -> Iterator[DocumentNode]:
+    """Yield the operations of a document, also from other files, and skip malformed paths."""
+    paths = DocumentNode.of(name, document).raw("paths")
+    for _, written in paths.raw_items() if paths and isinstance(paths.value, dict) else ():
+        try:
+            item = written.overlaid()
+        except DocumentInvalid:
+            continue
+        for method in METHODS:
+            if (found := item.raw(method)) is not None and isinstance(found.value, dict):
+                yield found

@@ -1,53 +1,126 @@
-"""The one reader of prices: what a call will cost, and what its answer says was charged.
+"""Prices of calls: the expected price before a call, and the charged price in its answer.
 
-What a document declares comes first (x-orchet-price), then what its schemas and names say. Where
-they leave open which number is the price, or what it is counted in, the price is unknown.
+A declaration (x-orchet-price) comes first, then schemas and names. The price is unknown where they
+leave open which number it is, or its unit.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, Protocol, cast
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.expressions import parse_expression
-from orchestrator.catalog.money_units import as_decimal
-from orchestrator.catalog.plain_money import plain_amount, plain_money
-from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE, PricePlace
-from orchestrator.catalog.price_places import Place, place_of
+from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, PricePlace
+from orchestrator.catalog.expressions import Expression, parse_expression
+from orchestrator.catalog.money_units import (
+    plain_amount,
+    plain_money,
+    property_of,
+    views,
+)
 from orchestrator.catalog.stated_prices import (
     UNCLEAR,
     amounts_in,
+    as_decimal,
+    charged_in,
     currency_of,
     declares_price,
     has_unclear_price,
+    holder_of_rate,
     money_in,
     names_amount,
+    names_price,
     quantity_in,
     stated_price,
 )
-from orchestrator.catalog.taken_prices import charged_in, holder_of_rate
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Money
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.references import with_definitions
+from orchestrator.json_schema.references import follow, resolve, with_definitions
+from orchestrator.json_schema.walker import properties_of
 
 _MOST_DOUBTS: Final = 12
+_SCALARS: Final = ("boolean", "integer", "number", "string")
+_LEAVES_SOMETHING = (Effect.OBLIGATION, Effect.WRITE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The steps to a value, from the arguments of a call or the body of its answer."""
+
+    root: JsonObject
+    """Schema of the arguments or the body; {} without one."""
+    path: tuple[str, ...]
+
+    def values(self, whole: JsonValue) -> list[JsonValue]:
+        """Return the values on the way, the whole first, as far as the steps lead."""
+        found: list[JsonValue] = []
+        for length in range(len(self.path) + 1):
+            try:
+                found.append(follow(whole, self.path[:length]))
+            except LookupError:
+                break
+        return found
+
+    def schemas(self) -> list[tuple[JsonObject, ...]]:
+        """Return the schemas on the way, each as its views; empty where no schema says anything."""
+        steps = [views(self.root, self.root)]
+        for name in self.path:
+            steps.append(tuple(_inside(steps[-1], name, self.root)))
+        return steps
+
+    @property
+    def leads_nowhere(self) -> bool:
+        """True if the schemas have no room for such a value, and some say what there is."""
+        held_by: tuple[JsonObject, ...] = ()
+        for held in self.schemas():
+            if not held:
+                return any("properties" in v or v.get("type") in _SCALARS for v in held_by)
+            held_by = held
+        return False
+
+
+def place_of(expression: Expression, tool: Tool) -> Place | None:
+    """Return the place that an expression reads; None for an unknown input or a header's answer."""
+    if expression.message == "response":
+        if expression.source != "body":
+            return None
+        return Place(tool.output_schema or {}, expression.path)
+    name, *rest = expression.path or ("",)
+    for binding in tool.bindings:
+        if binding.location != expression.source:
+            continue
+        if expression.source == "body" and not binding.field:
+            return Place(tool.input_schema, (binding.name, *expression.path))
+        is_header = expression.source == "header" and binding.field.lower() == name.lower()
+        if binding.field == name or is_header:
+            return Place(tool.input_schema, (binding.name, *rest))
+    return None
+
+
+def _inside(held_by: tuple[JsonObject, ...], name: str, root: JsonObject) -> Iterator[JsonObject]:
+    yield from property_of(held_by, name, root)
+    for view in held_by:
+        items = view.get("items")
+        if name.isdigit() and isinstance(items, dict):
+            yield from views(items, root)
 
 
 def plain_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The arguments of a call, every amount in units of its currency: to show and compare."""
+    """Return the arguments of a call with every amount in units of its currency."""
     return cast("JsonObject", plain_money(arguments, tool.input_schema))
 
 
 def plain_answer(tool: Tool, body: JsonValue) -> JsonValue:
-    """The answer to a call, every amount in units of its currency: to show and compare."""
+    """Return the answer to a call with every amount in units of its currency."""
     return plain_money(body, tool.output_schema)
 
 
 class Answered(Protocol):
-    """What a call was answered: an observation, or a fact of another leg."""
+    """An answer to a call: an observation, or a fact of another leg."""
 
     @property
     def tool(self) -> str:
@@ -59,18 +132,18 @@ class Answered(Protocol):
 
 
 def plain_bodies(catalog: Catalog, answers: Sequence[Answered]) -> list[JsonValue]:
-    """What was answered, each read by the document that it comes from, where that is known."""
+    """Return the answers' bodies, each in units of its currency by its document's schema."""
     known = catalog.tools
     schemas = (known[a.tool].output_schema if a.tool in known else None for a in answers)
     return [plain_money(a.body, schema) for a, schema in zip(answers, schemas, strict=True)]
 
 
 def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None) -> Money | None:
-    """What a call will cost: as its document declares, as its arguments say, else as was quoted.
+    """Return the price of a call: declared, else in its arguments, else as quoted; None if unclear.
 
-    `quoted` is the thing of an earlier answer that the call is about, its money plain. A price per
-    piece is one for as many as the call asks for; where it may be either, it is unknown. Of a call
-    that states an amount for each of several things, what was quoted is one of these.
+    `quoted` is the object of an earlier answer that the call is about, in units of its currency. A
+    price per piece is multiplied by the pieces of the call; where it may be either, the price is
+    unknown. Where a call states amounts for several things, the quote is not used.
     """
     if tool.price is not None and tool.price.is_free:
         return None
@@ -92,13 +165,13 @@ def price_doubts(
 ) -> tuple[str, ...]:
     """Return each amount and multiplier that leaves the price of a call uncertain.
 
-    Empty where the operation declares its price, or where one amount and nothing that may multiply
-    it stands in the arguments and in the things that their ids stand for.
+    Empty where the operation declares its price, or where the arguments and the things that their
+    ids name have one amount and no possible multiplier.
 
     Args:
         tool: the tool of the call.
         arguments: as they are sent.
-        quoted: the newest object of each thing that the arguments name, its money plain.
+        quoted: the newest object of each thing that the arguments name, in units of its currency.
     """
     if tool.price is not None and (tool.price.is_free or tool.price.expected is not None):
         return ()
@@ -117,10 +190,10 @@ def price_doubts(
 
 
 def multipliers_in(plain: JsonObject, tool: Tool | None = None) -> tuple[str, ...]:
-    """Return what of an object may multiply a price or add to it: numbers above 1, longer lists.
+    """Return numbers above 1 and longer lists, which may multiply a price or add to it.
 
     No name makes a number harmless: `tip` adds, `nights` multiplies, and a list of names ends
-    somewhere. Amounts with a currency next to them are none of these.
+    somewhere. Amounts with a currency next to them are not multipliers.
     """
     ours = frozenset(tool.reference_inputs) if tool is not None else frozenset[str]()
     sent: JsonObject = {name: value for name, value in plain.items() if name not in ours}
@@ -131,7 +204,7 @@ def _multipliers(path: str, value: JsonValue, currency: str) -> Iterator[str]:
     if isinstance(value, dict):
         currency = currency_of(value, currency)
         for name, inner in value.items():
-            is_amount = bool(currency) and names_amount(name)  # read as money, and counted there
+            is_amount = bool(currency) and names_amount(name)  # an amount, which amounts_in yields
             is_plain = is_amount and not isinstance(inner, dict | list) and not _is_unclear(inner)
             if name != PRICE and not is_plain:
                 yield from _multipliers(f"{path}.{name}" if path else name, inner, currency)
@@ -151,7 +224,7 @@ def _is_unclear(value: JsonValue) -> bool:
 
 
 def _number(path: str, value: JsonValue) -> Decimal | None:
-    """A number above 1 or below 0; the text of one where its form or name is that of an amount."""
+    """Return a number above 1 or below 0; a text counts if its form or name is an amount's."""
     if isinstance(value, str) and "." not in value and not names_amount(path.rpartition(".")[2]):
         return None
     number = as_decimal(value)
@@ -159,10 +232,10 @@ def _number(path: str, value: JsonValue) -> Decimal | None:
 
 
 def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
-    """What the answer to a call says that it cost; None when it does not say so plainly.
+    """Return the price in the answer to a call; None when it is not plain.
 
-    Where it says as well that more was taken, that counts, unless its document declares the price.
-    A price per piece is one for as many as the answer says, or as the call asked for.
+    A higher amount that was taken wins, unless the document declares the price. A price per piece
+    is multiplied by the pieces in the answer or the call.
     """
     if tool.price is not None and tool.price.is_free:
         return None
@@ -175,7 +248,7 @@ def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money |
 
 
 def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:
-    """What the price of one piece says of all: by a total beside it, else by their number."""
+    """Return the price of all pieces: a total next to the rate, else the rate times the pieces."""
     one = stated_price(holder)
     rest: JsonObject = {name: value for name, value in holder.items() if name != PRICE}
     total, declared = charged_in(rest), holder[PRICE]
@@ -212,7 +285,7 @@ def _times(money: Money, pieces: JsonValue) -> Money | None:
 
 
 def _at(price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
-    """The money at a declared place; None when it is not there."""
+    """Return the money at a declared place, or None."""
     found = _found(price.amount, tool, arguments, body)
     if found is None:
         return None
@@ -233,7 +306,7 @@ def _at(price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue) -
 def _found(
     expression: str, tool: Tool, arguments: JsonObject, body: JsonValue
 ) -> tuple[Place, list[JsonValue]] | None:
-    """Where an expression leads, and what is on the way there; None when nothing is at its end."""
+    """Return the place of an expression and the values on the way; None when it finds nothing."""
     read = parse_expression(expression)
     place = place_of(read, tool)
     if place is None:
@@ -245,7 +318,7 @@ def _found(
 def _currency(
     price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue, values: list[JsonValue]
 ) -> str:
-    """The declared currency, or the nearest that stands around the amount; '' for none."""
+    """Return the declared currency, else the nearest around the amount; '' for none."""
     if price.currency is None:
         around = ""
         for value in values[:-1]:
@@ -256,3 +329,40 @@ def _currency(
     found = _found(price.currency, tool, arguments, body)
     code = found[1][-1] if found is not None else None
     return code if isinstance(code, str) else ""
+
+
+def takes_money(tool: Tool) -> bool:
+    """Return True if the price of a call is money that leaves.
+
+    The card type decides. A tool without confirmation spends when it declares a price, or when its
+    answer has a property with the name of one.
+    """
+    if tool.needs_confirmation:
+        return tool.spends
+    if tool.price is not None:
+        return tool.effect in _LEAVES_SOMETHING and not tool.price.is_free
+    return tool.effect in _LEAVES_SOMETHING and _answers_price(tool)
+
+
+def may_be_overcharged(tool: Tool) -> bool:
+    """Return True if a charge can be compared; the price in a cancel's answer is a refund."""
+    return takes_money(tool) and tool.effect in _LEAVES_SOMETHING
+
+
+def states_price(tool: Tool) -> bool:
+    """Return True if the document declares a price, or its answer has the name of one."""
+    return tool.price is not None or _answers_price(tool)
+
+
+@read_once
+def _answers_price(tool: Tool) -> bool:
+    schema = tool.output_schema
+    return schema is not None and _names_price(schema, schema, levels=2)
+
+
+def _names_price(schema: JsonObject, root: JsonObject, *, levels: int) -> bool:
+    """Return True if a property of the object, or of one inside it, has the name of a price."""
+    below = properties_of(resolve(schema, root))
+    if any(map(names_price, below)):
+        return True
+    return levels > 1 and any(_names_price(s, root, levels=levels - 1) for s in below.values())

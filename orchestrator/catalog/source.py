@@ -1,4 +1,4 @@
-"""The only file reading of the catalog: documents and overlays from files and folders."""
+"""File access of the catalog: documents and overlays from files and folders."""
 
 import json
 import re
@@ -11,44 +11,41 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from orchestrator.catalog.bundle import bundle
-from orchestrator.catalog.operations import check_version
+from orchestrator.catalog.operations import SkippedOperation, UnreadFile, check_version, unread
 from orchestrator.catalog.overlay import IdleAction, apply_overlays, parse_overlay
-from orchestrator.catalog.skipped import SkippedOperation, UnreadFile, unread
 from orchestrator.catalog.source_lines import SourceLine, find_lines
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.pointer import format_pointer, parse_pointer
-from orchestrator.json_schema.references import FILES_KEY
+from orchestrator.json_schema.references import FILES_KEY, format_pointer, parse_pointer
 from orchestrator.json_schema.wellformed import find_defect
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 _MAX_MEGABYTES = 100
 _MEGABYTE = 2**20
 _ADDRESS = re.compile(r"(https?|ftp):/{1,2}(.+)", re.IGNORECASE | re.DOTALL)
-"""With one slash as well: a path of the file system has no two beside each other."""
+"""A single slash is enough, because no file path has two in a row."""
 _CONTRACT_SCHEMA = Path(__file__).parents[2] / "specs" / "x-orchet.schema.json"
-"""Beside the packages, both in a checkout and installed."""
+"""Located next to the packages, both in a checkout and installed."""
 
 
 class Sources(NamedTuple):
-    """What was read from files, overlays applied."""
+    """Documents read from files, overlays applied."""
 
     documents: dict[str, JsonObject]
     files: dict[str, Path]
-    """Where each document is, by its name; and each overlay, by the name of its file."""
+    """Path of each document by its name, and of each overlay by its file name."""
     idle: tuple[IdleAction, ...]
-    """Actions of overlays that changed nothing."""
+    """Overlay actions that changed nothing."""
     unread: tuple[UnreadFile, ...] = ()
-    """Files of folders that cannot be read as documents, and were left out."""
+    """Unreadable files of folders, which were left out."""
 
 
 def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = ()) -> Sources:
-    """Documents by name, each made self-contained, with the overlays applied.
+    """Read documents by name, self-contained and with the overlays applied.
 
-    A file that cannot be read costs itself alone where a folder was named, and another one of all
-    can be.
+    An unreadable file of a folder is left out if another document can be read.
 
     Raises:
         DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
@@ -58,7 +55,7 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
     found = _read(paths)
     own = [_on_disk(path) for path in overlays]
     parsed = [parse_overlay(f.name, read_object(f)) for f in own]
-    # An overlay of a file that was left out has nothing to change; that file is told of.
+    # An overlay of an unreadable file changes nothing; only the file is reported.
     left_out = [one.document for one in found.unread]
     extending = [
         overlay
@@ -76,14 +73,14 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
 def overlays_for(
     paths: Iterable[str | Path], overlays: Sequence[Path]
 ) -> tuple[tuple[Path, ...], tuple[tuple[Path, str], ...]]:
-    """Those overlays that are for a document of these paths; the others, with what they extend.
+    """Return the overlays for a document of these paths, and the others with their targets.
 
     Raises:
         DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
         DocumentInvalid: an overlay is at fault.
     """
     found = _find([_on_disk(path) for path in paths])
-    # A document that cannot be read has its overlays still: they are not for others.
+    # An unreadable document keeps its overlays.
     documents = [one.document if isinstance(one, UnreadFile) else one[0].stem for one in found]
     fitting: list[Path] = []
     others: list[tuple[Path, str]] = []
@@ -99,9 +96,9 @@ def overlays_for(
 def find_source_lines(
     files: Mapping[str, Path], wanted: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], SourceLine]:
-    """File and line of places named by document and JSON pointer, where the document has a file.
+    """Return file and line of places, by document and JSON pointer, for documents with files.
 
-    What a document has from other files is found in those.
+    Parts that come from other files are located in those.
     """
     inside: dict[Path, dict[tuple[str, str], str]] = defaultdict(dict)
     for document, pointer in wanted:
@@ -116,7 +113,7 @@ def find_source_lines(
 
 
 def _file_of(file: Path, pointer: str) -> tuple[Path, str]:
-    """The file that a place of a document is written in, and the pointer into that."""
+    """Return the file that holds a place of a document, and the pointer into that file."""
     steps = parse_pointer(pointer)
     if len(steps) < 2 or steps[0] != FILES_KEY:
         return file, pointer
@@ -126,14 +123,14 @@ def _file_of(file: Path, pointer: str) -> tuple[Path, str]:
 def _lines_in(file: Path, pointers: Iterable[str]) -> dict[str, int]:
     try:
         return find_lines(_read_text(file), pointers)
-    except (OSError, ValueError):  # it has changed since, or was never one
+    except (OSError, ValueError):  # it has changed since, or was never readable
         return {}
 
 
 def located(
     skipped: Iterable[SkippedOperation], files: Mapping[str, Path]
 ) -> tuple[SkippedOperation, ...]:
-    """What was skipped, with file and line where they are known."""
+    """Return the skipped operations, with file and line where they are known."""
     listed = list(skipped)
     lines = find_source_lines(files, ((s.document, s.pointer) for s in listed))
     return tuple(
@@ -146,19 +143,19 @@ def located(
 
 @cache
 def read_contract_schema() -> JsonObject:
-    """The published JSON Schema of the extensions, specs/x-orchet.schema.json.
+    """Return the published JSON Schema of the extensions, specs/x-orchet.schema.json.
 
     Raises:
-        DocumentUnreadable: it is not where the project keeps it.
+        DocumentUnreadable: it is not in the project's folder.
     """
     return read_object(_CONTRACT_SCHEMA)
 
 
 def _read(paths: Iterable[str | Path]) -> Sources:
-    """Parsed documents and their files, by the stem of the file, without overlays.
+    """Return parsed documents and their files, by the stem of the file, without overlays.
 
-    Of a folder, files with another suffix are passed over, and so are files that are no OpenAPI
-    documents, such as overlays and shared schemas. A file that is named must be one.
+    In a folder, files with other suffixes and files that are not OpenAPI documents, such as
+    overlays and shared schemas, are ignored. A file that is named must be a document.
     """
     asked = [_on_disk(path) for path in paths]
     documents: dict[str, JsonObject] = {}
@@ -184,7 +181,7 @@ def _read(paths: Iterable[str | Path]) -> Sources:
 
 
 def _on_disk(path: str | Path) -> Path:
-    """A path as it was asked for; an address of the web is none, and nothing is fetched from it."""
+    """Return the path; refuse a web address, because nothing is fetched."""
     found = _ADDRESS.match(str(path))
     if found is None:
         return Path(path)
@@ -197,7 +194,7 @@ def _on_disk(path: str | Path) -> Path:
 
 
 class _Budget:
-    """Reads the files of one document, all together no larger than one may be."""
+    """Reads the files of one document, up to the size limit in total."""
 
     def __init__(self) -> None:
         self._left = _MAX_MEGABYTES * _MEGABYTE
@@ -218,7 +215,7 @@ def _unreadable(path: Path, error: OSError) -> DocumentUnreadable:
 
 
 def read_object(path: Path) -> JsonObject:
-    """The JSON or YAML object in a file; dates in it stay strings.
+    """Return the JSON or YAML object in a file; dates stay strings.
 
     Raises:
         DocumentUnreadable: the file is missing, is neither JSON nor YAML, or holds no object.
@@ -227,7 +224,13 @@ def read_object(path: Path) -> JsonObject:
         text = _read_text(path)
         if not text.strip():
             raise DocumentUnreadable(str(path), "it is empty")
-        value = _parse_json(text) if path.suffix == ".json" else load_yaml(text)
+        value: Any = (
+            load_yaml(text)
+            if path.suffix != ".json"
+            else json.loads(
+                text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant
+            )
+        )
     except OSError as error:
         raise _unreadable(path, error) from error
     except RecursionError as error:
@@ -256,10 +259,10 @@ def _read_text(path: Path) -> str:
 
 
 def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject] | UnreadFile]:
-    """The files that are named, and those of folders that are documents or cannot be read.
+    """Yield named files, and those of folders that are documents or cannot be read.
 
     Raises:
-        DocumentUnreadable, DocumentInvalid: a file that is named is at fault.
+        DocumentUnreadable, DocumentInvalid: a named file is at fault.
     """
     for path in paths:
         if not path.is_dir():
@@ -285,10 +288,6 @@ def _files_in(folder: Path) -> list[Path]:
 def _checked(file: Path, parsed: JsonObject) -> JsonObject:
     check_version(DocumentNode.of(file.stem, parsed), str(file))
     return parsed
-
-
-def _parse_json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Where a JSON pointer into a document stands in the file that the document was read from.
+"""Source lines: the place of a JSON pointer in the text of its document.
 
-A text is read again for this, and only when something is to be told of it. Of what is not asked
-for nothing is kept, so a document of tens of megabytes costs little more than its parsing.
+The text is parsed again, only when a message needs a line. Values that no pointer asks for are not
+kept, so a document of tens of megabytes costs little more than its parsing.
 """
 
 import json.decoder
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from orchestrator.json_schema.pointer import parse_pointer
+from orchestrator.json_schema.references import parse_pointer
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _JSON: Any = json.decoder
@@ -22,28 +22,28 @@ class SourceLine(NamedTuple):
 
     file: str
     line: int | None = None
-    """From 1; None when it is not known."""
+    """From 1; None when unknown."""
 
     def __str__(self) -> str:
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
 class _Wanted:
-    """The steps that lead to what is asked for, as a tree; each with its line once it is met."""
+    """A tree of the pointers' steps, each with its line once it is met."""
 
     def __init__(self) -> None:
         self.inside: dict[str, _Wanted] = {}
         self.line: int | None = None
 
     def at(self, steps: Iterable[str]) -> "_Wanted":
-        """The end of these steps, which are added."""
+        """Return the end of these steps, which are added."""
         here = self
         for step in steps:
             here = here.inside.setdefault(step, _Wanted())
         return here
 
     def line_of(self, steps: Iterable[str]) -> int | None:
-        """The line of the last step that was met."""
+        """Return the line of the last step that was met."""
         here, line = self, self.line
         for step in steps:
             here = here.inside[step]
@@ -54,9 +54,9 @@ class _Wanted:
 
 
 def find_lines(text: str, pointers: Iterable[str]) -> dict[str, int]:
-    """The line, from 1, of each pointer into a YAML or JSON text; nothing when it cannot be told.
+    """Return the line, from 1, of each pointer into a YAML or JSON text, where known.
 
-    What an overlay has added stands in no line of the text: it gets the line of what is around it.
+    A place that an overlay added gets the line of the value around it.
     """
     asked = {pointer: parse_pointer(pointer) for pointer in pointers}
     wanted = _Wanted()
@@ -69,7 +69,7 @@ def find_lines(text: str, pointers: Iterable[str]) -> dict[str, int]:
 
 
 def _is_found_in_json(text: str, wanted: _Wanted) -> bool:
-    """Whether the text is JSON; then the lines are known."""
+    """Return True if the text is JSON, and note the lines."""
     start = _space(text, 0)
     if text[start : start + 1] not in ("{", "["):
         return False
@@ -85,19 +85,19 @@ def _space(text: str, at: int) -> int:
 
 
 def _end(text: str, at: int) -> int:
-    """Where the value ends that begins there."""
+    """Return the end of the value that begins there."""
     return int(_scanned(text, at)[1])
 
 
 class _JsonLines:
-    """Goes through a JSON text; what nothing is asked of is passed at the speed of the parser."""
+    """Reads a JSON text; values without a pointer are skipped at the speed of the parser."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._counted, self._line = 0, 1
 
     def note(self, at: int, wanted: _Wanted, begins: int) -> int:
-        """Note where the value at a place begins, and what is inside; returns where it ends."""
+        """Note the line of the value at a place and of its parts; return its end."""
         self._line += self._text.count("\n", self._counted, begins)
         self._counted = begins
         wanted.line = self._line
@@ -124,16 +124,16 @@ class _JsonLines:
         return at + 1
 
     def _value(self, at: int, wanted: _Wanted | None, begins: int) -> int:
-        """Past a value, and past the comma after it."""
+        """Return the position after a value and the comma that follows it."""
         end = self.note(at, wanted, begins) if wanted else _end(self._text, at)
         end = _space(self._text, end)
         return _space(self._text, end + 1) if self._text[end] == "," else end
 
 
 def _is_found_in_yaml(text: str, wanted: _Wanted) -> bool:
-    """Whether the text is YAML; then the lines are known."""
+    """Return True if the text is YAML, and note the lines."""
     try:
-        # JSON is YAML, except that YAML knows no tabs before a line.
+        # JSON is YAML, except for tabs before a line.
         events: Iterator[Any] = yaml.parse(text.replace("\t", " "), Loader=_LOADER)
         for event in events:
             if not isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
@@ -147,13 +147,13 @@ def _is_found_in_yaml(text: str, wanted: _Wanted) -> bool:
 
 
 class _YamlLines:
-    """Goes through the events of a YAML text; an alias is not followed."""
+    """Reads the events of a YAML text; aliases are not followed."""
 
     def __init__(self, events: Any) -> None:
         self._events = events
 
     def note(self, event: Any, wanted: _Wanted | None, line: int) -> None:
-        """Note where the value that begins with an event begins, and what is inside."""
+        """Note the line of the value that begins with an event, and of its parts."""
         if wanted is not None:
             wanted.line = line + 1
         kind = type(event)
@@ -174,7 +174,7 @@ class _YamlLines:
         return wanted.inside.get(key.value) if type(key) is yaml.ScalarEvent else None
 
     def _pass(self) -> None:
-        """Past all that is inside of the list or object that has begun."""
+        """Skip the rest of the list or object that has begun."""
         depth = 1
         while depth:
             kind = type(next(self._events))

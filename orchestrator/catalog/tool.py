@@ -1,44 +1,64 @@
-"""What a tool is once its operation is compiled: the contract that everything else reads."""
+"""Compiled tools: the contract that the rest of the system reads."""
 
 from datetime import timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import Field, SkipValidation
 
-from orchestrator.catalog.card_layout import CardLayout
 from orchestrator.catalog.card_types import spends
-from orchestrator.catalog.fees import CompensationFee
-from orchestrator.catalog.price_contract import PriceContract
+from orchestrator.catalog.declared_prices import CompensationFee, PriceContract
 from orchestrator.core import compensation_limits
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of, required_of
+from orchestrator.language.inflection import singular
+from orchestrator.language.words import tokens
 
 Schema = Annotated[JsonObject, SkipValidation]
-"""A compiled JSON Schema, taken as it is: the tools of a document share most of theirs, and a copy,
-as validation makes one, would end that. Nothing may change one."""
-
+"""A compiled JSON Schema, not copied: the tools of a document share most of theirs, and validation
+would copy them. Nothing may change one."""
 Location = Literal["path", "query", "header", "cookie", "body"]
-
-
 SCHEMA_FIELDS = frozenset({"input_schema", "output_schema"})
 
 
+class LayoutField(Record):
+    """An input, or a property of an earlier answer about the same resource."""
+
+    name: str
+    label: str = ""
+
+
+class LayoutSection(Record):
+    """Fields under a heading."""
+
+    title: str
+    fields: tuple[LayoutField, ...]
+
+
+class CardLayout(Record):
+    """Layout of the card of a declared type."""
+
+    title: str = ""
+    sections: tuple[LayoutSection, ...] = ()
+
+
 class Effect(StrEnum):
-    """What a call leaves behind at the provider."""
+    """Effect of a call at the provider."""
 
     READ = "read"
-    """Nothing: it may be repeated and abandoned freely."""
+    """It changes nothing and may be repeated."""
     OBLIGATION = "obligation"
-    """Something that the declared cancel tool cancels."""
+    """The declared cancel tool cancels it."""
     WRITE = "write"
-    """Something that no declared tool cancels: rollback parks it for an operator."""
+    """No declared tool cancels it: rollback parks it for an operator."""
     CANCEL = "cancel"
     """It cancels an obligation of another tool."""
 
 
 class InputBinding(Record):
-    """Where one input of the tool goes in the HTTP request."""
+    """Place of one input of the tool in the HTTP request."""
 
     name: str = Field(description="the property of the tool's input schema")
     location: Location
@@ -49,7 +69,7 @@ class InputBinding(Record):
 
 
 class ToolCallTemplate(Record):
-    """Another tool to call, with its inputs filled by OpenAPI runtime expressions and constants."""
+    """A call of another tool, with inputs filled by OpenAPI runtime expressions and constants."""
 
     tool: str
     arguments: JsonObject = Field(
@@ -60,13 +80,13 @@ class ToolCallTemplate(Record):
 
 
 class Compensation(Record):
-    """How an obligation is cancelled: the x-orchet-cancels and x-orchet-compensation-* contract."""
+    """The x-orchet-cancels and x-orchet-compensation-* contract: how an obligation is cancelled."""
 
     cancel: ToolCallTemplate
     probe: ToolCallTemplate | None = None
     gone_when: tuple[str, ...] = Field(
         default=(),
-        description="conditions over the probe's answer that show something cancelled, all of them",
+        description="conditions over the probe's answer that all hold once it is cancelled",
     )
     timeout: timedelta = compensation_limits.CALL_TIMEOUT
     max_attempts: int = Field(default=compensation_limits.ATTEMPTS, ge=1)
@@ -75,7 +95,7 @@ class Compensation(Record):
     )
     on_failure: Literal["park", "continue"] = "park"
     fee: CompensationFee | None = Field(
-        default=None, description="what undoing may cost; None: nothing is said"
+        default=None, description="cost of the cancel; None if undeclared"
     )
 
     @property
@@ -108,17 +128,17 @@ class Tool(Record):
     body_content_type: str | None = None
     effect: Effect = Effect.READ
     irreversible: bool = Field(
-        default=False, description="whether the document says that nothing undoes a call"
+        default=False, description="true if the document declares that no tool cancels a call"
     )
     card_type: str | None = Field(
         default=None,
         description="the confirmation card's type; None when the contract says no confirmation",
     )
     card_layout: CardLayout | None = Field(
-        default=None, description="of a card type that the document declares and lays out"
+        default=None, description="layout of a card type that the document declares"
     )
     price: PriceContract | None = Field(
-        default=None, description="where the document says that the price of a call stands"
+        default=None, description="declared places of the price of a call"
     )
     pii_fields: tuple[str, ...] = ()
     intent_tags: tuple[str, ...] = ()
@@ -127,7 +147,7 @@ class Tool(Record):
     compensation: Compensation | None = None
     cancel_for: str | None = None
     success_when: tuple[str, ...] = Field(
-        default=(), description="conditions over an answer without which it is no success"
+        default=(), description="conditions that a successful answer meets"
     )
     idempotency_header: str | None = Field(
         default=None,
@@ -144,37 +164,37 @@ class Tool(Record):
     )
 
     def as_json(self) -> JsonObject:
-        """This tool in JSON's types, its schemas not copied."""
+        """Return the tool in JSON's types; its schemas are not copied."""
         content: JsonObject = self.model_dump(mode="json", exclude=set(SCHEMA_FIELDS))
         if self.card_layout is None:
-            # Catalogs that have none keep the digests that they had before there were layouts.
+            # Left out when absent, so that digests of older catalogs stay the same.
             del content["card_layout"]
         if not self.irreversible:
-            # The same, of those in which nothing says so.
+            # Left out for the same reason.
             del content["irreversible"]
         if self.price is None:
             del content["price"]
         if not self.success_when:
             del content["success_when"]
-        if isinstance(undoing := content["compensation"], dict):
+        if isinstance(compensation := content["compensation"], dict):
             for name in ("gone_when", "fee"):
-                if not undoing[name]:
-                    del undoing[name]
+                if not compensation[name]:
+                    del compensation[name]
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
     @property
     def needs_confirmation(self) -> bool:
-        """Whether a person must approve each call."""
+        """True if a person must approve each call."""
         return self.card_type is not None
 
     @property
     def is_side_effect(self) -> bool:
-        """Whether a call changes anything at the provider."""
+        """True if a call changes anything at the provider."""
         return self.effect is not Effect.READ
 
     @property
     def spends(self) -> bool:
-        """Whether a call costs money that leaves: no claim does, and nothing that is free."""
+        """True if a call costs money; a claim does not, nor a free call."""
         is_free = self.price is not None and self.price.is_free
         return (
             self.is_side_effect
@@ -185,7 +205,7 @@ class Tool(Record):
 
     @property
     def title(self) -> str:
-        """What a call does, in the words of its contract."""
+        """The effect of a call in the words of its contract."""
         return self.summary.rstrip(".") or self.name.replace("_", " ")
 
     @property
@@ -195,5 +215,33 @@ class Tool(Record):
 
     @property
     def properties(self) -> dict[str, JsonObject]:
-        """Input name to its schema; schemas given as `true` appear as {}."""
+        """Schema by input name; `true` becomes {}."""
         return properties_of(self.input_schema)
+
+
+def thing_of(tool: Tool) -> str:
+    """Return the thing that a path lists or creates: "pet" for /pets, '' for /pets/{pet_id}."""
+    last = tool.path.rstrip("/").rpartition("/")[2]
+    return "" if "{" in last else singular(last)
+
+
+def thing_with_id(tool: Tool) -> str:
+    """Return that thing, if the answer is one or lists only such, and has a plain `id`; else ''."""
+    schema = tool.output_schema or {}
+    root = resolve(schema, schema)
+    parts = [resolve(part, schema) for part in (root, *properties_of(root).values())]
+    held = [part["items"] for part in parts if isinstance(part.get("items"), dict)]
+    members = [resolve(items, schema) for items in held if isinstance(items, dict)]
+    listed = [one for one in members if properties_of(one)]
+    if len(listed) > 1:
+        return ""
+    stated = listed[0] if listed else root
+    return thing_of(tool) if "id" in properties_of(stated) else ""
+
+
+@lru_cache(maxsize=1 << 12)
+def id_names(thing: str) -> frozenset[str]:
+    """Return the names of inputs for the id of a thing: pet_id, petId, pet-id."""
+    words = [*tokens(thing), "id"] if thing else []
+    camel = "".join((*words[:1], *(word.title() for word in words[1:])))
+    return frozenset({"_".join(words), "-".join(words), camel} - {""})

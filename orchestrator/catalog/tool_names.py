@@ -1,35 +1,38 @@
-"""What the tools of documents are called: by their operationId, or by a name made of it.
+"""Names of tools, and the tools that a document's own names mean.
 
-A name depends on nothing but the operation itself, except where two would have the same one: then
-neither gets it, so that whoever says that name means no tool and not the wrong one.
+A tool's name is its operationId, or derived from the operation alone. Where two would have the same
+name, both get another, so that a name never means the wrong tool.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.json_schema.document import DocumentNode
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""What planners and model providers take as the name of a tool."""
+"""Names that planners and model providers accept."""
 _LONGEST = 64
 _OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
 _BRACES = re.compile(r"[{}]")
 
 Place = tuple[str, str, str]
-"""Document, path and method of an operation: no two have the same."""
+"""Document, path and method of an operation, which are unique together."""
 
 
 def place_of(operation: Operation) -> Place:
-    """Where an operation stands."""
+    """Return the place of an operation."""
     return operation.document, operation.path, operation.method
 
 
 def name_tools(operations: Iterable[Operation]) -> dict[Place, str]:
-    """The name of each of these operations, which may be of several documents.
+    """Return the name of each of these operations, which may belong to several documents.
 
-    An operationId that can name a tool, and that no other operation has, is its name.
+    A unique operationId that is a valid tool name is the name.
     """
     documents: defaultdict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
@@ -47,7 +50,7 @@ def name_tools(operations: Iterable[Operation]) -> dict[Place, str]:
 
 
 def why_named(operation: Operation, name: str) -> str | None:
-    """Why a tool is not called by its operationId; None when it is."""
+    """Return the reason why a tool is not called by its operationId, or None."""
     said = operation.operation_id
     if said == name:
         return None
@@ -59,27 +62,27 @@ def why_named(operation: Operation, name: str) -> str | None:
 
 
 def _named_within(operations: Sequence[Operation]) -> dict[Place, str]:
-    """The names of the operations of one document, each there once."""
+    """Return unique names for the operations of one document."""
     said = Counter(operation.operation_id for operation in operations)
-    wishes = [_wish(op, is_unique=said[op.operation_id] == 1) for op in operations]
-    often = Counter(wishes)
+    preferred = [_preferred_name(op, is_unique=said[op.operation_id] == 1) for op in operations]
+    often = Counter(preferred)
     return {
-        place_of(op): wish
-        if often[wish] == 1 or (wish == op.operation_id and said[wish] == 1)
-        else _marked(wish, f"{op.method} {op.path}")
-        for op, wish in zip(operations, wishes, strict=True)
+        place_of(op): name
+        if often[name] == 1 or (name == op.operation_id and said[name] == 1)
+        else _marked(name, f"{op.method} {op.path}")
+        for op, name in zip(operations, preferred, strict=True)
     }
 
 
-def _wish(operation: Operation, *, is_unique: bool) -> str:
-    """What an operation would be called if it were the only one."""
+def _preferred_name(operation: Operation, *, is_unique: bool) -> str:
+    """Return the name that an operation would have as the only one."""
     said = operation.operation_id if is_unique else None
     of_place = f"{operation.method.lower()} {_BRACES.sub('', operation.path)}"
     return (_shaped(said) if said else "") or _shaped(of_place)
 
 
 def _shaped(text: str) -> str:
-    """The text as the name of a tool; '' when no letter or digit of it can be in one."""
+    """Return the text as a valid name; '' when none of its characters may be in one."""
     if TOOL_NAME.fullmatch(text):
         return text
     shaped = _OTHERS.sub("_", text).strip("_-")
@@ -90,6 +93,58 @@ def _shaped(text: str) -> str:
 
 
 def _marked(name: str, origin: str) -> str:
-    """The name with a mark of what it was made of, not too long."""
+    """Return the name, shortened, with a hash of its origin."""
     mark = sha256(origin.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{name[: _LONGEST - len(mark) - 1].rstrip('_-')}_{mark}"
+
+
+class Peers:
+    """The tools that a contract may name: by operationId, or by tool name where it differs."""
+
+    def __init__(
+        self,
+        exposed: Sequence[Operation],
+        tools: Mapping[Place, Tool],
+        faults: Mapping[Place, DocumentInvalid],
+    ) -> None:
+        """Take the operations marked as tools, the compiled ones, and the faults of the others.
+
+        An operationId that several operations have names none of them.
+        """
+        said = Counter(operation.operation_id for operation in exposed)
+        self._repeated = {name for name, times in said.items() if times > 1}
+        self._tools = {tool.name: tool for tool in tools.values()}
+        self._faults: dict[str | None, DocumentInvalid] = {}
+        for operation in exposed:
+            name, place = operation.operation_id, place_of(operation)
+            if place in faults:
+                self._faults[name] = faults[place]
+            elif name is not None and name not in self._repeated and place in tools:
+                self._tools[name] = tools[place]
+
+    def named(self, declared: DocumentNode) -> Tool:
+        """Return the tool that a contract names there.
+
+        Raises:
+            DocumentInvalid: no tool has the name, several have it, or it was skipped.
+        """
+        name = declared.text()
+        if name in self._repeated:
+            raise declared.invalid(
+                f"several operations have the operationId {name!r}, and which is meant is not said",
+                "give each operation an operationId of its own",
+            )
+        if (found := self._tools.get(name)) is not None:
+            return found
+        if (fault := self._faults.get(name)) is not None:
+            raise declared.invalid(
+                f"{name!r}, which it names, is skipped itself: {fault.reason} "
+                f"(at {fault.pointer or '/'})",
+                f"mend {name!r} first",
+            )
+        raise declared.invalid(f"no tool of this document is called {name!r}")
+
+    def tool_name(self, said: str | None) -> str | None:
+        """Return the name of the tool that a document calls so, or `said` where there is none."""
+        found = self._tools.get(said or "") if said not in self._repeated else None
+        return found.name if found is not None else said

@@ -1,8 +1,8 @@
-"""YAML read as YAML 1.2's core schema, which JSON is a part of: the subset that OpenAPI allows.
+"""YAML 1.2's core schema, a superset of JSON, as far as OpenAPI allows it.
 
-PyYAML follows YAML 1.1, in which `2026-12-03` is a date, `NO` is false and `10:30` is 630. Only its
-parser is used here. Values are made from the parser's events: for the largest documents that takes
-a fraction of the time and memory of PyYAML's own way over nodes, and nesting has a limit.
+PyYAML follows YAML 1.1, in which `2026-12-03` is a date, `NO` is false and `10:30` is 630, so only
+its parser is used here. Values are made from the parser's events: for the largest documents that
+takes a fraction of the time and memory of PyYAML's nodes, and nesting has a limit.
 """
 
 import re
@@ -29,11 +29,11 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load_yaml(text: str) -> Any:
-    """The value that one YAML document stands for, made of JSON's types only.
+    """Return the value of one YAML document, in JSON's types only.
 
     Raises:
-        ValueError: not YAML, a key twice in one mapping, an alias that contains itself, aliases
-            that blow a small text up to a huge value, or nesting without end.
+        ValueError: malformed YAML, a repeated key, a recursive alias, aliases that expand to a huge
+            value, or too deep nesting.
     """
     try:
         return _Builder(yaml.parse(text, Loader=_Loader)).document()
@@ -44,14 +44,14 @@ def load_yaml(text: str) -> Any:
 class _Builder:
     """Makes the value of one document from the parser's events.
 
-    Beside each value goes its size: values in it, those that aliases stand for included.
+    Each value has a size: the number of values in it, expanded aliases included.
     """
 
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events
         self._anchors: dict[str, tuple[JsonValue, int]] = {}
         self._open: list[str | None] = []
-        """The anchors of the lists and objects whose end was not met yet."""
+        """Anchors of the lists and objects that are still open."""
         self._aliased = 0
 
     def document(self) -> JsonValue:
@@ -106,11 +106,11 @@ class _Builder:
                 merged += _mappings(value, event)
             else:
                 content[key.value] = value
-        # The first of those that are merged wins, and what the mapping has itself before them all.
+        # The first merged mapping wins, and the mapping's own keys win over all.
         return {k: v for one in (*reversed(merged), content) for k, v in one.items()}, size
 
     def _check_key(self, event: Any, content: JsonObject) -> bool:
-        """Whether it is a merge key; of others the text counts: a status 200 is the word `200`."""
+        """Check a key and return True for a merge key; a key is its text: status 200 is `200`."""
         if type(event) is yaml.AliasEvent:
             self._alias(event)
         if type(event) is not yaml.ScalarEvent:
@@ -135,7 +135,7 @@ class _Builder:
 
 
 def _mappings(value: JsonValue, event: Any) -> list[JsonObject]:
-    """What a merge key takes: a mapping, or a list of them, the first of which wins."""
+    """Return the mappings of a merge key: one, or a list of which the first wins."""
     found = value if isinstance(value, list) else [value]
     mappings = [one for one in found if isinstance(one, dict)]
     if len(mappings) < len(found):

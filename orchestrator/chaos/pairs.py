@@ -32,12 +32,12 @@ from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.core.errors import ArgumentsInvalid, ConfirmationError
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import format_pointer
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionResult
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.sandbox import SandboxClient
-from orchestrator.sandbox.remembered import DocumentMemory
+from orchestrator.sandbox.app import DocumentMemory
 from orchestrator.testing.installation import Installation, installed
 from orchestrator.testing.leftovers import find_leftovers
 from orchestrator.testing.sample_arguments import make_arguments

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.opened_catalog import open_catalog
+from orchestrator.cli.document_options import open_catalog
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, print_json
 from orchestrator.settings import load_settings
@@ -15,7 +15,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 @app.callback()
 def agents() -> None:
-    """Agent profiles: check what they may touch before a worker runs with them."""
+    """Check what agent profiles may touch before a worker runs with them."""
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Answers at the terminal: field by field where somebody is asked, else as they were given."""
+"""Answers of people at the terminal: to questions, and to legs that wait for their model."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,8 +8,7 @@ import typer
 from rich.text import Text
 
 from orchestrator.cli import render_waiting
-from orchestrator.cli.asking import is_terminal
-from orchestrator.cli.connected import ask
+from orchestrator.cli.asking import ask, is_terminal
 from orchestrator.cli.drawing import line
 from orchestrator.cli.options import split_pair
 from orchestrator.cli.output import AsJson, console, print_json, progress
@@ -19,19 +18,16 @@ from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import visible
 from orchestrator.messages.open_waits import commands_for
 
-if TYPE_CHECKING:  # they import the client, which takes a while
+if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.client.mission_client import MissionClient
     from orchestrator.client.understood import Understood
     from orchestrator.messages.leg import Question
+    from orchestrator.messages.model_trouble import ModelPause
     from orchestrator.messages.question_field import QuestionField
 
 
 def given_texts(pairs: Sequence[str]) -> JsonObject:
-    """`["day=tomorrow", "guests=two"]` by name, as it was typed: fields tell what it means.
-
-    Raises:
-        UsageError: a pair has no `=`, or a name comes twice.
-    """
+    """`["day=tomorrow", "guests=two"]` by name, as it was typed: fields tell what it means."""
     texts: JsonObject = {}
     for name, text in map(split_pair, pairs):
         if name in texts:
@@ -46,11 +42,7 @@ def unnamed_text(values: Sequence[str]) -> str:
 
 
 async def find_question(client: "MissionClient", named: str) -> "Question | None":
-    """The open question of an id, or the only one of a mission; None when none of that id is open.
-
-    Raises:
-        UsageError: the mission asks nothing, or more than one thing.
-    """
+    """The open question of an id, or the only one of a mission; None: none of that id is open."""
     if "." in named:
         return await client.question(named)
     open_now = await client.get(named).questions()
@@ -63,12 +55,7 @@ async def find_question(client: "MissionClient", named: str) -> "Question | None
 
 
 def ask_fields(question: "Question", *, as_json: bool = False) -> JsonObject:
-    """The answer of the person at the terminal, field by field; all of it is on standard error.
-
-    Raises:
-        UsageError: there is no terminal to ask at, or a script asked for JSON.
-        typer.Abort: they pressed Ctrl-C or ended the input.
-    """
+    """The answer of the person at the terminal, field by field; all of it is on standard error."""
     if as_json or not is_terminal():
         told = "; ".join(field.told(question.today) for field in question.asks)
         raise UsageError(
@@ -158,3 +145,40 @@ def answer(
     console.print("answered")
     for told in () if is_asked else noted(understood):
         console.print(told, soft_wrap=True)
+
+
+def resume(
+    named: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="The id of the pause, or of the mission: all its legs."),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="PROVIDER:MODEL", help="Go on with this model from here."),
+    ] = None,
+    give_up: Annotated[
+        bool, typer.Option("--give-up", help="Fail the leg: its mission is rolled back.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the model of a leg that waits for it again now, or another one, or give up.
+
+    A model is looked up where the leg runs, and one that cannot be asked there is refused.
+
+    Example: orchestrator mission resume trip-1a2b3c --model anthropic:claude-sonnet-4-5
+    """
+    if give_up and model is not None:
+        raise UsageError("--model and --give-up: choose one of them")
+
+    async def go_on(client: "MissionClient") -> "list[ModelPause]":
+        mission = client.get(named.partition(".")[0])
+        pause_id = named if "." in named else None
+        return await mission.resume(pause_id, model=model, give_up=give_up, by=account_name())
+
+    taken = ask(go_on, tells_silence=True)
+    if as_json:
+        print_json([pause.model_dump(mode="json") for pause in taken])
+        return
+    does = "given up" if give_up else f"asks {model or 'its model again'}"
+    for pause in taken:
+        console.print(line(f"{pause.mission_id}.{pause.leg_id}: {does}"), soft_wrap=True)

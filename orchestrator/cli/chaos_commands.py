@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, parse_faults
-from orchestrator.cli import render_chaos
 from orchestrator.cli.options import Model, Overlays, Specs
 from orchestrator.cli.output import AsJson, present, run
 from orchestrator.core.errors import UsageError
@@ -49,7 +48,7 @@ RunPlanner = Annotated[
 
 @app.callback()
 def chaos() -> None:
-    """Rollback tests: missions on a real server with real workers, under planned trouble."""
+    """Rollback tests: real missions and workers under planned trouble."""
 
 
 @app.command("run")
@@ -93,14 +92,14 @@ def run_chaos(
         raise UsageError(f"--model goes with --planner {LLM}")
     seed = secrets.randbelow(10**6) if seed is None else seed
     if specs:
-        from orchestrator.cli import chaos_pairs
+        from orchestrator.cli import chaos_runs
 
-        pairs = run(chaos_pairs.try_pairs(specs, overlays or (), seed=seed, keep=keep))
-        return present(pairs, render_chaos.pairs, as_json=as_json, ok=pairs.ok)
+        pairs = run(chaos_runs.try_pairs(specs, overlays or (), seed=seed, keep=keep))
+        return present(pairs, chaos_runs.draw_pairs, as_json=as_json, ok=pairs.ok)
     if overlays:
         raise UsageError("--overlay goes with --specs, the documents that it changes")
     from orchestrator.chaos.chaos_run import RunOptions
-    from orchestrator.cli import chaos_missions
+    from orchestrator.cli import chaos_runs
 
     postgres = None
     if store == "postgresql":
@@ -111,14 +110,14 @@ def run_chaos(
         raise UsageError(f"--store is sqlite or postgresql, and not {store!r}")
     options = RunOptions(seed, chosen, at_once=at_once, workers=workers, postgres=postgres)
 
-    def play(modelled: "ModelledRun | None") -> chaos_missions.Play:
+    def play(modelled: "ModelledRun | None") -> chaos_runs.Play:
         if every_point:
-            return chaos_missions.every_point(options, goal, only, modelled)
+            return chaos_runs.every_point(options, goal, only, modelled)
         indexes = range(missions) if only is None else [only]
-        return chaos_missions.seeded(options, goal, indexes, modelled)
+        return chaos_runs.seeded(options, goal, indexes, modelled)
 
     if planner == LLM:
-        report = run(chaos_missions.planned_by_a_model(options, keep, model, play))
+        report = run(chaos_runs.planned_by_a_model(options, keep, model, play))
     else:
-        report = run(chaos_missions.on_a_stack(options, keep, play(None)))
-    present(report, render_chaos.report, as_json=as_json, ok=report.ok)
+        report = run(chaos_runs.on_a_stack(options, keep, play(None)))
+    present(report, chaos_runs.draw_report, as_json=as_json, ok=report.ok)

@@ -41,17 +41,17 @@ def codec_server(
         None
     ),
 ) -> None:
-    """Show the Temporal UI and the temporal command what is encrypted.
+    """Decrypt histories for the Temporal UI and the temporal command.
 
     Callers present ORCHESTRATOR_CODEC_TOKEN (or ..._FILE=path), or an access token.
 
     Example: orchestrator codec-server --ui https://temporal.example.com
     """
     from orchestrator.adapters.temporal.payload_codec import EncryptionCodec
-    from orchestrator.cli.worker_logs import log_lines
     from orchestrator.client.payloads import external_storage_of, payload_keys_of
     from orchestrator.codec_server.codec_app import create_codec_app
     from orchestrator.codec_server.serving import serve
+    from orchestrator.runtime.worker_logs import log_lines
 
     settings = load_settings()
     keys = payload_keys_of(settings)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.catalog.card_types import PLAN
-from orchestrator.cli import render_cards, render_waiting
-from orchestrator.cli.asking import confirmed, require_terminal
-from orchestrator.cli.connected import ask
+from orchestrator.cli import render_waiting
+from orchestrator.cli.asking import ask, confirmed, require_terminal
 from orchestrator.cli.options import read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.cli.signing import make_key, sign_as
@@ -60,7 +59,7 @@ def show(confirmation_id: ConfirmationId, as_json: AsJson = False) -> None:
     Example: orchestrator confirm show trip-1a2b3c.1-flights.2
     """
     card = ask(lambda client: client.confirmation(confirmation_id), tells_silence=True)
-    present(card, render_cards.card, as_json=as_json)
+    present(card, render_waiting.card, as_json=as_json)
 
 
 @app.command()
@@ -86,7 +85,7 @@ def approve(
     read = digest or _read_and_agreed(confirmation_id, as_json=as_json)
     approval = Approve(confirmation_id=confirmation_id, digest=read)
     receipt = ask(lambda client: client.decide(sign(approval, read)), tells_silence=True)
-    present(receipt, render_cards.receipt, as_json=as_json)
+    present(receipt, render_waiting.receipt, as_json=as_json)
 
 
 def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
@@ -96,7 +95,7 @@ def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
     require_terminal(_DIGEST)
     card = ask(lambda client: client.confirmation(confirmation_id), tells_silence=True)
     # With the question, on standard error: standard output may be going somewhere else.
-    render_cards.card(progress, card)
+    render_waiting.card(progress, card)
     # However long the card was, what it costs is read last.
     price = "of which no price is known" if card.price is None else f"for {card.price}"
     asked = (
@@ -123,7 +122,7 @@ def amend(
     """
     amendment = Amend(confirmation_id=confirmation_id, changes=read_pairs(changes))
     receipt = _decided(amendment, key, approver=approver, issuer=issuer)
-    present(receipt, render_cards.receipt, as_json=as_json)
+    present(receipt, render_waiting.receipt, as_json=as_json)
 
 
 @app.command()
@@ -147,7 +146,7 @@ def respond(
         raise UsageError(f"--text has at most {MOST_TEXT} characters")
     response = Respond(confirmation_id=confirmation_id, text=text)
     receipt = _decided(response, key, approver=approver, issuer=issuer)
-    present(receipt, render_cards.receipt, as_json=as_json)
+    present(receipt, render_waiting.receipt, as_json=as_json)
 
 
 @app.command()
@@ -175,7 +174,7 @@ def reject(
     """
     rejection = Reject(confirmation_id=confirmation_id, reason=reason, then=then)
     receipt = _decided(rejection, key, approver=approver, issuer=issuer)
-    present(receipt, render_cards.receipt, as_json=as_json)
+    present(receipt, render_waiting.receipt, as_json=as_json)
 
 
 def _decided(

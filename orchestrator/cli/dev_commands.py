@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli import render_demo, render_sandbox
-from orchestrator.cli.chosen_documents import choose
+from orchestrator.cli import demo_commands, sandbox_commands
 from orchestrator.cli.clean_errors import tell_error
-from orchestrator.cli.marked import tell_unmarked
-from orchestrator.cli.opened_catalog import tell_skipped
+from orchestrator.cli.document_options import choose, tell_skipped, tell_unmarked
 from orchestrator.cli.options import Model, Overlays, Planner, Specs, planning_variables
 from orchestrator.cli.output import console, progress, run
 from orchestrator.core.payload_errors import KEYS_VARIABLE
@@ -22,7 +20,7 @@ from orchestrator.settings import Settings, bundled_specs, load_settings
 
 if TYPE_CHECKING:
     from orchestrator.runtime.devserver import Stack
-    from orchestrator.sandbox.remembered import DocumentMemory
+    from orchestrator.sandbox.app import DocumentMemory
 
 app = typer.Typer(add_completion=False)
 
@@ -43,7 +41,7 @@ def dev(
     planner: Planner = None,
     model: Model = None,
 ) -> None:
-    """Temporal with its UI, the sandbox and a worker, left running until Ctrl-C.
+    """Temporal with its UI, the sandbox and a worker, until Ctrl-C.
 
     With payload keys (ORCHESTRATOR_PAYLOAD_KEYS_FILE) also the codec server, for the UI.
 
@@ -100,7 +98,7 @@ async def _dev(
         tell_unmarked(documents, sources.specs)
         tell_skipped(documents)
         written = write_redirected(documents, state, port=ports.sandbox)
-        render_sandbox.skipped(progress, written.memories)
+        sandbox_commands.draw_skipped(progress, written.memories)
         note_sources(sources, state)
         stack = Stack(
             state,
@@ -151,7 +149,7 @@ def _tell(line: str) -> None:
 def _tell_addresses(
     stack: "Stack", specs: tuple[Path, ...], memories: Sequence["DocumentMemory"]
 ) -> None:
-    render_demo.addresses(console, stack, example=_example(specs))
+    demo_commands.draw_addresses(console, stack, example=_example(specs))
     for memory in memories:
         at = f"{stack.sandbox_url}{memory.path}"
         console.print(f"{memory.document} is served at {at}", soft_wrap=True)

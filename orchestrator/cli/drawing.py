@@ -4,9 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 from rich.text import Text
 
+from orchestrator.cli.output import progress
 from orchestrator.core.shown_text import visible, visible_block
 
 _COLORS = {
@@ -85,3 +87,14 @@ def indented(text: Text, by: int = 2) -> Padding:
 def colored(status: str) -> Text:
     """A status in its color."""
     return Text(visible(status), _COLORS.get(status, ""))
+
+
+def counting_bar() -> Progress:
+    """What it does, how much of how many, and for how long."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=progress,
+    )

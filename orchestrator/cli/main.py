@@ -22,34 +22,43 @@ WORK_FAILED = 1
 WRONG_USAGE = 2
 
 COMMANDS: Final = {
-    "demo": "Three missions on real parts: success, rollback, killed worker; "
-    "exit 1 if one is not so.",
-    "dev": "Temporal with its UI, the sandbox and a worker, left running until Ctrl-C.",
+    "demo": "Three missions on real parts: success, rollback, killed worker.",
+    "dev": "Temporal with its UI, the sandbox and a worker, until Ctrl-C.",
     "mission": "Start missions and see what becomes of them.",
     "confirm": "Read confirmation cards and decide on them.",
     "rollback": "See what is parked, resolve it, and sweep.",
     "tools": "Look at the tools of OpenAPI documents.",
-    "agents": "Agent profiles: check what they may touch before a worker runs with them.",
-    "route": "Route a request: `orchestrator route TEXT`; "
-    "measure: `orchestrator route eval FOLDER`.",
-    "chaos": "Rollback tests: missions on a real server with real workers, under planned trouble.",
-    "telemetry": "Every span and measurement of missions, by its name and what it is.",
+    "agents": "Check what agent profiles may touch before a worker runs with them.",
+    "route": "Route a request, measure the router, and calibrate it.",
+    "chaos": "Rollback tests: real missions and workers under planned trouble.",
+    "telemetry": "Every span and measurement of missions, by name.",
     "pii": "Keep personal fields in the encrypted vault.",
-    "store": "What workers keep beside histories: copy it from a file to a server.",
-    "payload-keys": "The keys that encrypt what is recorded in Temporal: make, change, see.",
-    "worker": "One worker: runs missions, legs, rollbacks and their tool calls until SIGTERM.",
-    "settings": "All settings: each variable, its default, what it holds now and what it is for.",
+    "store": "Copy what workers keep outside of histories to another store.",
+    "payload-keys": "Make, change and list the keys that encrypt histories.",
+    "worker": "One worker: runs missions and their tool calls until SIGTERM.",
+    "settings": "All settings: each variable, its default and its value now.",
     "proxy": "Pass requests to a model on with the few of their tools that fit.",
-    "codec-server": "Show the Temporal UI and the temporal command what is encrypted.",
-    "sandbox": "Serve OpenAPI documents as real HTTP services that remember everything they did.",
+    "codec-server": "Decrypt histories for the Temporal UI and the temporal command.",
+    "sandbox": "Serve OpenAPI documents as real HTTP services with a memory.",
 }
-"""Each is a module `NAME_commands` of this package with an `app`, `_` in place of `-`. Its help is
-listed without that: for a group it is all of the help, for a command the first line of its
-docstring."""
+"""Each is a module `NAME_commands` of this package with an `app`, `_` in place of `-`; those of
+`_HOMES` share one, where theirs is `NAME_app`. Its line here is the first of its help."""
+_HOMES: Final = {
+    "telemetry": "settings",
+    "pii": "data",
+    "store": "data",
+    "payload-keys": "data",
+}
 
 
 class _OnDemand(TyperGroup):
     """Imports a command when it is run: none starts with the weight of the others."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the whole on one screen: a line for each command."""
+        lines = [f"Usage: {ctx.command_path} COMMAND ...", str(self.help), ""]
+        lines += [f"  {name:<13} {told}" for name, told in COMMANDS.items()]
+        formatter.write("\n".join([*lines, "", "COMMAND --help shows its options and an example."]))
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -76,9 +85,9 @@ class _OnDemand(TyperGroup):
 
 def load_command(name: str) -> Any:
     """A command of the table, imported."""
-    command = typer.main.get_command(
-        import_module(f"orchestrator.cli.{name.replace('-', '_')}_commands").app
-    )
+    own = name.replace("-", "_")
+    module = import_module(f"orchestrator.cli.{_HOMES.get(name, own)}_commands")
+    command = typer.main.get_command(getattr(module, f"{own}_app", None) or module.app)
     command.name = name
     command.help = command.help or COMMANDS[name]
     return command
@@ -114,11 +123,7 @@ def exit_code(error: errors.OrchestratorError) -> int:
 
 
 def _check_encoding(words: list[str]) -> None:
-    """Refuse bytes that are no text: no message, and no file of ours, can hold them.
-
-    Raises:
-        UsageError: a word of the command line holds such bytes.
-    """
+    """Refuse bytes that are no text: no message, and no file of ours, can hold them."""
     try:
         "".join(words).encode()
     except UnicodeEncodeError:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,22 +10,16 @@ from rich.text import Text
 from orchestrator.cli import (
     answering,
     batch_commands,
-    file_commands,
     record_commands,
     render_missions,
-    render_plans,
     render_waiting,
-    resuming,
     schedule_commands,
     watching,
 )
-from orchestrator.cli.asking import confirmed, require_terminal
-from orchestrator.cli.connected import ask
+from orchestrator.cli.asking import ask, confirmed, require_terminal
 from orchestrator.cli.drawing import line, lines
-from orchestrator.cli.mission_requests import mission_request, takes_request
-from orchestrator.cli.options import Model
+from orchestrator.cli.mission_requests import takes_request
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
-from orchestrator.cli.request_options import Chosen, Goal, Inputs
 from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import (
     MissionNotFound,
@@ -66,12 +59,15 @@ def start(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a mission.
+    """Start a mission: a goal in words, or a follow-up of an earlier one.
 
-    --planner and --model are for agents whose profile names neither; without them the worker's
-    own settings hold.
+    A model plans free text in any language: set ORCHESTRATOR_PLANNER_MODEL where the worker runs
+    (for a local server OLLAMA_BASE_URL too), or --model. Without one, rules carry out plain goals
+    in English, one thing a sentence, and ask about the rest.
 
     Example: orchestrator mission start "What is the weather in Oslo tomorrow?" --wait
+
+    Example: orchestrator mission start --follow-up trip-1a2b3c:1
     """
     if wait:
         with _going_on(request.mission_id or ""):
@@ -98,36 +94,23 @@ def _tell_started(mission: "MissionHandle", *, as_json: bool) -> None:
 
 
 @app.command()
-def plan(
-    goal: Goal,
-    inputs: Inputs = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(help="A YAML or JSON file: the mission's own policy."),
-    ] = None,
-    requester: Annotated[
-        str | None, typer.Option(help="Who would ask; default: your account.")
-    ] = None,
-    planner: Chosen = None,
-    model: Model = None,
-    as_json: AsJson = False,
-) -> None:
+@takes_request()
+def plan(request: MissionRequest, as_json: AsJson = False) -> None:
     """What would be done for a goal, by whom, and what of it nothing serves; nothing is done.
 
     Exit 1 when no plan can be made of it.
 
     Example: orchestrator mission plan "Reserve a table in Lisbon tomorrow at 20:00 for 4"
     """
-    request = mission_request(
-        goal, inputs, None, policy, requester=requester, planner=planner, model=model
-    )
     try:
         preview = ask(lambda client: client.plan(request), tells_silence=True)
     except PlanRefused as refused:
         if not as_json:
             raise
-        print_json({"goal": goal, "refusal": refused.reason})
+        print_json({"goal": request.goal, "refusal": refused.reason})
         raise typer.Exit(1) from None
+    from orchestrator.cli import render_plans  # reads how plans are approved
+
     if not as_json:
         render_missions.unread(progress, preview.undeclared_inputs)
     present(preview, render_plans.preview, as_json=as_json)
@@ -188,7 +171,12 @@ def _tell_once(told: set[str], news: Text) -> None:
 
 def _finish(result: MissionResult, *, as_json: bool) -> None:
     ok = result.status is MissionStatus.SUCCEEDED
-    present(result, render_missions.mission, as_json=as_json, ok=ok)
+    if as_json:
+        print_json(result.document())
+    else:
+        render_missions.mission(console, result)
+    if not ok:
+        raise typer.Exit(1)
 
 
 @app.command("list")
@@ -240,9 +228,9 @@ def show(mission_id: MissionId, as_json: AsJson = False) -> None:
         render_missions.mission(console, result)
         render_waiting.part(console, waiting)
     elif result.finished_at is not None:
-        print_json(result)
+        print_json(result.document())
     else:
-        print_json({**result.model_dump(mode="json"), "waiting": list(waiting.entries())})
+        print_json({**result.document(), "waiting": list(waiting.entries())})
 
 
 def _show_otherwise(kept: "_Otherwise", *, as_json: bool) -> None:
@@ -253,7 +241,7 @@ def _show_otherwise(kept: "_Otherwise", *, as_json: bool) -> None:
         present(kept, render_missions.known, as_json=as_json)
         return
     if as_json:
-        print_json({**kept.result.model_dump(mode="json"), "kept_as_of": kept.kept_as_of})
+        print_json({**kept.result.document(), "kept_as_of": kept.kept_as_of})
         return
     render_missions.mission(console, kept.result)
     console.print(
@@ -292,9 +280,9 @@ def watch(
 app.command()(watching.feed)
 app.command("event-types")(watching.event_types)
 app.command()(answering.answer)
-app.command()(resuming.resume)
+app.command()(answering.resume)
 app.command()(batch_commands.batch)
-app.command()(file_commands.file)
+app.command()(record_commands.file)
 app.command()(record_commands.export)
 app.command()(record_commands.verify)
 app.add_typer(schedule_commands.app, name="schedule")

@@ -3,79 +3,44 @@
 import functools
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from orchestrator.cli.limit_options import LimitPairs, read_limits
-from orchestrator.cli.options import Model, read_money, read_pairs
-from orchestrator.cli.request_options import (
+from orchestrator.cli.asking import ask
+from orchestrator.cli.drawing import line
+from orchestrator.cli.options import (
     Budget,
     Chosen,
+    FollowUpId,
     Goal,
     Inputs,
+    LimitPairs,
+    Model,
+    Orders,
     OwnId,
     PlanFirst,
     Policy,
+    ReadOnly,
     Requester,
     Tenant,
     Urgency,
+    read_limits,
+    read_money,
+    read_pairs,
 )
+from orchestrator.cli.output import progress
 from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import UsageError
 from orchestrator.core.limits import Limits
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.new_requests import new_mission_id
-from orchestrator.planning.models import OwnPlanner
+from orchestrator.saga.orders import Order
 from orchestrator.settings import load_policy, load_settings
 
 Command = Callable[..., None]
-_ID: Final = "mission_id"
-
-
-def mission_request(
-    goal: str,
-    inputs: list[str] | None,
-    budget: tuple[str, str] | None,
-    policy: Path | None,
-    *,
-    mission_id: str | None = None,
-    requester: str | None = None,
-    planner: OwnPlanner | None = None,
-    model: str | None = None,
-    tenant: str = "",
-    priority: int | None = None,
-) -> MissionRequest:
-    """What the options of a command ask for.
-
-    Raises:
-        UsageError: one of them is not as it should be.
-    """
-    try:
-        request = MissionRequest(
-            goal=goal,
-            inputs=read_pairs(inputs or []),
-            budget=None if budget is None else read_money(*budget),
-            # Named here, so that it can be said whatever becomes of this process.
-            mission_id=_new_id(goal) if mission_id is None else mission_id,
-            requester=account_name() if requester is None else requester,
-            planner=planner,
-            model=model,
-            tenant=tenant,
-            priority=priority,
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = "".join(f"{part}: " for part in first["loc"])
-        raise UsageError(f"{where}{first['msg'].removeprefix('Value error, ')}") from None
-    given = load_policy(policy)
-    return request if given is None else request.model_copy(update={"policy": given})
-
-
-def _new_id(goal: str) -> str:
-    """An id that tells nothing of the goal where the goal is encrypted: ids are not."""
-    return new_mission_id(goal, tells_goal=not load_settings().encrypts)
+_OF_ONE_START: Final = ("mission_id", "follow_up")
+"""Options that only a single start has."""
 
 
 def takes_request(*, names_it: bool = False) -> Callable[[Command], Command]:
@@ -86,14 +51,14 @@ def takes_request(*, names_it: bool = False) -> Callable[[Command], Command]:
     """
 
     def with_options(command: Command) -> Command:
-        asked = dict(inspect.signature(_asked_for).parameters)
-        if not names_it:
-            del asked[_ID]
+        asked = dict(inspect.signature(asked_for).parameters)
+        for name in () if names_it else _OF_ONE_START:
+            del asked[name]
         _, *own = inspect.signature(command).parameters.values()
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
-            request = _asked_for(**{name: given.pop(name) for name in asked})
+            request = asked_for(**{name: given.pop(name) for name in asked})
             command(request, **given)
 
         ahead = [one for one in own if one.default is one.empty]  # what it is about comes first
@@ -106,11 +71,13 @@ def takes_request(*, names_it: bool = False) -> Callable[[Command], Command]:
     return with_options
 
 
-def _asked_for(
-    goal: Goal,
+def asked_for(
+    goal: Goal = "",
     inputs: Inputs = None,
     budget: Budget = None,
     mission_id: OwnId = None,
+    follow_up: FollowUpId = None,
+    orders: Orders = None,
     policy: Policy = None,
     requester: Requester = None,
     plan_first: PlanFirst = False,
@@ -119,23 +86,53 @@ def _asked_for(
     model: Model = None,
     tenant: Tenant = "",
     priority: Urgency = None,
+    read_only: ReadOnly = False,
 ) -> MissionRequest:
     """The request, its policy tightened where the options say so."""
-    request = mission_request(
-        goal,
-        inputs,
-        budget,
-        policy,
-        mission_id=mission_id,
-        requester=requester,
-        planner=planner,
-        model=model,
-        tenant=tenant,
-        priority=priority,
-    )
-    if not (plan_first or limits):
-        return request
-    return _tightened(request, plan_first=plan_first, limits=read_limits(limits or []))
+    if bool(goal.strip()) == bool(follow_up):
+        raise UsageError("say what to do: a goal in words, or --follow-up ID:N in its place")
+    goal = goal or f"follow-up {follow_up}"
+    try:
+        request = MissionRequest(
+            goal=goal,
+            inputs=read_pairs(inputs or []),
+            budget=None if budget is None else read_money(*budget),
+            # Named here, so that it can be said whatever becomes of this process. An id tells
+            # nothing of a goal that is encrypted.
+            mission_id=mission_id or new_mission_id(goal, tells_goal=not load_settings().encrypts),
+            requester=account_name() if requester is None else requester,
+            planner=planner,
+            model=model,
+            tenant=tenant,
+            priority=priority,
+            read_only=read_only,
+            orders=tuple(map(_order, orders or ())),
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "".join(f"{part}: " for part in first["loc"])
+        raise UsageError(f"{where}{first['msg'].removeprefix('Value error, ')}") from None
+    if (given := load_policy(policy)) is not None:
+        request = request.model_copy(update={"policy": given})
+    if plan_first or limits:
+        request = _tightened(request, plan_first=plan_first, limits=read_limits(limits or []))
+    return request if follow_up is None else _following(follow_up, request)
+
+
+def _following(named: str, request: MissionRequest) -> MissionRequest:
+    """The request of a follow-up; it is shown before it begins."""
+    following = ask(lambda client: client.follow_up(named, request))
+    progress.print(line(f"{named}: {following.goal}"), soft_wrap=True)
+    return following
+
+
+def _order(text: str) -> Order:
+    """`TOOL`, or `TOOL=N`."""
+    tool, _, count = text.partition("=")
+    try:
+        return Order(tools=(tool.strip(),), count=int(count or 1), clause=text)
+    except ValueError:
+        raise UsageError(f"--order {text!r} is not TOOL or TOOL=N, such as pay_invoice=2") from None
 
 
 def _tightened(request: MissionRequest, *, plan_first: bool, limits: Limits) -> MissionRequest:

@@ -1,16 +1,16 @@
-"""Missions, their questions, ledgers and rollbacks, drawn with rich."""
+"""Missions, what they left and what it cost, drawn with rich."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli import render_parked, render_usage, render_waiting
+from orchestrator.cli import render_waiting
 from orchestrator.cli.drawing import block, colored, indented, line, lines, table_of
 from orchestrator.core import command_lines
 from orchestrator.messages.open_waits import commands_for
@@ -20,9 +20,11 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.client.known_mission import KnownMission
     from orchestrator.client.mission_rollback import RollbackPreview
     from orchestrator.client.overview import MissionSummary
-    from orchestrator.messages.leg import Question
+    from orchestrator.core.budget import Usage
+    from orchestrator.messages.leg import LegResult, Question
     from orchestrator.messages.mission import MissionResult
     from orchestrator.messages.model_trouble import ModelChange
+    from orchestrator.messages.parked import ParkedObligation, ParkedRollback
     from orchestrator.messages.receipts import Receipt
     from orchestrator.messages.rollback import RollbackReport, SweepReport
     from orchestrator.planning.models import AnswerTable
@@ -128,6 +130,12 @@ def mission(console: Console, result: MissionResult) -> None:
             _found(console, leg.table)
     for missing in result.unserved:
         console.print(line((f"unserved: {missing}", "red")))
+    for read in (one for leg in result.legs for one in leg.conditions):
+        console.print(line((f"condition: {read}", "dim")))
+    for aside in result.set_aside:
+        console.print(line((f"set aside: {aside}", "yellow")))
+    for text in result.uncovered:
+        console.print(line((f"no leg served: {text!r}", "yellow")))
     legs = table_of("leg", "agent", "planned by", "status", "goal", "steps")
     for leg in result.legs:
         legs.add_row(
@@ -149,7 +157,7 @@ def mission(console: Console, result: MissionResult) -> None:
             console.print(_changed(leg.leg_id, change), soft_wrap=True)
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
-        render_parked.resolutions(console, result.ledger.obligations)
+        resolutions(console, result.ledger.obligations)
     for handle, called in result.files.items():
         console.print(line(f"file, {called}"), soft_wrap=True)
         command = command_lines.write_file(result.mission_id, handle)
@@ -169,9 +177,26 @@ def mission(console: Console, result: MissionResult) -> None:
         at = f"{gone.at:%Y-%m-%d %H:%M:%S}" if gone.at else None
         parts = ["cancelled:", gone.title, gone.reference, f"with {gone.tool}", by, decided, at]
         console.print(_told(parts))
-    render_usage.models(console, result)
+    _follow_ups(console, result)
+    models(console, result)
     console.print()
     console.print(f"spend: {result.spend}")
+
+
+def _follow_ups(console: Console, result: MissionResult) -> None:
+    """What can be done next, each with the command that begins it."""
+    if not result.follow_ups:
+        return
+    console.print()
+    console.print(line(("what can be done next", "bold")))
+    for one in result.follow_ups:
+        given = ", ".join(f"{name} {value}" for name, value in one.inputs.items())
+        terms = [f"until {one.until:%Y-%m-%d %H:%M %Z}" if one.until else ""]
+        terms += [f"fee {one.fee}" if one.fee else ""]
+        terms += [f"asks for {', '.join(one.asks_for)}" if one.asks_for else ""]
+        noted = "; ".join(filter(None, (one.kind, given, *terms)))
+        console.print(line(f"  {one.title} ", (f"({noted})", "dim")), soft_wrap=True)
+        console.print(line(f"    {command_lines.start_follow_up(one.id)}"), soft_wrap=True)
 
 
 def _changed(leg_id: str, change: ModelChange) -> Text:
@@ -274,9 +299,9 @@ def rollback(console: Console, report: RollbackReport) -> None:
     if str(report.order):
         console.print(f"why: {report.order}")
     console.print(_ledger(report.ledger.obligations))
-    render_parked.resolutions(console, report.ledger.obligations)
+    resolutions(console, report.ledger.obligations)
     for obligation in parked_of(report):
-        render_parked.parked(console, obligation)
+        parked(console, obligation)
 
 
 def sweep(console: Console, report: SweepReport) -> None:
@@ -286,3 +311,83 @@ def sweep(console: Console, report: SweepReport) -> None:
         console.print(f"rolled back: orchestrator rollback show {mission_id}")
     for mission in report.unreadable:
         console.print(f"not examined: {mission.mission_id}: {mission.why}")
+
+
+_MOST_STEPS: Final = 10
+"""The newest steps of a leg; those before are counted in its sum."""
+
+
+def models(console: Console, result: MissionResult) -> None:
+    """Tokens and cost of each leg and of its newest steps; nothing where no model was asked."""
+    if not result.usage.requests:
+        return
+    table = table_of("leg", "step", "requests", "tokens in", "of them cached", "out", "cost")
+    for leg in result.legs:
+        for row in _rows(leg):
+            table.add_row(*row)
+    console.print()
+    console.print(line(("models", "bold")))
+    console.print(table)
+    console.print(f"models: {result.usage}")
+
+
+def _rows(leg: LegResult) -> Iterator[tuple[str, ...]]:
+    asked = [step for step in leg.steps if step.usage is not None and step.usage.requests]
+    for step in asked[-_MOST_STEPS:]:
+        assert step.usage is not None
+        yield ("", step.label, *_figures(step.usage))
+    if leg.usage.requests:
+        yield (leg.leg_id, "all", *_figures(leg.usage))
+
+
+def _figures(usage: Usage) -> tuple[str, ...]:
+    counts = (usage.requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+    return (*(f"{count:,}" for count in counts), usage.told_cost)
+
+
+def parked_list(console: Console, found: Sequence[ParkedRollback]) -> None:
+    """Every obligation that waits for an operator, by mission."""
+    for rollback in found:
+        console.rule(line(f"rollback of {rollback.mission_id}"))
+        if rollback.unread:
+            console.print(line(("could not be asked: ", "red"), rollback.unread))
+            console.print(f"  status on the server: {rollback.shown_status or 'unknown'}")
+        elif not rollback.settled:
+            console.print("the rest of it is still being tried")
+        for obligation in rollback.waiting:
+            parked(console, obligation)
+    if not found:
+        console.print("nothing is parked")
+
+
+def parked(console: Console, obligation: ParkedObligation) -> None:
+    """One obligation, and the commands that resolve it."""
+    console.print(line((f"parked: {obligation.obligation_id}", "red")))
+    body = Table(box=None, show_header=False, pad_edge=False)
+    for label, value in _facts(obligation):
+        body.add_row(line((f"  {label}", "bold")), value)
+    console.print(body)
+    for command in obligation.commands:
+        console.print(f"  {command}", soft_wrap=True)
+
+
+def _facts(obligation: ParkedObligation) -> Iterator[tuple[str, Text]]:
+    what = obligation.title or obligation.tool
+    yield "what", line(what if what == obligation.tool else f"{what} ({obligation.tool})")
+    if obligation.reference:
+        named = (f"{name} {value}" for name, value in obligation.reference.items())
+        yield "reference", block(", ".join(named))
+    if obligation.price is not None:
+        yield "price", line(str(obligation.price))
+    yield "why", block(obligation.why or "nobody said")
+    if obligation.since is not None:
+        yield "since", line(f"{obligation.since:%Y-%m-%d %H:%M:%S %Z}")
+    for resolution in obligation.resolutions:
+        yield "before", block(str(resolution))
+
+
+def resolutions(console: Console, obligations: Sequence[Obligation]) -> None:
+    """What operators decided, each time."""
+    for obligation in obligations:
+        for resolution in obligation.resolutions:
+            console.print(indented(block(f"{obligation.obligation_id}: {resolution}"), by=4))

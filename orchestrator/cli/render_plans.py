@@ -10,12 +10,12 @@ from rich.text import Text
 from rich.tree import Tree
 
 from orchestrator.cli.drawing import block, indented, line
-from orchestrator.messages.plan_answers import doubt_told
-from orchestrator.messages.plan_card import leg_note
+from orchestrator.messages.plan_answers import doubt_text
+from orchestrator.messages.plan_card import leg_note, order_text, tool_text
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.core.plan_origin import PlanOrigin
-    from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview
+    from orchestrator.messages.plan_preview import PlannedLeg, PlanPreview
 
 
 def preview(console: Console, shown: PlanPreview) -> None:
@@ -23,21 +23,30 @@ def preview(console: Console, shown: PlanPreview) -> None:
     console.print(indented(block(shown.goal)))
     tree = Tree(line(("what would be done", "bold")))
     for leg in sorted(shown.legs, key=lambda one: one.stage):
-        branch = tree.add(_leg(leg))
-        for told in _inside(leg):
-            branch.add(told)
+        branch = tree.add(
+            line((leg.leg_id, "bold"), f" {leg.goal} ", (f"({leg_note(leg)})", "dim"))
+        )
+        for text in _inside(leg):
+            branch.add(text)
     console.print(tree)
-    for text in _origin(shown.made_by):
-        console.print(text)
-    for clause in shown.unserved:
-        console.print(line(("nothing serves: ", "red"), repr(clause)))
-    for mention in shown.left_over:
-        console.print(line(("left over: ", "yellow"), f"{mention.text!r} ({mention.kind})"))
-    for doubt in shown.doubts:
-        console.print(line(("in doubt: ", "yellow"), doubt_told(doubt)))
-    for text in _before(shown):
+    for text in (*_origin(shown.made_by), *_left(shown), *_before(shown)):
         console.print(text)
     console.print(line(("digest ", "dim"), shown.digest))
+
+
+def _inside(leg: PlannedLeg) -> Iterator[Text]:
+    """Its orders, or the tools that it is likely to call; and what of the goal it serves."""
+    tools = {tool.name: tool for tool in leg.tools}
+    for order in leg.orders:
+        yield line(("order ", "green"), order_text(order, tools))
+    for tool in () if leg.orders else leg.tools:
+        yield line(tool_text(tool))
+    if not leg.orders and not leg.tools:
+        yield line(("no tool is likely yet: it looks for one when it begins", "yellow"))
+    if leg.serves:
+        yield line(("serves ", "dim"), "; ".join(map(repr, leg.serves)))
+    for need in leg.needs:
+        yield line((f"needs of {need.leg_id}: ", "dim"), need.what)
 
 
 def _origin(made_by: PlanOrigin) -> Iterator[Text]:
@@ -48,38 +57,14 @@ def _origin(made_by: PlanOrigin) -> Iterator[Text]:
         yield line((f"  answer {number} did not hold: ", "dim"), "; ".join(findings))
 
 
-def _leg(leg: PlannedLeg) -> Text:
-    return line((leg.leg_id, "bold"), f" {leg.goal} ", (f"({leg_note(leg)})", "dim"))
-
-
-def _inside(leg: PlannedLeg) -> Iterator[Text]:
-    """Its tools, and what of the goal it takes up."""
-    for tool in leg.tools:
-        yield _tool(tool)
-    if not leg.tools:
-        yield line(("no tool is likely yet: it looks for one when it begins", "yellow"))
-    for clause in leg.consequences:
-        if clause != leg.goal:
-            yield line(("changes something: ", "dim"), repr(clause))
-    used = [f"{one.text!r} as {one.used_as}" for one in leg.serves if one.used_as]
-    if used:
-        yield line(("takes up ", "dim"), "; ".join(used))
-    if leg.quotes:
-        yield line(("serves ", "dim"), "; ".join(map(repr, leg.quotes)))
-    for need in leg.needs:
-        yield line((f"needs of {need.leg_id}: ", "dim"), need.what)
-
-
-def _tool(tool: PlannedTool) -> Text:
-    if not tool.is_side_effect:
-        role = "reads" if tool.is_target else "finds what is needed"
-        return line((tool.name, "cyan"), f"  {tool.title}; {role}")
-    asked = (
-        (f"asks first ({tool.card_type})", "green")
-        if tool.card_type is not None
-        else ("asks nobody", "red")
-    )
-    return line((tool.name, "cyan"), f"  {tool.title}; ", asked, f"; {tool.undo}")
+def _left(shown: PlanPreview) -> Iterator[Text]:
+    """What of the goal no leg serves, or is not carried out as it stands."""
+    for text in shown.uncovered:
+        yield line(("no leg serves: ", "red"), repr(text))
+    for doubt in shown.doubts:
+        yield line(("not carried out: ", "yellow"), doubt_text(doubt))
+        if doubt.suggestion:
+            yield line(("  in plain steps: ", "dim"), repr(doubt.suggestion))
 
 
 def _before(shown: PlanPreview) -> Iterator[Text]:
@@ -87,5 +72,5 @@ def _before(shown: PlanPreview) -> Iterator[Text]:
     if shown.needs_approval:
         yield line("its plan has to be approved before it begins")
     elif shown.asks_first:
-        yield line("it would ask about what is in doubt before it begins")
+        yield line("it would ask about what is not carried out before it begins")
     yield line("nothing was done; prices are known when a call is prepared")

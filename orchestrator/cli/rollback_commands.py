@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import render_missions, render_parked
-from orchestrator.cli.connected import ask
+from orchestrator.cli import render_missions
+from orchestrator.cli.asking import ask
 from orchestrator.cli.output import AsJson, present
 from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import UsageError
@@ -23,7 +23,7 @@ def list_parked(as_json: AsJson = False) -> None:
     Example: orchestrator rollback list
     """
     found = ask(lambda client: client.parked(), tells_silence=True)
-    present(found, render_parked.parked_list, as_json=as_json)
+    present(found, render_missions.parked_list, as_json=as_json)
 
 
 @app.command()

@@ -1,27 +1,34 @@
 """`orchestrator route ...`: which tools a request would be given, and how well the router does."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import BaseModel, JsonValue
+from rich.console import Console
 from typer.core import TyperGroup
 
-from orchestrator.cli import render_routes
-from orchestrator.cli.bar import counting_bar
-from orchestrator.cli.opened_catalog import open_catalog
+from orchestrator.cli.document_options import open_catalog
+from orchestrator.cli.drawing import block, counting_bar, line, table_of
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, present, print_json
 from orchestrator.core.errors import UsageError
 from orchestrator.settings import Settings, load_routing_profile, load_settings
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.catalog.catalog import Catalog
+    from orchestrator.routing.learning.calibration import Calibration
+    from orchestrator.routing.learning.curve import CurvePoint
     from orchestrator.routing.learning.trace import RouteRecord
+    from orchestrator.routing.router import Explanation
     from orchestrator.routing.scoring.embedding import CardSimilarity
+    from orchestrator.routing.selection import Selection
 
 _ANSWER_S = 30.0
 """How long a command waits for the vectors of a request, in seconds."""
@@ -79,9 +86,9 @@ def route_text(
     if as_json:
         print_json({**selection.model_dump(mode="json"), "headers": selection.headers})
         return
-    render_routes.selection(console, selection)
+    draw_selection(console, selection)
     if explain:
-        render_routes.explanation(console, explanation)
+        draw_explanation(console, explanation)
 
 
 @app.command("eval")
@@ -122,7 +129,7 @@ def evaluate_folder(
         if as_json:
             print_json({"points": [point.model_dump() for point in points]})
         else:
-            render_routes.curve(console, points)
+            draw_curve(console, points)
         return
     records: list[RouteRecord] = []
     with counting_bar() as bar:
@@ -138,7 +145,7 @@ def evaluate_folder(
         )
     if traces is not None:
         traces.write_text("".join(f"{r.model_dump_json()}\n" for r in records), encoding="utf-8")
-    present(report, render_routes.evaluation, as_json=as_json)
+    present(report, draw_evaluation, as_json=as_json)
 
 
 @app.command("calibrate")
@@ -170,7 +177,7 @@ def calibrate_profile(
         where = traces or "the store"
         raise UsageError(f"{where} holds no selection of which the called tool is known")
     replace_file(out, f"{report.profile.model_dump_json(indent=2)}\n".encode(), mode=0o644)
-    present(report, partial(render_routes.calibration, out=out), as_json=as_json)
+    present(report, partial(draw_calibration, out=out), as_json=as_json)
 
 
 @app.command("report")
@@ -186,10 +193,10 @@ def report_usage(
     """
     from orchestrator.routing.learning.usage import usage_of
 
-    present(usage_of(_records(traces, proxy=True)), render_routes.evaluation, as_json=as_json)
+    present(usage_of(_records(traces, proxy=True)), draw_evaluation, as_json=as_json)
 
 
-def _records(path: Path | None, *, proxy: bool) -> "list[RouteRecord]":
+def _records(path: Path | None, *, proxy: bool) -> list[RouteRecord]:
     """The records of a file, or those of the store."""
     if path is not None:
         from orchestrator.adapters.storage.route_traces import read_records
@@ -203,7 +210,7 @@ def _records(path: Path | None, *, proxy: bool) -> "list[RouteRecord]":
 
 def patient_similarity(
     named: str | None, settings: Settings
-) -> "Callable[[Catalog], CardSimilarity] | None":
+) -> Callable[[Catalog], CardSimilarity] | None:
     """What embeds the cards, with all the time it needs; None without an embedder."""
     from orchestrator.adapters.embedding.similarity import TimedSimilarity
     from orchestrator.runtime.vectors import embedder_of, similarity_of
@@ -212,10 +219,89 @@ def patient_similarity(
     if make is None:
         return None
 
-    def embedded(catalog: "Catalog") -> "CardSimilarity":
+    def embedded(catalog: Catalog) -> CardSimilarity:
         similarity = make(catalog)
         if isinstance(similarity, TimedSimilarity):
             similarity.wait()
         return similarity
 
     return embedded
+
+
+def draw_selection(console: Console, chosen: Selection) -> None:
+    """The forwarded tools and the reason."""
+    if not chosen.fits:
+        nearest = "; the nearest:" if chosen.tools else ""
+        console.print(line(("nothing here seems to fit", "yellow"), nearest))
+    for name in chosen.tools:
+        mark = "  (prerequisite)" if name in chosen.prerequisites else ""
+        console.print(f"{chosen.scores.get(name, 0.0):.3f}  {name}{mark}")
+    console.print()
+    console.print(
+        f"{chosen.band}: {len(chosen.tools)} of {chosen.catalog_size} tools; {chosen.reason}"
+    )
+    frame = chosen.frame
+    console.print(
+        f"domain {frame.domain}, action {frame.action.value}, confidence {frame.confidence:.2f}, "
+        f"side effect {'allowed' if frame.side_effect_allowed else 'not asked for'}"
+    )
+    if frame.references:
+        console.print(f"points back: {', '.join(frame.references)}")
+    if chosen.embedder:
+        console.print(f"embedder: {chosen.embedder}")
+    for slot in frame.slots:
+        console.print(line(f"  {slot.kind}: {slot.value}  ", (slot.hint, "dim")))
+
+
+def draw_explanation(console: Console, explained: Explanation, most: int = 8) -> None:
+    """Every feature of the best candidates, clause by clause; those that are zero are left out."""
+    for text, scores in explained.tables:
+        console.rule(text)
+        table = table_of("tool", "score", "features")
+        for row in scores.rows(most):
+            features = [
+                f"{name} {value:.2f}"
+                for name, value in row.items()
+                if name not in ("tool", "fused") and value
+            ]
+            table.add_row(str(row["tool"]), f"{row['fused']:.3f}", "  ".join(features))
+        console.print(table)
+
+
+def draw_evaluation(console: Console, report: BaseModel) -> None:
+    """An evaluation, figure by figure; those that the folder cannot tell are left out."""
+    table = table_of("figure", "value", "what it is")
+    fields = type(report).model_fields
+    for name, value in report.model_dump(mode="json").items():
+        if value is not None and value != {}:
+            table.add_row(name, block(_figure(value)), fields[name].description)
+    console.print(table)
+
+
+def draw_curve(console: Console, points: Sequence[CurvePoint]) -> None:
+    """Size against coverage: what each `gain` of the profile leads to."""
+    table = table_of("gain", "tools forwarded", "all needed are among them", "of as many first")
+    for point in points:
+        shares = (point.mean_forwarded, point.forwarded_coverage, point.fixed_coverage)
+        table.add_row(f"{point.gain:g}", *(f"{share:.3f}" for share in shares))
+    console.print(table)
+
+
+def _figure(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {_figure(part)}" for name, part in value.items())
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def draw_calibration(console: Console, report: Calibration, out: Path) -> None:
+    """What a calibration changes for its own records, and where the profile went."""
+    table = table_of("of its own records", "before", "after")
+    rows = (
+        ("the first tool was called", report.first_right_before, report.first_right_after),
+        ("all that was called was forwarded", report.covered_before, report.covered_after),
+        ("mean K", report.mean_k_before, report.mean_k_after),
+    )
+    for name, before, after in rows:
+        table.add_row(name, f"{before:.3f}", f"{after:.3f}")
+    console.print(table)
+    console.print(f"{report.records} records; the profile is in {out}", soft_wrap=True)

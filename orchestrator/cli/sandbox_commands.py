@@ -1,20 +1,26 @@
 """`orchestrator sandbox`: OpenAPI documents served as real services."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
-from orchestrator.cli import render_sandbox
-from orchestrator.cli.chosen_documents import choose
 from orchestrator.cli.clean_errors import tell_log
-from orchestrator.cli.marked import tell_unmarked
+from orchestrator.cli.document_options import choose, tell_unmarked
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, print_json, progress
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
+from orchestrator.core.shown_text import number_of
 from orchestrator.settings import load_settings
+
+if TYPE_CHECKING:
+    from orchestrator.sandbox import RunningSandbox
+    from orchestrator.sandbox.app import DocumentMemory
 
 app = typer.Typer(add_completion=False)
 
@@ -34,7 +40,7 @@ def sandbox(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Serve OpenAPI documents as real HTTP services that remember everything they did.
+    """Serve OpenAPI documents as real HTTP services with a memory.
 
     Once it answers, it says where each document is, what of it is remembered, and which operations
     are not served and why.
@@ -50,8 +56,8 @@ def sandbox(
 
     def ready(running: sandbox_server.RunningSandbox) -> None:
         if as_json:
-            print_json(render_sandbox.as_json(running.base_url, running.memories))
-        render_sandbox.started(progress, running)
+            print_json(addresses_as_json(running.base_url, running.memories))
+        draw_started(progress, running)
         tell_log("orchestrator.sandbox")
 
     chosen = choose(load_settings(), specs, overlays)
@@ -83,6 +89,69 @@ def _show(documents: Mapping[str, JsonObject], base_url: str, *, as_json: bool) 
     with EffectLedger() as ledger:
         memories = memories_of(create_app(documents, ledger=ledger))
     if as_json:
-        print_json(render_sandbox.as_json(base_url, memories))
+        print_json(addresses_as_json(base_url, memories))
     else:
-        render_sandbox.documents(console, base_url, memories)
+        draw_documents(console, base_url, memories)
+
+
+_KINDS = 12
+_SKIPPED = 5
+_NAMES = 3
+
+
+def addresses_as_json(base_url: str, memories: tuple[DocumentMemory, ...]) -> dict[str, Any]:
+    """The addresses, and all that is remembered of each document."""
+    return {
+        "url": base_url,
+        "ledger": f"{base_url}/_sandbox/ledger",
+        "documents": [{**memory.to_json(), "url": base_url + memory.path} for memory in memories],
+    }
+
+
+def draw_started(console: Console, running: RunningSandbox) -> None:
+    """The same for people, of large documents the beginning."""
+    console.print(f"sandbox answers at {running.base_url}")
+    console.print()
+    draw_documents(console, running.base_url, running.memories)
+    every = f"{running.base_url}/_sandbox/documents"
+    console.print(f"all of it as JSON: {every}", soft_wrap=True)
+    console.print("point a client at a document by its address above, in place of its own server;")
+    console.print("any credential is taken (docs/testing.md)")
+
+
+def draw_documents(console: Console, base_url: str, memories: tuple[DocumentMemory, ...]) -> None:
+    """Where each document is at a sandbox with this address, and what is remembered of it."""
+    for memory in memories:
+        console.print(f"{memory.document}: {base_url}{memory.path}", soft_wrap=True)
+        _draw_document(console, memory)
+        console.print()
+
+
+def draw_skipped(console: Console, memories: tuple[DocumentMemory, ...]) -> None:
+    """The operations that are not served, each with its place, its reason and what to do."""
+    for memory in memories:
+        for operation in memory.skipped[:_SKIPPED]:
+            console.print(f"skipped: {operation}", soft_wrap=True)
+        more = len(memory.skipped) - _SKIPPED
+        if more > 0:
+            console.print(f"skipped: {memory.document}: {number_of(more, 'more operation')}")
+
+
+def _draw_document(console: Console, memory: DocumentMemory) -> None:
+    served, skips = number_of(memory.served, "operation"), len(memory.skipped)
+    console.print(f"  served: {served}; not served: {skips or 'none'}")
+    for kind in memory.kinds[:_KINDS]:
+        deeds = "; ".join(f"{deed} {_names(named)}" for deed, named in kind.operations.items())
+        console.print(f"  remembers {kind.thing}: {deeds}", soft_wrap=True)
+    if len(memory.kinds) > _KINDS:
+        more = number_of(len(memory.kinds) - _KINDS, "more kind")
+        console.print(f"  remembers {more} of things")
+    if memory.unremembered:
+        names = _names(list(memory.unremembered))
+        console.print(f"  answers, and remembers nothing of: {names}", soft_wrap=True)
+    draw_skipped(console, (memory,))
+
+
+def _names(operations: list[str]) -> str:
+    more = len(operations) - _NAMES
+    return ", ".join(operations[:_NAMES]) + (f" and {more} more" if more > 0 else "")

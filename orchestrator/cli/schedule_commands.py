@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from orchestrator.cli.connected import ask
+from orchestrator.cli.asking import ask
 from orchestrator.cli.drawing import line, table_of
 from orchestrator.cli.mission_requests import takes_request
+from orchestrator.cli.options import read_duration
 from orchestrator.cli.output import AsJson, console, present, print_json
-from orchestrator.cli.time_lengths import read_duration
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.schedules import (
     TITLES,

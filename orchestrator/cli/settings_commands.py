@@ -1,6 +1,7 @@
-"""`orchestrator settings`: what can be set, and what is."""
+"""`orchestrator settings` and `telemetry`: what can be set, what is, and what leaves a worker."""
 
 import os
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -23,7 +24,7 @@ def settings(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """All settings: each variable, its default, what it holds now and what it is for.
+    """All settings: each variable, its default and its value now.
 
     Of a secret it says only that it is set. Variables that begin with ORCHESTRATOR_ and are none of
     these are named on standard error: they were misspelt.
@@ -50,3 +51,36 @@ def settings(
         console.print(table)
     for unknown in unknown_variables(os.environ):
         tell_error(f"warning: {unknown}")
+
+
+telemetry_app = typer.Typer(add_completion=False)
+
+
+@telemetry_app.command()
+def telemetry(
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="The table of docs/observing.md.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Every span and measurement of missions, by name.
+
+    With --json or --markdown its attributes as well.
+
+    What the OTEL_* variables ask for leaves under these names and no others. Temporal's SDK
+    measures under its own, which begin with temporal_.
+
+    Example: orchestrator telemetry --markdown
+    """
+    from orchestrator.runtime.telemetry_table import markdown_table, telemetry_rows
+
+    rows = telemetry_rows()
+    if markdown:
+        typer.echo(markdown_table())
+    elif as_json:
+        print_json([asdict(row) for row in rows])
+    else:
+        table = table_of("name", "kind", "is")
+        for row in rows:
+            table.add_row(row.name, row.kind, row.means)
+        console.print(table)

@@ -15,12 +15,7 @@ Sign = Callable[[Decision, str], Decision]
 
 
 def sign_as(key: Path | None, *, approver: str | None, issuer: str | None) -> Sign:
-    """What the options of a command say about who decides.
-
-    Raises:
-        UsageError: they say who vouches for an approver, or leave it open with a key.
-        DocumentUnreadable: the file is no key that can sign.
-    """
+    """What the options of a command say about who decides."""
     if key is not None:
         return _sign_with(key, approver=approver or "", issuer=issuer or "")
     if issuer:
@@ -52,11 +47,7 @@ def account_name() -> str:
 
 
 def make_key(file: Path, *, approver: str, issuer: str) -> JsonObject:
-    """Write a new private key to a file; the public one.
-
-    Raises:
-        UsageError: the file is there already, or cannot be written; or nobody could sign with it.
-    """
+    """Write a new private key to a file; the public one."""
     for option, name in (("--approver", approver), ("--issuer", issuer)):
         if not (name.strip() and name.isprintable()):
             raise UsageError(f"{option} is a name of printable characters")

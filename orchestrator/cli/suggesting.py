@@ -59,8 +59,8 @@ def suggest(
 
     Example: orchestrator tools suggest crm.yaml --only /visits --out crm-tools.yaml --check
     """
-    from orchestrator.catalog.suggest.overlay_text import overlay_text
-    from orchestrator.catalog.suggest.settle import settle
+    from orchestrator.catalog.suggest.proposal import overlay_text
+    from orchestrator.catalog.suggest.suggest import settle
     from orchestrator.catalog.suggest.suggest import suggest as propose
 
     if out is not None and out.exists() and not force:
@@ -116,9 +116,9 @@ def _umask() -> int:
 async def _try(
     proposal: "Proposal", content: JsonObject, seed: int
 ) -> tuple["Proposal", tuple["TriedPair", ...]]:
-    from orchestrator.catalog.suggest.settle import applied
+    from orchestrator.catalog.suggest.suggest import applied
     from orchestrator.chaos.verdicts.proposed_pairs import judge_pairs
-    from orchestrator.cli.chaos_pairs import try_documents
+    from orchestrator.cli.chaos_runs import try_documents
 
     documents = {proposal.document: applied(proposal, content)}
     return judge_pairs(proposal, await try_documents(documents, seed=seed))

@@ -1,27 +1,41 @@
 """`orchestrator tools ...`: what a catalog holds, what is wrong with it, and how to find a tool."""
 
+from __future__ import annotations
+
+import json
 import secrets
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import BaseModel, JsonValue
+from rich.console import Console
 
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.cli import render_tools, suggesting
-from orchestrator.cli.marked import tell_unmarked
-from orchestrator.cli.opened_catalog import open_catalog, reading
-from orchestrator.cli.options import Overlays, Specs
+from orchestrator.cli import suggesting
+from orchestrator.cli.document_options import open_catalog, reading, tell_unmarked
+from orchestrator.cli.drawing import block, colored, indented, line, listing, table_of
+from orchestrator.cli.options import Overlays, Specs, read_json, split_pair
 from orchestrator.cli.output import AsJson, console, present, print_json, progress, run
-from orchestrator.cli.typed import read_inputs
 from orchestrator.core.errors import TransportFailed, UsageError
 from orchestrator.core.record import JsonObject
+from orchestrator.core.shown_text import number_of, visible_json
+from orchestrator.json_schema.references import definition_of, reference_of
+from orchestrator.json_schema.walker import COMPOSITIONS, subschemas
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.settings import load_settings
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.catalog.catalog import Catalog
+    from orchestrator.catalog.operations import SkippedOperation
+    from orchestrator.catalog.tool import Tool
+    from orchestrator.core.record import JsonObject
+    from orchestrator.routing.discovery import Match
+    from orchestrator.saga.outcome import ToolOutcome
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -96,9 +110,9 @@ def list_tools(specs: Specs = None, overlays: Overlays = None, as_json: AsJson =
         catalog.documents, specs or load_settings().specs
     )
     if as_json:
-        print_json(render_tools.listed(catalog))
+        print_json(tools_as_json(catalog))
     elif not is_empty:
-        render_tools.tools(console, catalog)
+        draw_tools(console, catalog)
 
 
 @app.command()
@@ -113,7 +127,7 @@ def show(
     Example: orchestrator tools show flight_book_offer
     """
     tool = open_catalog(specs, overlays).tool(name)
-    present(tool, render_tools.tool, as_json=as_json)
+    present(tool, draw_tool, as_json=as_json)
 
 
 @app.command()
@@ -140,7 +154,7 @@ def discover(
         found = [{"name": m.name, "score": m.score, "tier": m.tier} for m in matches]
         print_json({"query": query, "matches": found})
     else:
-        render_tools.matches(console, catalog, matches)
+        draw_matches(console, catalog, matches)
 
 
 @app.command()
@@ -172,17 +186,13 @@ def call(
     if as_json:
         print_json({"tool": tool.name, **outcome.model_dump(mode="json", include=_SHOWN)})
     else:
-        render_tools.answer(console, progress, outcome)
+        draw_answer(console, progress, outcome)
     if outcome.kind != "succeeded":
         raise typer.Exit(1)
 
 
 def refuse_consequences(tool: Tool) -> None:
-    """Refuse a tool that a mission has to answer for.
-
-    Raises:
-        UsageError: it changes something, or its contract asks for a confirmation.
-    """
+    """Refuse a tool that a mission has to answer for."""
     if tool.effect is Effect.READ and not tool.needs_confirmation:
         return
     why = "changes something" if tool.is_side_effect else "asks for a confirmation"
@@ -193,7 +203,7 @@ def refuse_consequences(tool: Tool) -> None:
 
 
 async def _call(
-    catalog: "Catalog", tool: Tool, arguments: JsonObject, timeout_s: float
+    catalog: Catalog, tool: Tool, arguments: JsonObject, timeout_s: float
 ) -> ToolOutcome:
     """One attempt; an answer that never came is an outcome too."""
     from orchestrator.runtime.defaults import default_tools
@@ -210,3 +220,206 @@ async def _call(
             )
         except TransportFailed as error:
             return ToolOutcome(kind="unknown", reason=error.reason)
+
+
+_SOME = 3
+"""Examples of what a script is told in full."""
+
+
+def draw_tools(console: Console, catalog: Catalog) -> None:
+    """A line per tool."""
+    rows = [
+        (one.name, one.domain, one.effect.value, one.card_type or "", _undone_by(one) or "")
+        for one in catalog.tools.values()
+    ]
+    listing(console, ("tool", "domain", "effect", "confirmation", "undone by"), rows)
+    console.print()
+    console.print(f"{number_of(len(catalog), 'tool')}, catalog {catalog.digest[:12]}")
+    _draw_renamed(console, catalog)
+    if catalog.skipped:
+        draw_skipped(console, catalog.skipped)
+
+
+def tools_as_json(catalog: Catalog) -> list[BaseModel | JsonObject]:
+    """What a script gets: the tools, and after them what was skipped, marked as that."""
+    tools: list[BaseModel | JsonObject] = [
+        one.model_dump(mode="json") | {"named_so": catalog.renamed[one.name]}
+        if one.name in catalog.renamed
+        else one
+        for one in catalog.tools.values()
+    ]
+    left_out = [
+        {"name": one.operation, "skipped": True, **one.model_dump(mode="json")}
+        for one in catalog.skipped
+    ]
+    return [*tools, *left_out]
+
+
+def draw_skipped(console: Console, operations: Sequence[SkippedOperation]) -> None:
+    """Each operation that was left out: where, why, and what mends it."""
+    console.print(f"{len(operations)} skipped")
+    for one in operations:
+        console.print(indented(block(f"{one.operation} of {one.document}: {one.reason}")))
+        console.print(indented(block(one.place), by=6), soft_wrap=True)
+        console.print(indented(block(one.remedy), by=6))
+
+
+def _draw_renamed(console: Console, catalog: Catalog) -> None:
+    """Some of the tools that are not called by their operationId, and how many there are."""
+    if not catalog.renamed:
+        return
+    console.print(f"{len(catalog.renamed)} of them are not called by an operationId, such as")
+    for name, why in islice(catalog.renamed.items(), _SOME):
+        called = catalog.tool(name)
+        console.print(indented(block(f"{name} ({called.method} {called.path}): {why}")))
+
+
+def draw_tool(console: Console, shown: Tool) -> None:
+    """One tool, whole."""
+    console.rule(f"{shown.name}  {shown.effect.value}")
+    console.print(indented(block(shown.summary)))
+    console.print(indented(block(shown.description)))
+    console.print()
+    console.print(f"{shown.method} {shown.server}{shown.path}")
+    table = table_of("input", "in", "required", "what")
+    places = {binding.name: binding.location for binding in shown.bindings}
+    for name, schema in shown.properties.items():
+        table.add_row(
+            name,
+            places.get(name, ""),
+            "yes" if name in shown.required_inputs else "",
+            block(str(schema.get("description", schema.get("type", "")))),
+        )
+    console.print(table)
+    console.print(f"confirmation: {shown.card_type or 'none'}")
+    if shown.pii_fields:
+        console.print(f"from the PII vault: {', '.join(shown.pii_fields)}")
+    if (undone_by := _undone_by(shown)) is not None:
+        console.print(f"undone by: {undone_by}")
+
+
+def _undone_by(shown: Tool) -> str | None:
+    """What undoes a call; None where the document says nothing of it."""
+    if shown.irreversible:
+        return "nothing"
+    return shown.compensation.cancel.tool if shown.compensation is not None else None
+
+
+def draw_answer(console: Console, errors: Console, outcome: ToolOutcome) -> None:
+    """The body of an answer; why there is none, and what of it breaks the contract, on errors."""
+    if outcome.body is not None:
+        if isinstance(outcome.body, str):
+            console.print(block(outcome.body), soft_wrap=True)
+        else:
+            document = json.dumps(outcome.body, indent=2, ensure_ascii=False)
+            console.print(block(visible_json(document)), soft_wrap=True)
+    if outcome.kind != "succeeded":
+        errors.print(line(colored(outcome.kind), f": {outcome.reason or ''}"), soft_wrap=True)
+    elif outcome.body is None:
+        errors.print(f"HTTP {outcome.status}, without a body that could be read")
+    if outcome.contract_breach is not None:
+        errors.print(f"the answer breaks its contract: {outcome.contract_breach}", soft_wrap=True)
+
+
+def draw_matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:
+    """What discovery found."""
+    if not found:
+        console.print("nothing found; see: orchestrator tools list")
+    for match in found:
+        summary = catalog.tool(match.name).summary
+        console.print(f"{match.score:.2f}  {match.tier:13}  {match.name}  {summary}")
+
+
+_ALL = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+_TEXT = frozenset({"string", "null"})
+_MAX_DEPTH = 16
+"""References that are followed: a schema that refers to itself says nothing new deeper down."""
+
+
+def read_inputs(tool: Tool, pairs: Sequence[str]) -> JsonObject:
+    """The inputs that `["city=Oslo", "days=3"]` gives to a tool.
+
+    An input that is a string takes the text as it is written (`phone=0123` keeps its zero); all
+    others take JSON. `K=@file.json` takes the content of a file, `K=@@ada` the text `@ada`.
+    """
+    inputs: JsonObject = {}
+    for pair in pairs:
+        name, text = split_pair(pair)
+        if name in inputs:
+            raise UsageError(f"{name} is given twice; give a list as JSON: {name}='[1, 2]'")
+        kinds = _kinds(tool.properties.get(name, {}), tool.input_schema)
+        inputs[name] = _read(name, text, kinds)
+    return inputs
+
+
+def _read(name: str, text: str, kinds: frozenset[str]) -> JsonValue:
+    if text.startswith("@@"):
+        return text[1:]
+    if text.startswith("@"):
+        return _read_file(name, Path(text[1:]), kinds)
+    if kinds <= _TEXT:
+        return None if text == "null" and "null" in kinds else text
+    value = read_json(text)
+    # What is no JSON of a kind that is taken is a text, where one is taken.
+    return text if "string" in kinds and _kind(value) not in kinds else value
+
+
+def _read_file(name: str, file: Path, kinds: frozenset[str]) -> JsonValue:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        if kinds <= _TEXT:
+            return text
+        value: JsonValue = json.loads(text)
+    except OSError as error:
+        reason = error.strerror or "it cannot be opened"
+        raise UsageError(f"{name}: {file} cannot be read: {reason}") from error
+    except ValueError as error:
+        raise UsageError(f"{name}: {file} is no JSON: {error}") from error
+    except RecursionError:
+        raise UsageError(f"{name}: {file} is nested too deep") from None
+    return value
+
+
+def _kinds(schema: JsonValue, root: JsonObject, depth: int = 0) -> frozenset[str]:
+    """The JSON types that a schema may take, as far as it says; `integer` goes with `number`."""
+    kinds = _ALL
+    if depth > _MAX_DEPTH or not isinstance(schema, dict):
+        return kinds
+    for narrowed in _narrowed(schema, root, depth):
+        kinds &= narrowed
+    return kinds
+
+
+def _narrowed(schema: JsonObject, root: JsonObject, depth: int) -> Iterator[frozenset[str]]:
+    """The types that each keyword of a schema leaves open."""
+    if "type" in schema:
+        declared = schema["type"]
+        listed = declared if isinstance(declared, list) else [declared]
+        names = frozenset(str(name) for name in listed)
+        yield names | {"integer"} if "number" in names else names
+    if "const" in schema:
+        yield frozenset({_kind(schema["const"])})
+    if isinstance(values := schema.get("enum"), list):
+        yield frozenset(_kind(value) for value in values)
+    if (reference := reference_of(schema)) is not None:
+        yield _kinds(definition_of(reference, root), root, depth + 1)
+    for keyword in COMPOSITIONS:
+        inner = [_kinds(branch, root, depth + 1) for branch in subschemas(schema, (keyword,))]
+        if keyword == "allOf":
+            yield from inner
+        elif inner:
+            yield frozenset().union(*inner)
+
+
+def _kind(value: JsonValue) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from orchestrator.cli.connected import ask
+from orchestrator.cli.asking import ask
 from orchestrator.cli.drawing import line, table_of
 from orchestrator.cli.output import console, print_json, progress
 from orchestrator.core.record import Record
@@ -107,7 +107,7 @@ class EventTypeRow(Record):
 
 def event_types(
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="The table of docs/events.md.")
+        bool, typer.Option("--markdown", help="The table of docs/observing.md.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -129,7 +129,7 @@ def event_types(
 
 
 def event_type_table() -> str:
-    """The table of docs/events.md."""
+    """The table of docs/observing.md."""
     head = ("| kind | means | fields | in the feed |", "|---|---|---|---|")
     return "\n".join([*head, *(row.markdown for row in event_type_rows())])
 

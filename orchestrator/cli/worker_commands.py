@@ -29,7 +29,7 @@ def worker(
     planner: Planner = None,
     model: Model = None,
 ) -> None:
-    """One worker: runs missions, legs, rollbacks and their tool calls until SIGTERM.
+    """One worker: runs missions and their tool calls until SIGTERM.
 
     With --overlay, in place of ORCHESTRATOR_OVERLAYS over the documents of ORCHESTRATOR_SPECS.
 
@@ -66,7 +66,7 @@ def worker(
     settings = load_settings()
     if overlays:
         settings = settings.model_copy(update={"overlays": tuple(overlays)})
-    from orchestrator.cli.worker_logs import log_lines  # with what only a worker imports
+    from orchestrator.runtime.worker_logs import log_lines  # with what only a worker imports
 
     log_lines(settings.log_format, settings.log_level)
     run(serve(), is_service=True)

@@ -29,8 +29,12 @@ def read_for(
     The clock shows the mission's time zone: a mission that runs for a week is answered "tomorrow".
     """
     from orchestrator.client.typed_answers import read_answer  # loads the languages of dates
+    from orchestrator.messages.question_field import personal_problems
 
     zone = question.asked_at.tzinfo if question.asked_at is not None else UTC
+    refused = personal_problems(typed)
+    if refused:
+        return Understood(values=dict(typed), problems=refused)
     return read_answer(question.fields, typed, now=now or datetime.now(zone))
 
 
@@ -47,13 +51,15 @@ async def send_answer(
         QuestionUnknown: no such question is open.
         AnswerInvalid: it is not what was asked for, or can be read in two ways; it stays open.
     """
+    from orchestrator.messages.question_field import personal_problems
+
     question = await open_question(connection, question_id) if typed else None
     by_name = _of_the_only_field(question, typed) if isinstance(typed, str) else typed
-    understood = Understood(values=dict(by_name))
+    understood = Understood(values=dict(by_name), problems=personal_problems(by_name))
     if question is not None:
         understood = read_for(question, by_name)
-        if understood.problems:
-            raise errors.AnswerInvalid(question_id, "; ".join(understood.problems))
+    if understood.problems:
+        raise errors.AnswerInvalid(question_id, "; ".join(understood.problems))
     await connection.update(
         leg_of(question_id),
         names.ANSWER_UPDATE,

@@ -3,15 +3,13 @@
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable
+from typing import TYPE_CHECKING
 
 from temporalio.client import Client
 
 from orchestrator.client.answer_sending import open_question
-from orchestrator.client.batch import Batch
 from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.decisions import send_decision
-from orchestrator.client.kept_file import KeptFile, mission_file
-from orchestrator.client.kept_record import record_of_kept
 from orchestrator.client.key_use import KeyUse, key_use
 from orchestrator.client.known_mission import KnownMission, known_mission
 from orchestrator.client.mission_handle import MissionHandle
@@ -22,11 +20,8 @@ from orchestrator.client.mission_rollback import (
     read_report,
     roll_back,
 )
-from orchestrator.client.mission_schedules import Schedules
 from orchestrator.client.overview import MissionSummary
 from orchestrator.client.parked_rollbacks import parked_rollbacks, resolve_parked
-from orchestrator.client.personal_retention import purge_mission
-from orchestrator.client.plan_preview_call import preview_plan
 from orchestrator.client.result_retention import KeptResult, kept_result, kept_summaries
 from orchestrator.client.start import Starter
 from orchestrator.client.stores import store_of
@@ -46,23 +41,29 @@ from orchestrator.confirmation.models import (
     Respond,
     Then,
 )
-from orchestrator.core import errors
+from orchestrator.core import command_lines, errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.events import AnyEvent
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import AcceptedMission, MissionRequest
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.parked import ParkedRollback
-from orchestrator.messages.plan_preview import PlanPreview
 from orchestrator.messages.rollback import (
     ResolveInput,
     RollbackReport,
     SweepInput,
     SweepReport,
 )
+from orchestrator.planning.models import OneCall
 from orchestrator.saga.ledger import Resolution
 from orchestrator.settings import Settings, load_settings
+
+if TYPE_CHECKING:  # imported where they are used: a command uses one of them
+    from orchestrator.client.batch import Batch
+    from orchestrator.client.kept_file import KeptFile
+    from orchestrator.client.mission_schedules import Schedules
+    from orchestrator.messages.events import AnyEvent
+    from orchestrator.messages.plan_preview import PlanPreview
 
 _log = logging.getLogger(__name__)
 
@@ -89,13 +90,17 @@ class MissionClient:
         return cls(await connect_temporal(settings=settings), settings)
 
     @property
-    def schedules(self) -> Schedules:
+    def schedules(self) -> "Schedules":
         """Missions that the server starts again and again."""
+        from orchestrator.client.mission_schedules import Schedules
+
         return Schedules(self.connection, self._starter)
 
     @property
-    def batch(self) -> Batch:
+    def batch(self) -> "Batch":
         """Many missions, so many at a time."""
+        from orchestrator.client.batch import Batch
+
         return Batch(self.connection, self._starter, hides_goals=self._settings.encrypts)
 
     async def start(self, request: MissionRequest) -> MissionHandle:
@@ -125,7 +130,7 @@ class MissionClient:
         after: str | None = None,
         follow: bool = True,
         tell: Callable[[Exception], None] | None = None,
-    ) -> AsyncGenerator[AnyEvent, None]:
+    ) -> "AsyncGenerator[AnyEvent, None]":
         """Cards, decisions and questions of all missions, as they come about; without end.
 
         It begins with those of the missions that run. Each event has a `cursor`; whoever gives it
@@ -142,6 +147,33 @@ class MissionClient:
         async for event in mission_feed(self.connection, after=after, follow=follow, tell=tell):
             yield event
 
+    async def follow_up(self, named: str, request: MissionRequest) -> MissionRequest:
+        """A request that makes the one call of a follow-up action, and nothing else.
+
+        Args:
+            named: its id, as the mission's result has it, or MISSION:N for the Nth of its list.
+            request: what holds for the new mission otherwise: its id, budget, policy.
+
+        Raises:
+            UsageError: the mission lists no such follow-up.
+            MissionNotFound: neither the server nor the store knows the mission.
+        """
+        mission_id = named.partition(":")[0].partition(".")[0]
+        try:
+            result = await self.get(mission_id).snapshot()
+        except errors.MissionNotFound:
+            result = (await self.kept(mission_id)).result
+        found = result.follow_up(named)
+        if found is None:
+            raise errors.UsageError(
+                f"{mission_id} lists no follow-up {named!r}; see: "
+                f"{command_lines.show_mission(mission_id)}"
+            )
+        goal = f"{found.title} ({', '.join(f'{n} {v}' for n, v in found.inputs.items())})"
+        call = OneCall(tool=found.tool, arguments=found.inputs)
+        changes = {"goal": goal, "call": call, "read_only": found.kind == "read"}
+        return request.model_copy(update=changes)
+
     async def submit(self, request: MissionRequest) -> AcceptedMission:
         """Start a mission and learn in the same round trip what it will do, or why it will not.
 
@@ -156,7 +188,7 @@ class MissionClient:
         """
         return await self._starter.submit(request)
 
-    async def plan(self, request: MissionRequest) -> PlanPreview:
+    async def plan(self, request: MissionRequest) -> "PlanPreview":
         """What a mission of this request would do, as a worker plans it now; nothing is done.
 
         No mission begins, no value is stored, no tool is called. What a worker planned stays as a
@@ -167,6 +199,8 @@ class MissionClient:
             UsageError: an input that no tool takes looks personal.
             NoWorker: nobody is there to plan it.
         """
+        from orchestrator.client.plan_preview_call import preview_plan
+
         return await preview_plan(self.connection, self._starter, request)
 
     def get(self, mission_id: str) -> MissionHandle:
@@ -229,16 +263,20 @@ class MissionClient:
         try:
             return await self.get(mission_id).record()
         except errors.MissionNotFound:
+            from orchestrator.client.kept_record import record_of_kept
+
             kept = await self.kept(mission_id)
             return record_of_kept(kept, namespace=self.temporal.namespace)
 
-    async def file(self, mission_id: str, handle: str) -> KeptFile:
+    async def file(self, mission_id: str, handle: str) -> "KeptFile":
         """A file that a mission received, with its bytes, by the handle that answers have of it.
 
         Raises:
             FileUnknown: the mission has received no such file, or it is no longer kept.
             StateLacking: the store cannot be read now.
         """
+        from orchestrator.client.kept_file import mission_file
+
         return await mission_file(self._settings, mission_id, handle)
 
     async def known(self, mission_id: str, *, why: str) -> KnownMission:
@@ -388,6 +426,8 @@ class MissionClient:
         Raises:
             UsageError: the mission or its rollback may still need them, and it was not forced.
         """
+        from orchestrator.client.personal_retention import purge_mission
+
         with store_of(self._settings) as store, self.connection.explaining():
             return await purge_mission(
                 self.temporal,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
@@ -10,7 +11,6 @@ from orchestrator.client.answer_sending import send_answer
 from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.known_mission import stuck_in
-from orchestrator.client.mission_record import mission_record
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.opened_cards import opened_cards
 from orchestrator.client.snapshot import standing, take_snapshot
@@ -28,12 +28,14 @@ from orchestrator.confirmation.models import (
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.events import AnyEvent
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.model_trouble import ModelPause, ResumeInput, resume_action
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import RollbackReport
+
+if TYPE_CHECKING:
+    from orchestrator.messages.events import AnyEvent
 
 
 class MissionHandle:
@@ -263,6 +265,8 @@ class MissionHandle:
         Raises:
             UsageError: it still goes on.
         """
+        from orchestrator.client.mission_record import mission_record  # reads signatures
+
         return await mission_record(self._connection, self.mission_id)
 
     async def watch(
@@ -287,7 +291,7 @@ class MissionHandle:
 
     async def events(
         self, *, after: str | None = None, tell: Callable[[Exception], None] | None = None
-    ) -> AsyncGenerator[AnyEvent, None]:
+    ) -> "AsyncGenerator[AnyEvent, None]":
         """What happens in it, event by event, until it is over and its rollback has tried all.
 
         Read from recorded history: no worker is needed, and it costs the mission nothing. Each

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rapidfuzz.distance import DamerauLevenshtein
-
-from orchestrator.adapters.storage.pii_vault import PiiVault
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import UsageError
 from orchestrator.core.pii import Handle, handle_of
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of, walk
+
+if TYPE_CHECKING:
+    from orchestrator.adapters.storage.pii_vault import PiiVault
+    from orchestrator.catalog.catalog import Catalog
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class BroughtInputs:
 
 def separate_personal(
     inputs: JsonObject,
-    catalog: Catalog,
-    vault: PiiVault,
+    catalog: "Catalog",
+    vault: "PiiVault",
     *,
     mission_id: str,
     pins: bool = True,
@@ -63,7 +64,7 @@ def separate_personal(
     return BroughtInputs(kept, values, undeclared)
 
 
-def declared_inputs(catalog: Catalog) -> frozenset[str]:
+def declared_inputs(catalog: "Catalog") -> frozenset[str]:
     """The names of all that the tools of a catalog take, at any depth."""
     return frozenset(
         name
@@ -98,12 +99,14 @@ def _check_undeclared(name: str, inputs: JsonObject, personal: Iterable[str]) ->
 
 
 def _is_near(name: str, field: str) -> bool:
+    from rapidfuzz.distance import DamerauLevenshtein
+
     most = 1 if len(field) < 6 else 2
     plain, wanted = (text.lower().replace("-", "_") for text in (name, field))
     return DamerauLevenshtein.distance(plain, wanted, score_cutoff=most) <= most
 
 
-def _check_handle(name: str, handle: Handle, vault: PiiVault, mission_id: str) -> None:
+def _check_handle(name: str, handle: Handle, vault: "PiiVault", mission_id: str) -> None:
     held = vault.find(handle) if handle.version else None
     if held is not None and held.scope not in ("", mission_id):
         raise UsageError(

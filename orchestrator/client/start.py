@@ -12,7 +12,6 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from orchestrator.adapters.temporal.mission_start import DIGEST_MEMO, mission_start
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.connection import PICK_UP, Connection
 from orchestrator.client.message_size import check_request
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
@@ -249,6 +248,8 @@ class Starter:
         """The inputs, apart from the personal values among them."""
         if not request.inputs:
             return BroughtInputs({}, {}, ())
+        from orchestrator.catalog.catalog import Catalog  # compiles documents
+
         catalog = Catalog.load(*self._settings.specs, overlays=self._settings.overlays)
         vault = open_vault(self._settings)
         return separate_personal(request.inputs, catalog, vault, mission_id=mission_id, pins=pins)

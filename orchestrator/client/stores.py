@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from orchestrator.adapters.storage.pii_vault import PiiVault
-from orchestrator.adapters.storage.vault_key import VaultKey
 from orchestrator.core.errors import UsageError
 from orchestrator.settings import Settings
 
 if TYPE_CHECKING:  # imports a database library
+    from orchestrator.adapters.storage.pii_vault import PiiVault
     from orchestrator.adapters.storage.store import Store
+    from orchestrator.adapters.storage.vault_key import VaultKey
 
 
 def store_of(settings: Settings) -> "Store":
@@ -23,7 +23,7 @@ def store_of(settings: Settings) -> "Store":
     return Store(settings.state_dir, url=url_of_store(settings), key=vault_key_of(settings))
 
 
-def open_vault(settings: Settings) -> PiiVault:
+def open_vault(settings: Settings) -> "PiiVault":
     """The vault of that store; nothing is read yet."""
     return store_of(settings).vault
 
@@ -50,8 +50,10 @@ def url_of_store(settings: Settings) -> str | None:
         raise UsageError(f"ORCHESTRATOR_STORE_FILE: {settings.store_file} cannot be read") from None
 
 
-def vault_key_of(settings: Settings) -> VaultKey | None:
+def vault_key_of(settings: Settings) -> "VaultKey | None":
     """Where the vault's key comes from; None: from the file beside a SQLite store."""
+    from orchestrator.adapters.storage.vault_key import VaultKey
+
     if settings.pii_key is not None:
         return VaultKey("ORCHESTRATOR_PII_KEY", settings.pii_key.get_secret_value())
     if settings.pii_key_file is not None:

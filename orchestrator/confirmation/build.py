@@ -7,8 +7,7 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.prices import expected_price, plain_arguments, price_doubts
-from orchestrator.catalog.spending import states_price
+from orchestrator.catalog.prices import expected_price, plain_arguments, price_doubts, states_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.asked_before import AskedCall, changes_between, why_asked
 from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine, Moment
@@ -17,7 +16,6 @@ from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.card_warnings import (
     not_explained,
     not_shown_whole,
-    on_conditions,
     over_what_is_left,
     too_many_to_show,
     uncertain_price,
@@ -25,6 +23,7 @@ from orchestrator.confirmation.card_warnings import (
     unlike_found,
 )
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
+from orchestrator.confirmation.named_ids import stands_in
 from orchestrator.confirmation.named_things import (
     EarlierAnswer,
     FoundThing,
@@ -34,6 +33,12 @@ from orchestrator.confirmation.named_things import (
     unexplained,
 )
 from orchestrator.confirmation.totals import totals_of
+from orchestrator.confirmation.value_warnings import (
+    Stated,
+    language_of,
+    said_otherwise,
+    stated_nowhere,
+)
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.pii import is_handle
@@ -74,6 +79,12 @@ class CardContext:
     """How many cards this part of the goal has had, this one included."""
     changed_by_people: tuple[str, ...] = ()
     """The arguments that a person amended."""
+    said_at: datetime | None = None
+    """When the goal was said, in the requester's time; None: its values are not compared."""
+    order: str = ""
+    """The words of the goal that the call is ordered by; empty: nothing says which."""
+    count: int = 0
+    """How many effects that order has."""
 
 
 def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator[JsonObject]:
@@ -189,19 +200,18 @@ def _in_context(
     costs = tool.spends and (amounts or states_price(tool))
     is_unknown = card.price is None and (context.doubt or costs)
     too_dear = tuple(over_what_is_left(card.price, context.left, context.unpriced))
+    sent = {name: v for name, v in plain.items() if name not in tool.reference_inputs}
+    otherwise, nowhere = _compared(sent, tool, context, things)
     warnings = (
+        *otherwise,
         *not_shown_whole((*told, *others)),
         *too_many_to_show(len([fact for fact in told if fact.is_sent]), _MOST_SENT),
-        *on_conditions(context.clause),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
         *uncertain_price(doubts_about_price(tool, card.arguments, things) if costs else ()),
         *too_dear,
-        *unlike_found(
-            {name: v for name, v in plain.items() if name not in tool.reference_inputs},
-            things,
-            changed_by_people=context.changed_by_people,
-        ),
+        *unlike_found(sent, things, changed_by_people=context.changed_by_people),
         *not_explained(ids, context.answers, (context.goal, *context.given)),
+        *nowhere,
         *totals.warnings,
     )
     shown = card.model_copy(
@@ -212,6 +222,8 @@ def _in_context(
             "reason": context.reason,
             "warnings": warnings if context.answers or context.goal else (),
             "exceeds_budget": bool(too_dear),
+            "is_unfounded": bool(otherwise or nowhere)
+            or _is_unfounded(plain, tool, context, things),
             "named": tuple(
                 named_thing(thing, is_shown=n == 0, labels=labels) for n, thing in enumerate(things)
             ),
@@ -220,6 +232,40 @@ def _in_context(
         }
     )
     return _asked_again(shown, context)
+
+
+def _compared(
+    sent: JsonObject, tool: Tool, context: CardContext, things: Sequence[FoundThing]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what the goal says otherwise than a call, and what of it nobody stated."""
+    if context.said_at is None:
+        return (), ()
+    stated = Stated(
+        goal=context.goal,
+        now=context.said_at,
+        clause=context.order,
+        given=context.given,
+        language=language_of(context.goal),
+        count=context.count,
+    )
+    defaults = {n: shape["default"] for n, shape in tool.properties.items() if "default" in shape}
+    otherwise = said_otherwise(sent, things, stated, defaults=defaults)
+    return tuple(otherwise), tuple(stated_nowhere(sent, context.answers, stated))
+
+
+def _is_unfounded(
+    plain: JsonObject, tool: Tool, context: CardContext, things: Sequence[FoundThing]
+) -> bool:
+    """True if an id is nobody's, or a thing differs from what is said of it."""
+    sent = {name: value for name, value in plain.items() if name not in tool.reference_inputs}
+    said = " ".join((context.goal, *context.given))
+    made_up = (
+        one
+        for one in unexplained(sent, things, tool.input_schema)
+        if str(one.value) not in said
+        and not any(stands_in(one, answer.body) for answer in context.answers)
+    )
+    return any(unlike_found(sent, things)) or any(made_up)
 
 
 def _asked_again(card: ConfirmationCard, context: CardContext) -> ConfirmationCard:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.price_contract import PRICE
+from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.stated_prices import (
     money_of,
     names_currency,

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from orchestrator.catalog.card_layout import CardLayout
 from orchestrator.catalog.card_types import CARD_TYPES, CardPart, CardType
+from orchestrator.catalog.tool import CardLayout
 from orchestrator.confirmation.card_content import (
     CONTENT_TYPES,
     Amount,

@@ -10,8 +10,6 @@ from orchestrator.confirmation.named_ids import NamedId, stands_in
 from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing
 from orchestrator.core.budget import Money, told_left
 from orchestrator.core.record import JsonObject
-from orchestrator.language.clause_reading import read_clause
-from orchestrator.language.provisos import conditions_in
 
 
 def unlike_found(
@@ -53,12 +51,6 @@ def too_many_to_show(sent: int, most: int) -> Iterator[str]:
             f"it has {sent} inputs, and not all are shown here; read them with "
             "orchestrator confirm show --json before you approve"
         )
-
-
-def on_conditions(clause: str) -> Iterator[str]:
-    """What the request depends on: whether it is so is for whoever decides to see."""
-    for condition in conditions_in(clause, read_clause(clause).action):
-        yield f"it is asked for only under a condition, which nothing here proves: {condition!r}"
 
 
 def over_what_is_left(price: Money | None, left: Money | None, unpriced: int = 0) -> Iterator[str]:

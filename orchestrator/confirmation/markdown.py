@@ -8,7 +8,8 @@ from orchestrator.core.shown_text import markdown_code, markdown_text
 def as_markdown(card: ConfirmationCard) -> str:
     """All of a card; what comes from providers and planners cannot become markup."""
     heading = markdown_text(card.heading or card.card_type)
-    lines = [f"### {heading}: {markdown_text(card.title)}", ""]
+    lines = [f"**{markdown_text(card.unordered)}**", ""] if card.unordered else []
+    lines += [f"### {heading}: {markdown_text(card.title)}", ""]
     lines += _again(card)
     lines += [f"**Mind** {markdown_text(warning)}" for warning in card.warnings]
     lines += [f"**{entry.label}** {markdown_text(entry.value)}" for entry in card.purpose()]

@@ -87,6 +87,10 @@ class ConfirmationCard(Record):
         default=None, description="what its type shows; None: the type has no parts of its own"
     )
     lines: tuple[CardLine, ...] = Field(default=(), description="all that has no other place")
+    unordered: str = Field(
+        default="",
+        description="why no order of the plan covers it: its first line; empty: one does",
+    )
     goal: str = Field(default="", description="what the mission is to reach")
     clause: str = Field(default="", description="the part of the goal that the call serves")
     agent: str = Field(default="", description="who wants to make the call")
@@ -94,6 +98,11 @@ class ConfirmationCard(Record):
     warnings: tuple[str, ...] = Field(default=(), description="what to mind before deciding")
     exceeds_budget: bool = Field(
         default=False, description="whether it costs more than is left, so that nothing sends it"
+    )
+    is_unfounded: bool = Field(
+        default=False,
+        description="an id comes from no answer or person, or the thing that it stands for differs "
+        "from the arguments: no standing approval covers it",
     )
     asked_because: str = Field(default="", description="why people are asked again, in sentences")
     changes: tuple[Change, ...] = Field(

@@ -116,6 +116,10 @@ class ConfirmationPolicy(Record):
     standing: tuple[StandingApproval, ...] = Field(
         default=(), description="the first that approves is recorded as the approver"
     )
+    unapproved_plans: bool = Field(
+        default=False,
+        description="standing approvals cover the orders of a model's plan that nobody approved",
+    )
     reminders: tuple[timedelta, ...] = Field(
         default=(),
         max_length=10,

@@ -72,6 +72,11 @@ def show_mission(mission_id: str) -> str:
     return _line("mission", "show", mission_id)
 
 
+def start_follow_up(follow_up_id: str) -> str:
+    """Begin a mission that makes the one call of a follow-up action."""
+    return _line("mission", "start", "--follow-up", follow_up_id)
+
+
 def show_rollback(mission_id: str) -> str:
     """All of a mission's rollback."""
     return _line("rollback", "show", mission_id)

@@ -5,9 +5,19 @@ Those that are `Worded` are made of fields; the others take a sentence.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, Final, dataclass_transform
 
 from orchestrator.core import command_lines
+
+SET_A_MODEL: Final = (
+    "set a model where the worker runs (ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5, or a local "
+    "server: OLLAMA_BASE_URL=http://127.0.0.1:11434/v1 "
+    "ORCHESTRATOR_PLANNER_MODEL=ollama:qwen3:32b)"
+)
+"""The remedy for a goal that rules do not carry out; questions and help say it in these words."""
+IN_PLAIN_STEPS: Final = (
+    "rules carry out plain goals in English, one thing a sentence; for free text, " + SET_A_MODEL
+)
 
 
 class OrchestratorError(Exception):
@@ -261,8 +271,8 @@ class NothingFits(PlanError, Worded):
     """No tool of the catalog can do what the text asks."""
 
     template = (
-        "no tool fits {text!r}; name in English what the tools can do "
-        "(see: orchestrator tools list)"
+        "no tool fits {text!r}; name what the tools can do (see: orchestrator tools list): "
+        + IN_PLAIN_STEPS
     )
     text: str
 
@@ -294,9 +304,9 @@ class LanguageUnread(PlanError, Worded):
     """A goal, or a sentence of it, that is to be planned without a model is not English."""
 
     template = (
-        "{text!r} reads as {language}, and planning by rules reads English; say it in English, "
-        "with what is to be passed on word for word between quotation marks, or set a model that "
-        "reads it (ORCHESTRATOR_PLANNER_MODEL)"
+        "{text!r} reads as {language}, and planning by rules reads English; say it in "
+        "English, with texts that are passed on word for word between quotation marks, or "
+        + SET_A_MODEL
     )
     text: str
     language: str
@@ -306,8 +316,8 @@ class RequestUnread(PlanError, Worded):
     """The router failed on a request that is to be planned without a model."""
 
     template = (
-        "the request could not be read: {reason}; report this as a defect of the router, "
-        "or set a model for the agent, which plans without it"
+        "the request could not be read: {reason}; report this as a defect of the router, or "
+        + SET_A_MODEL
     )
     reason: str
 

@@ -1,1 +1,1 @@
-"""JSON and its schemas: pointers, canonical form, references, the one walker, validation."""
+"""JSON and JSON Schema: pointers, canonical text, references, the schema walker, validation."""

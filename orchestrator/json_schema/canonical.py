@@ -1,8 +1,7 @@
-"""Canonical JSON (RFC 8785), fast enough for documents of tens of megabytes.
+"""Canonical JSON text (RFC 8785), fast enough for documents of tens of megabytes.
 
-The text is what `rfc8785.dumps` writes, except that integers which no double holds become strings,
-as the RFC advises. Where Python's own encoder, which is written in C, gives the same text, it is
-asked instead.
+The text equals that of `rfc8785.dumps`, except that integers which no double represents become
+strings, as the RFC advises. Python's encoder, written in C, is used where it gives the same text.
 """
 
 import json
@@ -16,7 +15,7 @@ from orchestrator.core.record import JsonObject
 
 _LARGEST_EXACT_INT = 2**53 - 1
 _BEYOND_BASIC_PLANE = re.compile("[\ud800-\U0010ffff]")
-"""Their order is another by UTF-16 code units, as the RFC wants it, than by code point."""
+"""RFC 8785 orders keys by UTF-16 code units; these characters sort differently by code point."""
 _encode = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, separators=(",", ":"), sort_keys=True
 ).encode
@@ -25,11 +24,11 @@ TextOf = Callable[[str, JsonValue], str]
 
 
 def canonical_text(value: JsonValue, *, exact: bool = False) -> str:
-    """The canonical JSON of a value.
+    """Return the canonical JSON of a value.
 
     Args:
         value: of JSON's types.
-        exact: refuse an integer that no double holds: as a string it would equal that string.
+        exact: refuse an integer that no double represents: as a string it would equal that string.
 
     Raises:
         ValueError: a float that is not finite, or such an integer.
@@ -50,13 +49,13 @@ def canonical_text(value: JsonValue, *, exact: bool = False) -> str:
 
 
 def canonical_object(value: JsonObject, text_of: TextOf) -> str:
-    """The canonical JSON of an object; `text_of` gives that of each value, by its key."""
+    """Return the canonical JSON of an object; `text_of` gives the text of each value by key."""
     keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     return "{" + ",".join([f"{_encode(key)}:{text_of(key, value[key])}" for key in keys]) + "}"
 
 
 def _is_plain(value: JsonValue) -> bool:
-    """Whether there is no number in it that Python writes in another way."""
+    """True if no number in the value is written differently by Python's encoder."""
     waiting: list[JsonValue] = [value]
     while waiting:
         item = waiting.pop()

@@ -1,31 +1,134 @@
-"""Documents as they are written: each value with its place, which error messages name."""
+"""Parsed documents: each value with its place, and the schemas that `$id` and anchors name."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urldefrag, urljoin
 
 from pydantic import JsonValue
 
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import follow, format_pointer
-from orchestrator.json_schema.references import FILES_KEY, parse_reference, reference_of
-from orchestrator.json_schema.schema_names import SchemaNames
+from orchestrator.json_schema.references import (
+    FILES_KEY,
+    follow,
+    format_pointer,
+    parse_pointer,
+    parse_reference,
+    reference_of,
+)
 
-_MEND_FILE = "put the file into the folder of the document, or make one file of them all"
+_FIX_FILE = "put the file into the folder of the document, or make one file of them all"
 _MAX_HOPS = 32
-"""A reference to a reference to ... deeper than any real document goes; a circle is cut here."""
-
+"""Longest chain of references that is followed, far beyond real documents; it ends circles."""
 
 DynamicScope = tuple[tuple[str, tuple[str, ...]], ...]
-"""Of the resources on the way to a schema, each `$dynamicAnchor` that was met first, by name."""
+"""The first schema of each `$dynamicAnchor` name on the way to a schema, by name."""
+_Path = tuple[str, ...]
+_VALUES = frozenset({"const", "default", "enum", "example", "examples"})
+"""Keywords whose values are data and never schemas."""
+
+
+class _Found(NamedTuple):
+    resources: dict[str, _Path]
+    """Path of the schema of each absolute `$id`; '' is the document."""
+    bases: dict[_Path, str]
+    """The inverse of `resources`."""
+    anchors: dict[tuple[str, str], _Path]
+    """Path of each anchor, by the base URI and the name."""
+    dynamic: dict[str, dict[str, list[_Path]]]
+    """Paths of each `$dynamicAnchor`, by base URI and name; more than one is an error."""
+
+
+class SchemaNames:
+    """Resolve references by `$id`, `$anchor` and `$dynamicAnchor` (JSON Schema 2020-12).
+
+    A *resource* has a URI: the document, each file bundled into it, and each schema with an `$id`.
+    Few documents use such names, so the search waits until the first question.
+    """
+
+    def __init__(self, root: JsonObject) -> None:
+        """Take the root of the document."""
+        self._root = root
+
+    def path_of(self, reference: str, written_at: _Path) -> _Path | None:
+        """Return the path that a reference written there names; None when nothing has that name.
+
+        Raises:
+            ValueError: its fragment is no JSON pointer.
+        """
+        found = self._found
+        if not found.resources and not found.anchors:
+            return None
+        address, fragment = urldefrag(reference)
+        base = urljoin(self._base_of(written_at), address)
+        fragment = unquote(fragment)
+        if fragment and not fragment.startswith("/"):
+            return found.anchors.get((base, fragment))
+        resource = found.resources.get(base)
+        return resource + parse_pointer(fragment) if resource is not None else None
+
+    def dynamic_anchors_around(self, path: _Path) -> Mapping[str, list[_Path]]:
+        """Return the paths of each `$dynamicAnchor` in the resource around a place, by name."""
+        found = self._found
+        return found.dynamic.get(self._base_of(path), {}) if found.dynamic else {}
+
+    def all_dynamic_anchors(self, name: str) -> list[_Path]:
+        """Return the paths of every `$dynamicAnchor` of that name, in any resource."""
+        return [path for within in self._found.dynamic.values() for path in within.get(name, ())]
+
+    def _base_of(self, path: _Path) -> str:
+        """Return the URI of the nearest enclosing schema that has one."""
+        bases = self._found.bases
+        around = (path[:length] for length in range(len(path), -1, -1))
+        return next((bases[outer] for outer in around if outer in bases), "")
+
+    @cached_property
+    def _found(self) -> _Found:
+        found = _Found({}, {}, {}, {})
+        waiting: list[tuple[JsonValue, _Path, str]] = [(self._root, (), "")]
+        while waiting:
+            value, path, base = waiting.pop()
+            if isinstance(value, list):
+                waiting += [(item, (*path, str(i)), base) for i, item in enumerate(value)]
+            elif isinstance(value, dict):
+                if len(path) == 2 and path[0] == FILES_KEY:
+                    base = quote(path[1])
+                    found.resources[base] = path
+                    found.bases[path] = base
+                base = self._note(found, value, path, base)
+                waiting += [(v, (*path, k), base) for k, v in value.items() if k not in _VALUES]
+        return found
+
+    def _note(self, found: _Found, schema: JsonObject, path: _Path, base: str) -> str:
+        """Record the names of a schema and return the base URI inside it."""
+        if isinstance(declared := schema.get("$id"), str):
+            base = _joined(base, declared)
+            found.resources.setdefault(base, path)
+            found.bases[path] = base
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if isinstance(name := schema.get(keyword), str):
+                found.anchors.setdefault((base, name), path)
+        if isinstance(name := schema.get("$dynamicAnchor"), str):
+            found.dynamic.setdefault(base, {}).setdefault(name, []).append(path)
+        return base
+
+
+def _joined(base: str, declared: str) -> str:
+    """Resolve a URI against its base; an invalid one leaves the base unchanged."""
+    try:
+        return urldefrag(urljoin(base, declared)).url
+    except ValueError:
+        return base
 
 
 @dataclass(frozen=True)
 class DocumentNode:
-    """One value of a document, and the way to it.
+    """A value of a document and the path to it.
 
     `DocumentNode.of("flights", parsed)` is the root; `.at(key)` and `.items()` follow references.
-    A schema that was compiled, and needs its document no more, is a plain `JsonObject`.
+    A compiled schema, which needs its document no more, is a plain `JsonObject`.
     """
 
     document: str
@@ -33,28 +136,28 @@ class DocumentNode:
     value: JsonValue
     path: tuple[str, ...] = ()
     beneath: "Mapping[str, DocumentNode] | None" = None
-    """What this object has from the one that it refers to: see `overlaid`."""
+    """Values that `overlaid` merged in from the referenced object."""
     names: SchemaNames | None = field(default=None, compare=False, repr=False)
-    """Of the document, so that they are found once."""
+    """Shared by all nodes of the document."""
 
     @classmethod
     def of(cls, document: str, root: JsonObject) -> "DocumentNode":
-        """The root of a parsed document."""
+        """Return the root node of a parsed document."""
         return cls(document=document, root=root, value=root, names=SchemaNames(root))
 
     @property
     def pointer(self) -> str:
-        """Where this is, as an RFC 6901 pointer."""
+        """This node's place as an RFC 6901 pointer."""
         return format_pointer(self.path)
 
     def invalid(self, reason: str, remedy: str = "") -> DocumentInvalid:
-        """The error that names this place."""
+        """Return the error that names this place."""
         return DocumentInvalid(self.document, self.pointer, reason, remedy)
 
     def at(self, *keys: str) -> "DocumentNode | None":
-        """What this object has under a key, under one of that, ..., references followed.
+        """Return the value at the end of these keys, following references.
 
-        None when it has nothing there.
+        None when there is nothing.
         """
         node: DocumentNode | None = self
         for key in keys:
@@ -63,7 +166,7 @@ class DocumentNode:
         return node
 
     def raw(self, key: str) -> "DocumentNode | None":
-        """What this object has under `key`, as written: a reference is not followed."""
+        """Return the value under `key` as written: a reference is not followed."""
         if not isinstance(self.value, dict) or key not in self.value:
             return None
         if self.beneath is not None and key in self.beneath:
@@ -71,7 +174,7 @@ class DocumentNode:
         return self._child(key, self.value[key])
 
     def require(self, key: str) -> "DocumentNode":
-        """What this object has under `key`.
+        """Return the value under `key`.
 
         Raises:
             DocumentInvalid: it has nothing there.
@@ -82,64 +185,64 @@ class DocumentNode:
         return found
 
     def items(self, *keys: str) -> Iterator[tuple[str, "DocumentNode"]]:
-        """Key and place of each value of this object, in its order, references followed.
+        """Yield key and node of each value of this object in its order, following references.
 
-        With keys of the object at the end of them, if there is one.
+        `keys` lead to the object whose values are wanted; a missing one yields nothing.
         """
         found = self.at(*keys)
         for key, place in found.raw_items() if found is not None else ():
             yield key, place.resolved()
 
     def raw_items(self) -> Iterator[tuple[str, "DocumentNode"]]:
-        """Key and place of each value of this object, as written."""
+        """Yield key and node of each value of this object, as written."""
         beneath = self.beneath or {}
         for key, value in self.mapping().items():
             yield key, beneath.get(key) or self._child(key, value)
 
     def raw_elements(self) -> Iterator["DocumentNode"]:
-        """The place of each element of this list, as written."""
+        """Yield the node of each element of this list, as written."""
         if not isinstance(self.value, list):
             raise self.invalid("a list is wanted here")
         for index, value in enumerate(self.value):
             yield self._child(str(index), value)
 
     def elements(self, *keys: str) -> Iterator["DocumentNode"]:
-        """The place of each element of this list, references followed.
+        """Yield the node of each element of this list, following references.
 
-        With keys of the list at the end of them, if there is one.
+        `keys` lead to the list whose elements are wanted; a missing one yields nothing.
         """
         found = self.at(*keys)
         for element in found.raw_elements() if found is not None else ():
             yield element.resolved()
 
     def mapping(self) -> JsonObject:
-        """This value, which must be an object."""
+        """Return this value, which must be an object."""
         if not isinstance(self.value, dict):
             raise self.invalid("an object is wanted here")
         return self.value
 
     def text(self) -> str:
-        """This value, which must be a string."""
+        """Return this value, which must be a string."""
         if not isinstance(self.value, str):
             raise self.invalid("a string is wanted here")
         return self.value
 
     def text_at(self, key: str) -> str | None:
-        """The string that this object has under `key`; None when it has nothing."""
+        """Return the string under `key`; None when there is nothing."""
         found = self.at(key)
         return found.text() if found is not None else None
 
     def texts_at(self, key: str) -> tuple[str, ...]:
-        """The list of strings that this object has under `key`; empty when it has nothing."""
+        """Return the list of strings under `key`; empty when there is nothing."""
         return tuple(element.text() for element in self.elements(key))
 
     def is_true(self, key: str) -> bool:
-        """Whether this object has `true` under `key`."""
+        """True if this object has `true` under `key`."""
         found = self.at(key)
         return found is not None and found.value is True
 
     def resolved(self) -> "DocumentNode":
-        """What this refers to when it is a reference object; else itself.
+        """Follow this node's references to the end; a node that is no reference is returned itself.
 
         Raises:
             DocumentInvalid: the reference leads nowhere, in a circle, or out of the document.
@@ -152,9 +255,9 @@ class DocumentNode:
         raise self.invalid("this reference leads in a circle")
 
     def overlaid(self) -> "DocumentNode":
-        """What this refers to, with what stands beside the reference over it; else itself.
+        """Return the referenced value with the keywords next to the `$ref` laid over it.
 
-        For path items and operations: in those an overlay may have added something beside a `$ref`.
+        Path items and operations need this: an overlay may have added keywords next to a `$ref`.
 
         Raises:
             DocumentInvalid: as `resolved`.
@@ -171,7 +274,7 @@ class DocumentNode:
         return replace(self, value=merged, beneath=beneath)
 
     def target(self, reference: str) -> "DocumentNode":
-        """The place that a reference string written here names.
+        """Return the node that a reference string written here names.
 
         Raises:
             DocumentInvalid: it leads nowhere or out of the document.
@@ -186,14 +289,14 @@ class DocumentNode:
                 if path is not None:
                     return self._placed(path)
             except (LookupError, ValueError):
-                pass  # the fault of the pointer is told
+                pass  # raise the fault of the pointer instead
         raise fault
 
     def dynamic_target(self, reference: str, entered: DynamicScope) -> "DocumentNode":
-        """The schema that a `$dynamicRef` written here means to whoever came by that way.
+        """Return the schema that a `$dynamicRef` written here means in a dynamic scope.
 
         Raises:
-            DocumentInvalid: it leads nowhere, or which one is meant cannot be told.
+            DocumentInvalid: it leads nowhere, or more than one schema may be meant.
         """
         first = self.target(reference)
         name = reference.partition("#")[2]
@@ -204,13 +307,13 @@ class DocumentNode:
         if len(twice) > 1:
             raise self.invalid(
                 f"{reference!r} may be {format_pointer(twice[0])} or {format_pointer(twice[1])}: "
-                f"both have the $dynamicAnchor {name!r}, and no $id of their own tells them apart",
+                f"both have the $dynamicAnchor {name!r}, and no $id distinguishes them",
                 "give the schemas around them an $id each, or the anchors different names",
             )
         return self._placed(meant)
 
     def dynamic_targets(self, reference: str) -> "list[DocumentNode]":
-        """Every schema that a `$dynamicRef` written here may mean, whichever way one comes.
+        """Return every schema that a `$dynamicRef` written here may mean, in any dynamic scope.
 
         Raises:
             DocumentInvalid: it leads nowhere.
@@ -220,9 +323,9 @@ class DocumentNode:
         return [self.target(reference), *map(self._placed, others)]
 
     def entered(self, before: DynamicScope) -> DynamicScope:
-        """What was entered before, and the dynamic anchors around this place that were not.
+        """Extend a dynamic scope by the dynamic anchors around this place that are new to it.
 
-        A name that only one schema has means that one, whichever way one comes.
+        A name that a single schema has needs no scope.
         """
         if self.names is None:
             return before
@@ -236,13 +339,13 @@ class DocumentNode:
         return (*before, *new)
 
     def _pointed(self, reference: str) -> "tuple[DocumentNode, DocumentInvalid | None]":
-        """What a reference by pointer leads to, or itself and why it leads nowhere."""
+        """Return the target of a reference by pointer, or this node and the error."""
         try:
             path = parse_reference(reference)
             if path is None:
                 return self, self._elsewhere(reference)
             if (why := _why_unread(self.root, path)) is not None:
-                return self, self.invalid(f"{path[1]!r} cannot be read: {why}", _MEND_FILE)
+                return self, self.invalid(f"{path[1]!r} cannot be read: {why}", _FIX_FILE)
             return self._placed(path), None
         except (LookupError, ValueError):
             return self, self.invalid(f"{reference!r} leads nowhere")
@@ -251,7 +354,7 @@ class DocumentNode:
         if ":" in reference.partition("#")[0]:
             return self.invalid(
                 f"{reference!r} is a URL, and nothing is read from the network",
-                "keep a copy in a file beside the document, and refer to that",
+                "keep a copy in a file next to the document, and refer to that",
             )
         return self.invalid(f"{reference!r} is in another file, which is not at hand")
 
@@ -265,7 +368,7 @@ class DocumentNode:
 
 
 def _why_unread(root: JsonObject, path: tuple[str, ...]) -> str | None:
-    """Why the file could not be read that the steps lead into; None when it could, or is none."""
+    """Return why the file that a path enters could not be read; None when it was read."""
     if path[:1] != (FILES_KEY,) or len(path) < 2:
         return None
     held = follow(root, path[:2])
@@ -273,7 +376,7 @@ def _why_unread(root: JsonObject, path: tuple[str, ...]) -> str | None:
 
 
 def _as_written(reference: str) -> tuple[str, str, str]:
-    """Address and fragment of a reference, as they were before it was led to a file at hand."""
+    """Return address and fragment of a reference as written, before bundling rewrote it."""
     try:
         path = parse_reference(reference)
     except ValueError:

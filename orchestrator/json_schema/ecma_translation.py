@@ -1,8 +1,7 @@
-"""Regular expressions of ECMA-262 written as those of Rust's engines, meaning for meaning.
+"""Translation of ECMA-262 regular expressions to the syntax of Rust's engines.
 
-What is translated was found to be well-formed before: here it is only told what each of its signs
-means. jsonschema-rs has a translation of its own; what reaches it from here is so plain that it
-leaves it as it is.
+The pattern has been parsed before, so this module only gives each sign its meaning. jsonschema-rs
+has a translation of its own; the output here is so plain that it passes through unchanged.
 """
 
 import re
@@ -33,7 +32,7 @@ _SETS: Final = {
         r"\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}"
     ),
 }
-"""Written out: what the engines make of a negated one depends on what is around it."""
+"""Written out, because the engines read a negated set differently depending on its context."""
 _CONTROLS: Final = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _LAST: Final = 0x10FFFF
 _ANYTHING, _NOTHING = rf"[\x{{0}}-\x{{{_LAST:x}}}]", rf"[^\x{{0}}-\x{{{_LAST:x}}}]"
@@ -43,35 +42,35 @@ _BOUNDARIES: Final = {
     r"\b": (r"(?-u:\b)", f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"),
     r"\B": (r"(?-u:\B)", f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"),
 }
-"""Between ASCII words: as the linear engine takes it, and as the one that looks around does."""
+"""Boundaries of ASCII words: for the linear engine, and for the one that looks around."""
 _APART: Final = "(?=)"
-"""After a repetition, for the engine that looks around: it joins `1+a*1+` to what matches "1"."""
+"""Separates repetitions: the look-around engine would otherwise match "1" with `1+a*1+`."""
 _MANY: Final = 10**6
 """More repetitions than any engine compiles."""
 
 
 class Untranslatable(ValueError):
-    """A construct that means something else to every engine that is bounded."""
+    """A construct that has another meaning in every bounded engine."""
 
 
 @dataclass(frozen=True)
 class Translated:
-    """A pattern as Rust's engines take it."""
+    """A pattern in the syntax of Rust's engines."""
 
     text: str
     weight: int
-    """How many single characters it asks for at most, an endless repetition counted once."""
+    """Most single characters that it can consume, counting an endless repetition once."""
     is_regular: bool
-    """Whether it does without looking around and back references: then one pass decides it."""
+    """True without look-arounds and back references: one pass over the text decides it."""
     depth: int
-    """How deep look-arounds stand inside each other; 1 too where the pattern only refers back."""
+    """Nesting depth of look-arounds; 1 also for a pattern with back references alone."""
     repeats_repetition: bool
-    """Whether it repeats what may be nothing but a repetition, such as `(a+)+`."""
+    """True if it repeats something that may consist of a repetition only, such as `(a+)+`."""
 
 
 @dataclass
 class _Frame:
-    """An open group, or the whole pattern: what the alternative that is being read holds."""
+    """State of an open group, or of the whole pattern, for the alternative being read."""
 
     prefix: str = ""
     number: int | None = None
@@ -80,14 +79,14 @@ class _Frame:
     """Characters that every match of this alternative has, outside of endless repetitions."""
     loops: bool = False
     may_be_a_loop: bool = False
-    """Whether some alternative may match by endless repetitions alone."""
+    """True if some alternative may match by endless repetitions alone."""
     alternatives: int = 1
     settled: set[int] = field(default_factory=set)
-    """Groups that have matched whenever this place is reached."""
+    """Groups that have certainly matched when this place is reached."""
 
     @property
     def looks(self) -> bool:
-        """Whether it is a look-around."""
+        """True for a look-around."""
         return self.prefix not in ("", "(", "(?:")
 
     def end_alternative(self) -> None:
@@ -97,7 +96,7 @@ class _Frame:
 
 @dataclass
 class _Piece:
-    """What a quantifier may follow."""
+    """A part of the pattern that a quantifier may follow."""
 
     text: str
     weight: int = 1
@@ -107,14 +106,14 @@ class _Piece:
 
 
 def translate(pattern: str, *, is_unicode: bool) -> Translated:
-    """The pattern for Rust's engines.
+    """Translate a pattern for Rust's engines.
 
     Args:
         pattern: well-formed.
-        is_unicode: whether it is read with the flag u; else as browsers read those that lack it.
+        is_unicode: read it with the flag u; else as browsers read patterns without it.
 
     Raises:
-        Untranslatable: it holds what these engines have no equal for.
+        Untranslatable: it holds a construct without an equivalent.
     """
     return _Translation(pattern, is_unicode).run()
 
@@ -143,13 +142,13 @@ class _Translation:
         return Translated(text, max(whole.weight, 1), self._is_regular, depth, self._nested)
 
     def _as_taken(self, part: str) -> str:
-        """A part of the pattern; which engine takes it is only known in the end."""
+        """Return a part for the engine, which is known only after the whole pattern."""
         if part == _APART and self._is_regular:
             return ""
         return _BOUNDARIES[part][not self._is_regular] if part in _BOUNDARIES else part
 
     def _piece(self) -> _Piece | None:
-        """The next part; None when it is one that only shapes what is around it."""
+        """Read the next part; None when it only structures what is around it."""
         sign = self._pattern[self._at]
         if sign == "(":
             self._open_group()
@@ -211,7 +210,7 @@ class _Translation:
         )
 
     def _add(self, piece: _Piece) -> None:
-        """Write a part with its quantifier, and count it in."""
+        """Write a part with its quantifier and count it."""
         frame = self._open[-1]
         least, most, text = self._quantifier()
         self._nested |= most is None and piece.is_loop
@@ -219,7 +218,7 @@ class _Translation:
         frame.weight = min(frame.weight, _MANY * _MANY)
         if most is None:
             frame.loops = True
-            # `a+` is no more than its loop; of a body with something fixed in it, that counts.
+            # `a+` counts as a loop only; a body with fixed characters keeps their count.
             piece.fixed = 0
         if piece.is_loop:
             frame.loops = True
@@ -229,7 +228,7 @@ class _Translation:
         self._written += (piece.text, text, *([_APART] if text else []))
 
     def _quantifier(self) -> tuple[int, int | None, str]:
-        """How often the part before it is wanted, at least and at most, and how that is written."""
+        """Read the quantifier at this place: least, most, and its text."""
         found = _QUANTIFIER.match(self._pattern, self._at)
         if found is None:
             return 1, 1, ""
@@ -243,7 +242,7 @@ class _Translation:
         return least, most, f"{{{least},{'' if most is None else most}}}{found[5]}"
 
     def _escaped(self) -> _Piece:
-        """What follows a backslash, outside of a class."""
+        """Read an escape outside of a class."""
         sign = self._pattern[self._at]
         if sign in "bB":
             self._at += 1
@@ -265,7 +264,7 @@ class _Translation:
         return _Piece(_literal(self._character()))
 
     def _reference(self, number: int) -> _Piece:
-        """A back reference; to a group that may not have matched, engines disagree on it."""
+        """Read a back reference; engines disagree about groups that may not have matched."""
         behind = any(frame.prefix.startswith("(?<") for frame in self._open)
         if behind or not any(number in frame.settled for frame in self._open):
             raise Untranslatable("a reference to a group that may not have matched")
@@ -273,7 +272,7 @@ class _Translation:
         return _Piece(rf"(?:\{number})", fixed=0)
 
     def _character(self) -> int:
-        """The code point that an escape stands for."""
+        """Return the code point of an escape."""
         sign = self._pattern[self._at]
         if (found := _HEX.match(self._pattern, self._at)) and not (found[5] and self._is_legacy):
             self._at = found.end()
@@ -304,7 +303,7 @@ class _Translation:
         return found[0]
 
     def _class(self) -> str:
-        """A class, from its bracket on."""
+        """Translate a class, from its opening bracket."""
         self._at += 1
         is_negated = self._pattern.startswith("^", self._at)
         self._at += is_negated
@@ -325,12 +324,12 @@ class _Translation:
         last = self._class_atom()
         if isinstance(first, int) and isinstance(last, int):
             return _range(first, last)
-        # Without the flag u a set is no end of a range, and the dash is one.
+        # Without the flag u a set cannot end a range, so the dash is a literal.
         ends = (end if isinstance(end, str) else _literal(end) for end in (first, last))
         return [*ends, _literal(ord("-"))]
 
     def _class_atom(self) -> int | str:
-        """A code point, or a set of them as Rust writes it inside of a class."""
+        """Read one member of a class: a code point, or a set in Rust's syntax."""
         sign = self._pattern[self._at]
         self._at += 1
         if sign != "\\":
@@ -353,7 +352,7 @@ def _literal(code: int) -> str:
 
 
 def _range(first: int, last: int) -> list[str]:
-    """Code points as Rust writes them, without halves of characters, which are in no text."""
+    """Write a range of code points in Rust's syntax; surrogates occur in no text."""
     if 0xD800 <= first <= 0xDFFF:
         first = 0xE000
     if 0xD800 <= last <= 0xDFFF:

@@ -1,4 +1,4 @@
-"""Schemas of a document made self-contained: references inlined, or pointing to definitions."""
+"""Expansion of document schemas: references are inlined or point to `$defs`."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,16 +8,14 @@ from typing import Final, Literal, NamedTuple
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.discriminators import (
-    discriminating,
-    led_branches,
-    with_leading_values,
-)
 from orchestrator.json_schema.document import DocumentNode, DynamicScope
 from orchestrator.json_schema.openapi_dialect import (
     ANNOTATIONS,
     as_json_schema,
+    branch_values,
+    discriminator_property,
     openapi_version,
+    restricted_to,
 )
 from orchestrator.json_schema.references import (
     dynamic_reference_of,
@@ -44,11 +42,11 @@ _DROPPED = frozenset(
         "xml",
     }
 )
-"""Hints that point into the document, and definitions: both mean nothing once inlined."""
+"""Keywords that refer to the document or hold definitions: meaningless once inlined."""
 _MAX_PARTS = 500
 _CARRIED = 2_000
-"""Schema nodes of the definitions that one compiled schema carries. In some documents every
-resource can be reached from every other, and a tool would carry all of them."""
+"""Most schema nodes of the definitions that one compiled schema carries. In some documents every
+resource reaches every other one, and each tool would carry all of them."""
 _ABRIDGED = "abridged: the document has the rest"
 _KEPT_OF_ABRIDGED = frozenset({"description", "title", "type"})
 _DEFS: Final = "$defs"
@@ -58,12 +56,12 @@ _Path = tuple[str, ...]
 
 
 class _Way(NamedTuple):
-    """How a schema was come by, which its expansion depends on."""
+    """Context that an expansion depends on."""
 
     limit: int
-    """How large a referred schema may be to be inlined, in schema nodes."""
+    """Largest referenced schema that is inlined, in schema nodes."""
     entered: DynamicScope | None
-    """None where nothing that it leads to depends on it."""
+    """The dynamic scope; None if nothing that the schema reaches is dynamic."""
     hidden: frozenset[str] = frozenset()
     """Properties that an enclosing schema leaves out."""
 
@@ -76,10 +74,10 @@ class _Target(NamedTuple):
 
 
 class DocumentSchemas:
-    """The schemas of one document, expanded for those who send values and those who get them."""
+    """The schemas of one document, expanded for inputs and for outputs."""
 
     def __init__(self, root: DocumentNode) -> None:
-        """Take the root of the document; nothing is read before it is asked for."""
+        """Take the root of the document; schemas are read on demand."""
         is_3_0 = openapi_version(root.value) == (3, 0)
         graph = SchemaGraph()
         self.inputs = SchemaExpansion(graph, "readOnly", is_3_0=is_3_0)
@@ -87,16 +85,15 @@ class DocumentSchemas:
 
 
 class SchemaExpansion:
-    """Expands schemas of one document into JSON Schema 2020-12 that needs the document no more.
+    """Expand schemas of one document into self-contained JSON Schema 2020-12.
 
-    What was expanded is kept, and shared between the tools: nothing that comes from here may be
-    changed.
+    Expansions are cached and shared between tools: callers must not change them.
     """
 
     def __init__(
         self, graph: SchemaGraph, hidden: Literal["readOnly", "writeOnly"], *, is_3_0: bool
     ) -> None:
-        """Take the document's graph, and the mark of the properties that are left out."""
+        """Take the document's graph, and the keyword that marks properties to leave out."""
         self.graph = graph
         self._hidden = hidden
         self._is_3_0 = is_3_0
@@ -106,10 +103,10 @@ class SchemaExpansion:
         self._reached: dict[str, frozenset[str]] = {}
         self._expanded: dict[tuple[_Path, _Way], JsonObject] = {}
         self._mentioned: dict[int, frozenset[str] | None] = {}
-        """By the id of each schema in `_expanded`: what `_referred` found in it, once asked."""
+        """Names found by `_referred`, by the id of each schema in `_expanded`; None until asked."""
 
     def expand(self, schema: DocumentNode, *, limit: int | None = None) -> JsonObject:
-        """The schema with its references inlined, or pointing to definitions: see `closed`.
+        """Return the schema with references inlined or pointing to definitions; see `closed`.
 
         Args:
             schema: as written in the document.
@@ -129,17 +126,16 @@ class SchemaExpansion:
         return _Way(limit, (before or ()) if self.graph.is_dynamic(schema) else None)
 
     def opened(self, schema: JsonObject) -> JsonObject:
-        """An expanded schema whose own reference to a definition is replaced by what it names."""
+        """Replace an expanded schema's own reference by the definition that it names."""
         while (name := _def_referred(schema)) in self._targets:
-            beside = {k: v for k, v in schema.items() if k != "$ref"}
-            schema = {**self._definition(name), **beside}
+            siblings = {k: v for k, v in schema.items() if k != "$ref"}
+            schema = {**self._definition(name), **siblings}
         return schema
 
     def closed(self, schema: JsonObject) -> JsonObject:
-        """An expanded schema with the definitions that it reaches, as its `$defs`.
+        """Add to an expanded schema the definitions that it reaches, as its `$defs`.
 
-        The nearest are carried whole, up to a limit. Of what lies beyond it only the type and the
-        words about it are carried.
+        The nearest ones are complete, up to a limit; others keep only type, title and description.
         """
         defs: JsonObject = {}
         carried = 0
@@ -172,7 +168,7 @@ class SchemaExpansion:
         return self._abridgements[name]
 
     def _referred(self, schema: JsonObject) -> frozenset[str]:
-        """Names of the definitions that an expanded schema mentions.
+        """Return the names of the definitions that an expanded schema mentions.
 
         Each expanded part is searched once, however many schemas share it.
         """
@@ -200,14 +196,14 @@ class SchemaExpansion:
         if way.entered is not None:
             way = way._replace(entered=schema.entered(way.entered))
         if way.hidden:
-            return self._expand_anew(schema, way)
+            return self._expand_uncached(schema, way)
         key = (schema.path, way)
         if key not in self._expanded:
-            self._expanded[key] = expanded = self._expand_anew(schema, way)
+            self._expanded[key] = expanded = self._expand_uncached(schema, way)
             self._mentioned.setdefault(id(expanded))
         return self._expanded[key]
 
-    def _expand_anew(self, schema: DocumentNode, way: _Way) -> JsonObject:
+    def _expand_uncached(self, schema: DocumentNode, way: _Way) -> JsonObject:
         if isinstance(schema.value, bool):
             return {} if schema.value else {"not": {}}
         if reference_of(schema.value) is not None:
@@ -219,8 +215,8 @@ class SchemaExpansion:
         for keyword, child in schema.raw_items():
             if keyword not in _DROPPED:
                 expanded[keyword] = self._expand_keyword(keyword, child, way)
-        _leave_out(expanded, way.hidden)
-        _lead(expanded, schema)
+        _without_hidden(expanded, way.hidden)
+        _restrict_alternatives(expanded, schema)
         is_nullable = schema.mapping().get("nullable") is True
         return as_json_schema(expanded, is_3_0=self._is_3_0, is_nullable=is_nullable)
 
@@ -228,15 +224,15 @@ class SchemaExpansion:
         self, schema: DocumentNode, targets: Sequence[DocumentNode], way: _Way
     ) -> JsonObject:
         expansions: list[JsonValue] = [self._expand_target(target, way) for target in targets]
-        beside: JsonObject = {
+        siblings: JsonObject = {
             keyword: self._expand_keyword(keyword, child, way)
             for keyword, child in schema.raw_items()
-            if keyword != "$ref" and self._counts_beside_reference(keyword)
+            if keyword != "$ref" and self._is_kept_next_to_reference(keyword)
         }
         (first, *more) = expansions
-        if isinstance(first, dict) and not more and beside.keys() <= ANNOTATIONS:
-            return {**first, **beside} if beside else first
-        return {"allOf": expansions, **beside}
+        if isinstance(first, dict) and not more and siblings.keys() <= ANNOTATIONS:
+            return {**first, **siblings} if siblings else first
+        return {"allOf": expansions, **siblings}
 
     def _expand_target(self, target: DocumentNode, way: _Way) -> JsonObject:
         if not self.graph.must_define(target, way.limit):
@@ -247,10 +243,10 @@ class SchemaExpansion:
         self._targets[name] = _Target(target, entered)
         return {"$ref": format_reference(_DEFS, name)}
 
-    def _counts_beside_reference(self, keyword: str) -> bool:
+    def _is_kept_next_to_reference(self, keyword: str) -> bool:
         if keyword in _DROPPED:
             return False
-        # OpenAPI 3.0 ignores everything beside a $ref; a description does no harm.
+        # OpenAPI 3.0 ignores the keywords next to a $ref; a description does no harm.
         return keyword in ANNOTATIONS if self._is_3_0 else True
 
     def _expand_keyword(self, keyword: str, child: DocumentNode, way: _Way) -> JsonValue:
@@ -267,7 +263,7 @@ class SchemaExpansion:
                 return child.value
 
     def _hidden_names(self, schema: DocumentNode) -> frozenset[str]:
-        """Properties to leave out, those that members of its allOf declare included."""
+        """Return the properties to leave out, including those that members of its allOf declare."""
         names: set[str] = set()
         for part in _all_of(schema):
             if (properties := part.raw("properties")) is not None:
@@ -284,7 +280,7 @@ class SchemaExpansion:
 
 
 def _all_of(schema: DocumentNode) -> Iterator[DocumentNode]:
-    """The schema and the members of its allOf, theirs included, each once."""
+    """Yield the schema and the members of its allOf, recursively, each once."""
     seen: set[_Path] = set()
     waiting = [schema]
     while waiting:
@@ -300,14 +296,14 @@ def _all_of(schema: DocumentNode) -> Iterator[DocumentNode]:
 
 
 def _referred_schemas(schema: DocumentNode, entered: DynamicScope) -> list[DocumentNode]:
-    """What a schema refers to, by `$ref` and by `$dynamicRef`."""
+    """Return the targets of a schema's `$ref` and `$dynamicRef`."""
     reference, dynamic = reference_of(schema.value), dynamic_reference_of(schema.value)
     found = [schema.target(reference)] if reference is not None else []
     return found + ([schema.dynamic_target(dynamic, entered)] if dynamic is not None else [])
 
 
 def _def_name(target: DocumentNode, entered: DynamicScope | None) -> str:
-    """A name that depends on nothing but the place and the way, so that digests are stable."""
+    """Return a name that depends on nothing but place and scope, so that digests are stable."""
     path = target.path
     if entered:
         way = sha256(repr((target.pointer, entered)).encode()).hexdigest()[:12]
@@ -318,7 +314,7 @@ def _def_name(target: DocumentNode, entered: DynamicScope | None) -> str:
 
 
 def _def_referred(schema: JsonObject) -> str:
-    """The name of the definition that an expanded schema refers to; '' when it refers to none."""
+    """Return the name of the definition that an expanded schema refers to, or ''."""
     reference = reference_of(schema)
     if reference is None or not reference.startswith(f"#/{_DEFS}/"):
         return ""
@@ -326,28 +322,30 @@ def _def_referred(schema: JsonObject) -> str:
     return steps[1] if steps is not None and len(steps) == 2 else ""
 
 
-def _lead(expanded: JsonObject, schema: DocumentNode) -> None:
-    """Say in each alternative which values of a discriminator lead to it."""
+def _restrict_alternatives(expanded: JsonObject, schema: DocumentNode) -> None:
+    """Restrict each alternative to the discriminator values that select it."""
     written = schema.mapping()
-    name = discriminating(written)
+    name = discriminator_property(written)
     for keyword in ("oneOf", "anyOf") if name is not None else ():
         branches, expansions = written.get(keyword), expanded.get(keyword)
         if name is None or not isinstance(branches, list) or not isinstance(expansions, list):
             continue
-        led = led_branches(written, branches, lambda reference: schema.target(reference).value)
+        selected = branch_values(
+            written, branches, lambda reference: schema.target(reference).value
+        )
         expanded[keyword] = (
             [
-                with_leading_values(branch, name, one.values)
+                restricted_to(branch, name, one.values)
                 if isinstance(branch, dict) and not one.is_own
                 else branch
-                for branch, one in zip(expansions, led, strict=True)
+                for branch, one in zip(expansions, selected, strict=True)
             ]
-            if led is not None
+            if selected is not None
             else expansions
         )
 
 
-def _leave_out(schema: JsonObject, hidden: frozenset[str]) -> None:
+def _without_hidden(schema: JsonObject, hidden: frozenset[str]) -> None:
     if not hidden:
         return
     properties, required = schema.get("properties"), schema.get("required")

@@ -1,4 +1,4 @@
-"""Object schemas taken apart: their properties, what is required, and what else constrains them."""
+"""Object schemas flattened into properties, required names and the remaining constraints."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from orchestrator.json_schema.walker import (
 
 _CONSTRAINTS = frozenset({*IN_PLACE, "dependentRequired"})
 _UNBOUND = ("patternProperties", "propertyNames", "maxProperties")
-"""Keywords on names or on their number: they would no longer say the same beside parameters."""
+"""Keywords about the names or the number of properties, which parameters would change."""
 _BRANCH_KEYWORDS = frozenset(
     {"description", "not", "properties", "required", "title", "type", *COMPOSITIONS}
 )
@@ -31,20 +31,20 @@ class FlatObject:
     properties: JsonObject = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
     constraints: JsonObject = field(default_factory=dict)
-    """What relates properties to each other, e.g. an anyOf of `required` lists."""
+    """Relations between properties, e.g. an anyOf of `required` lists."""
 
 
 def flatten_object(
     schema: JsonObject, *, opened: Callable[[JsonObject], JsonObject]
 ) -> FlatObject | None:
-    """The parts of an object schema; None when its fields cannot be told one by one.
+    """Flatten an object schema; None when its properties cannot be listed one by one.
 
-    That is so for what is no object, for maps with free keys, and for alternatives that bring
-    properties of their own.
+    That is the case for other types, for maps with free keys, and for alternatives that add
+    properties.
 
     Args:
         schema: expanded.
-        opened: replaces a schema's own reference to a definition by what it names.
+        opened: replaces a schema's own reference to a definition by the definition.
     """
     parts = _all_of_parts(schema, opened)
     if not parts or not any(_is_object(part) for part in parts):
@@ -55,15 +55,15 @@ def flatten_object(
     for part in parts:
         _merge(flat, part)
     for name in flat.required:
-        # Required without being described: any value will do, but it must have a place.
+        # Required without a schema: any value is valid, but it needs a place.
         flat.properties.setdefault(name, {})
-    # It names fields, or says that there are none.
-    tells = flat.properties or any(part.get("additionalProperties") is False for part in parts)
-    return flat if tells and _is_plain(flat.constraints, set(flat.properties)) else None
+    # It names properties, or excludes all.
+    is_listed = flat.properties or any(part.get("additionalProperties") is False for part in parts)
+    return flat if is_listed and _is_plain(flat.constraints, set(flat.properties)) else None
 
 
 def rename_properties(schema: JsonObject, names: Mapping[str, str]) -> JsonObject:
-    """Constraints with the properties that they mention renamed, at this object's own level."""
+    """Rename the properties that constraints mention, at this object's own level."""
     if all(old == new for old, new in names.items()):
         return schema
     renamed = with_subschemas(
@@ -88,9 +88,9 @@ def _renamed_list(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
 def _all_of_parts(
     schema: JsonObject, opened: Callable[[JsonObject], JsonObject]
 ) -> list[JsonObject]:
-    """The schema and the members of its allOf, theirs included, without the allOf itself.
+    """Return the schema and the members of its allOf, recursively, without the allOf itself.
 
-    What is referred to more than once is there once: it says the same every time.
+    A definition that is referenced twice appears once.
     """
     parts: list[JsonObject] = []
     seen: set[str | None] = set()
@@ -101,7 +101,7 @@ def _all_of_parts(
         if not isinstance(members, list):
             parts.append(part)
             continue
-        # Its own words come after those of its members.
+        # The schema's own keywords come after those of its members.
         waiting.append({keyword: value for keyword, value in part.items() if keyword != "allOf"})
         for member in reversed(members):
             if not isinstance(member, dict):
@@ -137,7 +137,7 @@ def _merge(flat: FlatObject, part: JsonObject) -> None:
     flat.required += [name for name in required_of(part) if name not in flat.required]
     constraints = {k: v for k, v in part.items() if k in _CONSTRAINTS}
     if part.get("minProperties") == 1 and isinstance(properties, dict) and "anyOf" not in part:
-        # Said by name: beside parameters, the number of properties means something else.
+        # Replaced by names: next to parameters, the number of properties has another meaning.
         constraints["anyOf"] = [{"required": [name]} for name in sorted(properties)]
     if flat.constraints and constraints:
         flat.constraints = {"allOf": [flat.constraints, constraints]}
@@ -146,7 +146,7 @@ def _merge(flat: FlatObject, part: JsonObject) -> None:
 
 
 def _is_plain(schema: JsonValue, names: set[str]) -> bool:
-    """Whether alternatives only say which of the known properties they need."""
+    """True if alternatives only require some of the known properties."""
     if not isinstance(schema, dict):
         return True
     if not schema.keys() <= _BRANCH_KEYWORDS | _CONSTRAINTS:

@@ -1,6 +1,9 @@
-"""The dialects of JSON Schema in OpenAPI 3.0, 3.1 and 3.2, turned to JSON Schema 2020-12."""
+"""Schema keywords of OpenAPI: version, `nullable`, `example`, exclusive bounds, discriminators."""
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -21,28 +24,32 @@ ANNOTATIONS = frozenset(
         "x-orchet-price",
     }
 )
-"""Keywords that constrain nothing; those of ours say what a value means."""
+"""Keywords that constrain nothing; the `x-orchet-` ones explain a value."""
+Lookup = Callable[[str], Any]
+"""Returns the schema that a reference names."""
+
+_HOPS = 16
 
 
 def openapi_version(document: JsonValue) -> tuple[int, int] | None:
-    """The version of OpenAPI that a document says, as (3, 1); None when it is none that we read.
+    """Return the OpenAPI version of a document, as (3, 1); None when it is not supported.
 
-    A version without its last part, or without quotes in YAML, is understood.
+    A version without its last part, or without quotes in YAML, is accepted.
     """
-    said = document.get("openapi") if isinstance(document, dict) else None
-    if isinstance(said, bool) or not isinstance(said, str | float):
+    declared = document.get("openapi") if isinstance(document, dict) else None
+    if isinstance(declared, bool) or not isinstance(declared, str | float):
         return None
-    found = _VERSION.fullmatch(str(said))
+    found = _VERSION.fullmatch(str(declared))
     return (int(found[1]), int(found[2])) if found is not None else None
 
 
 def as_json_schema(schema: JsonObject, *, is_3_0: bool, is_nullable: bool) -> JsonObject:
-    """A schema of OpenAPI as one of JSON Schema 2020-12.
+    """Turn an OpenAPI schema into JSON Schema 2020-12; nested schemas are left as they are.
 
     Args:
-        schema: without the schemas inside of it being looked at; it is changed.
-        is_3_0: whether the document is, and not of a later version.
-        is_nullable: whether it was written with `nullable: true`, which only 3.0 has.
+        schema: changed in place.
+        is_3_0: the document is of version 3.0.
+        is_nullable: the schema has `nullable: true`, a keyword of 3.0.
     """
     example = schema.pop("example", None)
     if example is not None and "examples" not in schema:
@@ -61,10 +68,103 @@ def as_json_schema(schema: JsonObject, *, is_3_0: bool, is_nullable: bool) -> Js
 def _nullable(schema: JsonObject) -> JsonObject:
     kind, choices = schema.get("type"), schema.get("enum")
     if not isinstance(kind, str):
-        # Beside a composition, nullable is meant to widen what the composition says.
+        # Next to a composition, nullable is meant to widen the composition.
         about: JsonObject = {k: schema.pop(k) for k in sorted(ANNOTATIONS) if k in schema}
         return {"anyOf": [schema, {"type": "null"}], **about} if schema else about
     schema["type"] = [kind, "null"]
     if isinstance(choices, list) and None not in choices:
         schema["enum"] = [*choices, None]
     return schema
+
+
+@dataclass(frozen=True)
+class BranchValues:
+    """An alternative with the discriminator values that select it."""
+
+    values: frozenset[str]
+    is_own: bool
+    """True if its own schema lists the values."""
+
+
+def discriminator_property(schema: Mapping[str, Any]) -> str | None:
+    """Return the property of a schema's discriminator, or None."""
+    discriminator = schema.get("discriminator")
+    name = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def branch_values(
+    schema: Mapping[str, Any], branches: Sequence[Any], lookup: Lookup
+) -> list[BranchValues] | None:
+    """Return the values that select each alternative; None when one of them is unknown.
+
+    Values in the alternative's own schema come before the discriminator's mapping, and the mapping
+    before the name of the schema: a document that contradicts itself is read as its schemas are.
+    """
+    name = discriminator_property(schema)
+    if name is None:
+        return None
+    mapping = schema["discriminator"].get("mapping")
+    named = mapping if isinstance(mapping, Mapping) else {}
+    found = [_values_of(branch, name, named, lookup) for branch in branches]
+    known = [one for one in found if one is not None]
+    return known if len(known) == len(found) else None
+
+
+def restricted_to(branch: JsonObject, name: str, values: Iterable[str]) -> JsonObject:
+    """Restrict an alternative to these values of the property."""
+    properties = branch.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    own = known.get(name)
+    restricted: JsonObject = {**(own if isinstance(own, dict) else {}), "enum": [*sorted(values)]}
+    return {**branch, "properties": {**known, name: restricted}}
+
+
+def _values_of(
+    branch: Any, name: str, mapping: Mapping[str, Any], lookup: Lookup
+) -> BranchValues | None:
+    own = _own_values(branch, name, lookup, _HOPS)
+    if own:
+        return BranchValues(own, is_own=True)
+    reference = branch.get("$ref") if isinstance(branch, Mapping) else None
+    if not isinstance(reference, str):
+        return None
+    schema_name = reference.rpartition("/")[2]
+    mapped = {value for value, meant in mapping.items() if meant in (reference, schema_name)}
+    return BranchValues(frozenset(map(str, mapped or {schema_name})), is_own=False)
+
+
+def _own_values(schema: Any, name: str, lookup: Lookup, hops: int) -> frozenset[str]:
+    """Return the strings that a schema allows for a property; empty when it allows any."""
+    schema = _followed(schema, lookup)
+    if not isinstance(schema, Mapping) or hops == 0:
+        return frozenset()
+    properties = schema.get("properties")
+    wanted = _followed(properties.get(name), lookup) if isinstance(properties, Mapping) else None
+    if isinstance(wanted, Mapping):
+        texts = frozenset(text for text in _listed(wanted) if isinstance(text, str))
+        if texts:
+            return texts
+    for member in schema.get("allOf") or ():
+        if texts := _own_values(member, name, lookup, hops - 1):
+            return texts
+    for keyword in ("oneOf", "anyOf"):
+        inner = [_own_values(one, name, lookup, hops - 1) for one in schema.get(keyword) or ()]
+        if inner and all(inner):
+            return frozenset[str]().union(*inner)
+    return frozenset()
+
+
+def _listed(schema: Mapping[str, Any]) -> Iterator[Any]:
+    if "const" in schema:
+        yield schema["const"]
+    elif isinstance(schema.get("enum"), list):
+        yield from schema["enum"]
+
+
+def _followed(schema: Any, lookup: Lookup) -> Any:
+    for _ in range(_HOPS):
+        if not isinstance(schema, Mapping) or not isinstance(schema.get("$ref"), str):
+            return schema
+        schema = lookup(schema["$ref"])
+    return None

@@ -1,8 +1,8 @@
-"""Patterns of JSON Schema: ECMA-262's regular expressions, each match bounded in time.
+"""Patterns of JSON Schema: ECMA-262 regular expressions, matched in bounded time.
 
-regress reads them, for it knows the standard; jsonschema-rs matches them, for it is bounded: in one
-pass over the text, or, where a pattern looks around or back, in a number of steps. What exceeds the
-bound is not decided, and never taken for a match nor for its opposite.
+regress parses them, because it implements the standard; jsonschema-rs matches them, because it is
+bounded: one pass over the text or, for look-arounds and back references, a number of steps. A match
+that exceeds the bound is undecided, which is neither a match nor a mismatch.
 """
 
 import re
@@ -16,22 +16,22 @@ import regress
 from orchestrator.json_schema.ecma_translation import Translated, Untranslatable, translate
 
 _LONGEST: Final = 10_000
-"""Characters of a pattern; reading much longer ones exhausts the stack of a thread."""
+"""Most characters of a pattern; parsing much longer ones exhausts a thread's stack."""
 _WORK: Final = 50_000_000
-"""What one match may cost: characters of the pattern, times the text's, times steps back."""
+"""Most work of one match: pattern length times text length times backtracking steps."""
 _STEPS: Final = (10_000, 1_000, 100)
-"""Steps back that a pattern may take which looks around; the longer the text, the fewer."""
+"""Backtracking limits for look-arounds; longer texts get lower ones."""
 _COUNTED: Final = re.compile(
     r"\^(\[[^\]]*\]|\\[pP]\{[^}]*\}|\\x\{[0-9a-f]+\}|[0-9A-Za-z])\{([0-9]+),([0-9]*)\}\??\$"
 )
-"""A number of characters of one kind and nothing else, which is counted and not compiled."""
+"""A repetition of one kind of character alone, which is counted instead of compiled."""
 
 
 class PatternUndecided(ValueError):
-    """Whether a pattern matches cannot be found out in bounded time."""
+    """A pattern whose match cannot be decided in bounded time."""
 
     def __init__(self, pattern: str, reason: str) -> None:
-        """Take the pattern, and why it is not decided; the text is not quoted."""
+        """Take the pattern and the reason; the text is not quoted."""
         self.pattern = pattern
         self.reason = reason
         shown = pattern if len(pattern) <= 80 else f"{pattern[:77]}..."
@@ -39,7 +39,7 @@ class PatternUndecided(ValueError):
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
-    r"""Whether the pattern is found anywhere in the text.
+    r"""Return True if the pattern is found anywhere in the text.
 
     >>> matches_pattern(r"^\p{L}+$", "Ægir")
     True
@@ -52,7 +52,7 @@ def matches_pattern(pattern: str, text: str) -> bool:
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether it is a regular expression, as far as it is read."""
+    """Return True if the text is a regular expression, as far as it is parsed."""
     try:
         _read(pattern)
     except PatternUndecided:
@@ -63,7 +63,7 @@ def is_pattern(pattern: str) -> bool:
 
 
 def undecided_reason(pattern: str) -> str | None:
-    """Why no text can be checked by a regular expression; None when texts can."""
+    """Return why no text can be matched against a pattern; None when texts can."""
     try:
         matches_pattern(pattern, "")
     except PatternUndecided as undecided:
@@ -72,7 +72,7 @@ def undecided_reason(pattern: str) -> str | None:
 
 
 def detour_reason(pattern: str) -> str | None:
-    """Why a match may take more than one pass over the text, here or elsewhere; None when not."""
+    """Return why a match may need more than one pass over the text; None when it does not."""
     read = _read(pattern).translated
     if not read.is_regular:
         return "it looks around or refers back"
@@ -81,12 +81,12 @@ def detour_reason(pattern: str) -> str | None:
 
 @dataclass(frozen=True)
 class _Pattern:
-    """A pattern that was read."""
+    """A parsed pattern."""
 
     written: str
     translated: Translated
     text: str
-    """For the engine: without the number of characters, where that is all there is to count."""
+    """Pattern for the engine, without the count when only the length is limited."""
     least: int = 0
     most: int | None = None
 
@@ -95,7 +95,7 @@ class _Pattern:
             return False
         weight = self.translated.weight if self.text == self.translated.text else 1
         length = len(text) + 1
-        # At each place a look-around may run through the text, and another inside of it again.
+        # At each position a look-around may scan the text, and a nested one may scan it again.
         if weight * length ** (1 + self.translated.depth) > _WORK:
             raise PatternUndecided(self.written, "the text is too long for it")
         if self.translated.is_regular:
@@ -131,16 +131,16 @@ def _read(pattern: str) -> _Pattern:
 
 
 def _is_unicode(pattern: str) -> bool:
-    """Whether it is well-formed with the flag u.
+    """Return True if the pattern is well-formed with the flag u, False if only without.
 
     Raises:
-        ValueError: nor is it without.
+        ValueError: it is well-formed in neither way.
     """
     try:
         regress.Regex(pattern, "u")
         return True
     except regress.RegressError:
-        # Needless escapes such as \@ are wrong in a Unicode pattern and common in documents.
+        # Needless escapes such as \@ are errors in a Unicode pattern and common in documents.
         try:
             regress.Regex(pattern)
         except regress.RegressError as error:
@@ -150,7 +150,7 @@ def _is_unicode(pattern: str) -> bool:
 
 @lru_cache(maxsize=128)
 def _engine(text: str, steps: int | None) -> jsonschema_rs.Draft202012Validator | None:
-    """What matches a translated pattern; None when it is too large to be compiled."""
+    """Compile a translated pattern; None when it is too large."""
     options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
     options = (
         jsonschema_rs.RegexOptions()

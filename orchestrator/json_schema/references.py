@@ -1,51 +1,86 @@
-"""References (`$ref`) inside one document or one compiled schema: written, read, followed."""
+"""JSON pointers (RFC 6901) and references (`$ref`) inside one document or compiled schema."""
 
+from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import follow, format_pointer, parse_pointer
 
 FILES_KEY = "x-orchet-files"
-"""Where a bundled document keeps the other files, by their path relative to its own folder; of one
-that could not be read, why."""
+"""Key under which a bundled document keeps its other files, by relative path; the value of an
+unreadable file is the reason."""
+
+
+def format_pointer(tokens: Iterable[str | int]) -> str:
+    """Return the pointer of these steps, e.g. `/paths/~1book/post`; '' for no steps."""
+    return "".join(f"/{str(token).replace('~', '~0').replace('/', '~1')}" for token in tokens)
+
+
+def parse_pointer(pointer: str) -> tuple[str, ...]:
+    """Return the steps of a pointer.
+
+    Raises:
+        ValueError: it is neither empty nor starts with a slash.
+    """
+    if not pointer:
+        return ()
+    if not pointer.startswith("/"):
+        raise ValueError(f"a JSON pointer begins with a slash, {pointer!r} does not")
+    return tuple(t.replace("~1", "/").replace("~0", "~") for t in pointer[1:].split("/"))
+
+
+def follow(root: JsonValue, tokens: Iterable[str]) -> JsonValue:
+    """Return the value at the end of these steps.
+
+    Raises:
+        LookupError: a step leads nowhere.
+    """
+    value = root
+    for token in tokens:
+        if isinstance(value, dict):
+            value = value[token]
+        elif isinstance(value, list) and token.isascii() and token.isdigit():
+            value = value[int(token)]
+        else:
+            raise LookupError(token)
+    return value
 
 
 def format_reference(*steps: str) -> str:
-    """The reference to what is at the end of these steps, e.g. `#/$defs/Tree`."""
+    """Return the reference to the end of these steps, e.g. `#/$defs/Tree`."""
     return "#" + quote(format_pointer(steps), safe="/$")
 
 
 def parse_reference(reference: str) -> tuple[str, ...] | None:
-    """The steps that a reference names, from the root of the document that it is written in.
+    """Return the steps of a reference, from the root of the document that it is written in.
 
     Returns:
         None when it leads out of the document.
 
     Raises:
-        ValueError: its fragment is no JSON pointer; anchors are not understood.
+        ValueError: its fragment is not a JSON pointer; anchors are not supported.
     """
     address, _, fragment = reference.partition("#")
     return None if address else parse_pointer(unquote(fragment))
 
 
 def reference_of(schema: JsonValue) -> str | None:
-    """The `$ref` of a schema or of a reference object, as written; None when it has none."""
+    """Return the `$ref` of a schema or reference object as written, or None."""
     reference = schema.get("$ref") if isinstance(schema, dict) else None
     return reference if isinstance(reference, str) else None
 
 
 def dynamic_reference_of(schema: JsonValue) -> str | None:
-    """The `$dynamicRef` of a schema, as written; None when it has none."""
+    """Return the `$dynamicRef` of a schema as written, or None."""
     reference = schema.get("$dynamicRef") if isinstance(schema, dict) else None
     return reference if isinstance(reference, str) else None
 
 
 def definition_of(reference: str, root: JsonObject) -> JsonObject:
-    """What a reference in a compiled schema names; {}, which allows all, when it names no schema.
+    """Return the definition that a reference in a compiled schema names, or {}, which allows all.
 
-    `root` is the whole schema, with its `$defs`, here and below.
+    `root` is the whole schema, with its `$defs`; so it is in the functions below.
     """
     try:
         steps = parse_reference(reference)
@@ -56,23 +91,23 @@ def definition_of(reference: str, root: JsonObject) -> JsonObject:
 
 
 def with_definitions(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """A part of a compiled schema, with the definitions that it may refer to."""
+    """Return a part of a compiled schema with the definitions that it may refer to."""
     if "$defs" not in root or "$ref" not in str(schema):
         return schema
     return {**schema, "$defs": root["$defs"]}
 
 
 def resolve(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """A compiled schema as one object: what it refers to and its allOf merged into it.
+    """Merge a compiled schema's reference and allOf into one object.
 
-    The one alternative that is not null is merged too. What stands beside a `$ref` or an allOf wins
-    over what they say. The schemas inside of it stay as they are.
+    A single alternative apart from null is merged too. Keywords next to a `$ref` or an allOf win
+    over the merged ones. Nested schemas stay as they are.
     """
     return _resolve(schema, root, set())
 
 
 def _resolve(schema: JsonObject, root: JsonObject, merged: set[str]) -> JsonObject:
-    """As `resolve`; a reference that is merged already says nothing new, be it to itself."""
+    """As `resolve`; a reference that was merged before adds nothing, which ends circles."""
     while True:
         if (reference := reference_of(schema)) is not None:
             found = definition_of(reference, root) if reference not in merged else {}
@@ -94,7 +129,7 @@ def _without(schema: JsonObject, *keywords: str) -> JsonObject:
 
 
 def _merged(schema: JsonObject, member: JsonObject) -> JsonObject:
-    """Both as one: their properties and required names together; else the first wins."""
+    """Merge a member into a schema: join properties and required names, else the schema wins."""
     merged = dict(schema)
     for keyword, held in member.items():
         present = schema.get(keyword)
@@ -108,7 +143,7 @@ def _merged(schema: JsonObject, member: JsonObject) -> JsonObject:
 
 
 def _only_alternative(schema: JsonObject) -> JsonObject | None:
-    """The one alternative that is not null; None when there are others."""
+    """Return the single alternative apart from null, or None."""
     for keyword in ("anyOf", "oneOf"):
         if isinstance(branches := schema.get(keyword), list):
             real = [b for b in branches if isinstance(b, dict) and b.get("type") != "null"]

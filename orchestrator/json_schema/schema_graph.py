@@ -1,4 +1,4 @@
-"""Which schemas of one document refer to which, how large they are, and which are recursive."""
+"""The graph of references between schemas of one document: sizes and recursion."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from orchestrator.json_schema.references import dynamic_reference_of, reference_
 from orchestrator.json_schema.walker import walk_nodes
 
 _INLINE_LIMIT = 400
-"""Schema nodes. A referred schema that expands to more becomes a definition: inlining it at every
-mention could grow a small document without bound."""
+"""Largest referenced schema that is inlined, in schema nodes: inlining larger ones at every mention
+could grow a small document without bound."""
 _INLINE_TOTAL = 1_000
 """Schema nodes of one compiled schema, beyond which only the smallest are inlined."""
 _SMALLEST = 16
 _MAX_HEIGHT = 30
-"""Levels of schemas inside schemas that a referred schema may bring along when it is inlined."""
+"""Most levels of nesting that an inlined schema may add."""
 _COUNTED = 1_000_000
 
 _Path = tuple[str, ...]
@@ -23,48 +23,48 @@ _Path = tuple[str, ...]
 
 @dataclass(eq=False)
 class _Vertex:
-    """What is known of one schema of the document, references counted but not followed."""
+    """A schema of the document, with the references that it contains."""
 
     path: _Path
     targets: list[DocumentNode]
     own_size: int
     own_height: int
-    # By Tarjan's algorithm: when it was met, and the earliest that can be reached from it.
+    # Tarjan's algorithm: order of discovery, and the earliest vertex that is reachable.
     number: int
     lowest: int
     is_open: bool = True
     is_recursive: bool = False
     is_dynamic: bool = False
-    """Whether it, or what it refers to, has a `$dynamicRef`."""
+    """True if it, or a schema that it reaches, has a `$dynamicRef`."""
     size: int = 0
-    """Schema nodes when all that it refers to is inlined, recursive schemas left out."""
+    """Schema nodes after inlining all references, without recursive schemas."""
     height: int = 0
 
 
 class SchemaGraph:
-    """Which schemas of one document refer to which; knows those that must not be inlined."""
+    """References between the schemas of one document; decides which must not be inlined."""
 
     def __init__(self) -> None:
-        """Nothing is read before it is asked for."""
+        """Start empty: schemas are read on demand."""
         self._vertices: dict[_Path, _Vertex] = {}
         self._open: list[_Vertex] = []
 
     def must_define(self, schema: DocumentNode, limit: int = _INLINE_LIMIT) -> bool:
-        """Whether the schema refers to itself, or is too large to repeat at every mention."""
+        """True if the schema refers to itself, or is too large to repeat at every mention."""
         vertex = self._examined(schema)
         return vertex.is_recursive or vertex.size > limit or vertex.height > _MAX_HEIGHT
 
     def is_dynamic(self, schema: DocumentNode) -> bool:
-        """Whether what it means depends on the way one comes to it: see `dynamic_target`."""
+        """True if its meaning depends on the dynamic scope; see `DocumentNode.dynamic_target`."""
         return self._examined(schema).is_dynamic
 
     def inline_limit(self, schemas: Iterable[DocumentNode]) -> int:
-        """How large a referred schema may be to be inlined where these stand together."""
+        """Return how large a referenced schema may be to be inlined where these stand together."""
         total = sum(self._examined(schema).size for schema in schemas)
         return _INLINE_LIMIT if total <= _INLINE_TOTAL else _SMALLEST
 
     def own_size(self, schema: DocumentNode) -> int:
-        """How many schemas are written here, this one included."""
+        """Return how many schemas are written here, including this one."""
         return self._examined(schema).own_size
 
     def _examined(self, schema: DocumentNode) -> _Vertex:
@@ -79,7 +79,7 @@ class SchemaGraph:
             raise
 
     def _traverse(self, schema: DocumentNode) -> _Vertex:
-        """Tarjan's strongly connected components, without recursion: chains may be long."""
+        """Find strongly connected components (Tarjan), without recursion: chains may be long."""
         first = self._visit(schema)
         waiting = [(first, iter(first.targets))]
         while waiting:
@@ -120,7 +120,7 @@ class SchemaGraph:
         return vertex
 
     def _close_component(self, first: _Vertex) -> None:
-        """All that was met since `first` reaches each other; what it refers to is known."""
+        """Complete the component of `first`: all open vertices up to it reach each other."""
         component: list[_Vertex] = []
         while not component or component[-1] is not first:
             component.append(self._open.pop())
@@ -137,6 +137,6 @@ class SchemaGraph:
         others = [self._vertices[target.path] for target in vertex.targets]
         inlined = [other for other in others if not other.is_recursive]
         total = vertex.own_size + sum(other.size for other in inlined)
-        # Chains of doublings would otherwise count with numbers of thousands of digits.
+        # Chains of doublings would otherwise need numbers of thousands of digits.
         vertex.size = min(total, _COUNTED)
         vertex.height = vertex.own_height + max((other.height for other in inlined), default=0)

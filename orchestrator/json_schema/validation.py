@@ -1,28 +1,60 @@
-"""Values validated against the schemas of the fields that were asked for."""
+"""Validation of given values: describes each breach in words that never quote a value."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from jsonschema.exceptions import UnknownType, ValidationError
 from pydantic import JsonValue
+from rapidfuzz import fuzz, process
+from referencing.exceptions import Unresolvable
 
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.formats import ASKED
+from orchestrator.core.shown_text import number_of
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.validator import SchemaValidator
-from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
+from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator, extra_names
 
 FIRST_DAY: Final = "formatMinimum"
-"""The keyword of a field for a day that may not be before another one, in ISO 8601."""
+"""Keyword for the earliest allowed day of a field, in ISO 8601."""
 LAST_DAY: Final = "formatMaximum"
-"""The same of one that may not be after another."""
+"""Keyword for the latest allowed day of a field."""
+SCHEMA_FAULTS: Final = (
+    Unresolvable,
+    UnknownType,
+    RecursionError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+)
+"""Exceptions that a defective schema raises during validation: an invalid pattern, a reference that
+leads nowhere, an unknown type, a format checker that meets unexpected text."""
+
+_SHOWN = 12
+"""Alternatives that are listed before the rest is only counted."""
+
+_FORMATS = {
+    "date": "a date like 2026-12-03",
+    "date-time": "a date and time with its offset like 2026-12-03T09:30:00Z",
+    "time": "a time with its offset like 09:30:00Z",
+    "email": "an e-mail address",
+    "uuid": "a UUID",
+    "ipv4": "an IPv4 address",
+    "ipv6": "an IPv6 address",
+    "uri": "an absolute URI",
+    "duration": "a duration like PT1H30M",
+    "byte": "base64",
+    "int32": "a whole number of 32 bits",
+    "int64": "a whole number of 64 bits",
+}
+_ARTICLES = {"integer": "an integer", "array": "a list", "object": "an object", "null": "null"}
 
 
 def field_problems(fields: dict[str, JsonObject], values: JsonObject) -> tuple[str, ...]:
-    """What is wrong with the values of some fields; no part of it quotes a value.
+    """Return the problems with the values of some fields; no text quotes a value.
 
     Args:
-        fields: JSON Schemas by the names that were asked for.
+        fields: JSON Schemas by field name.
         values: by field. A handle of a personal field is checked when its value is known.
     """
     names = ", ".join(sorted(fields))
@@ -41,19 +73,19 @@ def _violations(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[s
     for name, schema in fields.items():
         if is_handle(values[name]):
             continue
-        validator = SchemaValidator(schema, format_checker=ASKED)
+        validator = SchemaValidator(schema, format_checker=REQUEST_FORMATS)
         try:
             texts = describe_violations(validator.iter_errors(values[name]))
         except PatternUndecided as undecided:
             texts = (str(undecided),)
         except SCHEMA_FAULTS:
-            continue  # a schema that cannot be evaluated is met again when the call is prepared
+            continue  # the preparation of the call reports a schema that cannot be evaluated
         yield from (_named(name, text) for text in texts)
-        yield from _out_of_its_days(name, schema, values[name])
+        yield from _outside_bounds(name, schema, values[name])
 
 
-def _out_of_its_days(name: str, schema: JsonObject, value: JsonValue) -> Iterator[str]:
-    """What is wrong with a day that is told to lie after or before another one."""
+def _outside_bounds(name: str, schema: JsonObject, value: JsonValue) -> Iterator[str]:
+    """Yield the problems of a day with the earliest and the latest allowed one."""
     first, last = schema.get(FIRST_DAY), schema.get(LAST_DAY)
     if isinstance(value, str) and isinstance(first, str) and value < first:
         yield f"{name} cannot be before {first}, on which it starts"
@@ -62,5 +94,143 @@ def _out_of_its_days(name: str, schema: JsonObject, value: JsonValue) -> Iterato
 
 
 def _named(name: str, text: str) -> str:
-    """`the value must be ...` with the field's name for it."""
+    """Put the field's name into `the value must be ...`."""
     return text.replace("the value", name, 1) if text.startswith("the value") else f"{name}: {text}"
+
+
+def describe_violations(errors: Iterable[ValidationError]) -> tuple[str, ...]:
+    """Return each breach once, in the order of the fields."""
+    ordered = sorted(errors, key=lambda error: [str(step) for step in error.absolute_path])
+    return tuple(dict.fromkeys(text for error in ordered for text in _describe(error)))
+
+
+def unknown_name(name: str, known: Iterable[str]) -> str:
+    """Say that an input is unknown, and which one may have been meant."""
+    near = process.extractOne(name, list(known), scorer=fuzz.WRatio, score_cutoff=70)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"{name} is no input here{hint}"
+
+
+def _describe(error: ValidationError) -> Iterator[str]:
+    if error.validator == "required":
+        yield from (f"{name} is missing" for name in _missing(error))
+    elif error.validator in ("additionalProperties", "unevaluatedProperties"):
+        yield from _extra(error)
+    elif error.validator in ("anyOf", "oneOf"):
+        yield from _selected_alternative(error) or [_alternatives(error)]
+    else:
+        yield f"{_subject(error)} {_rule(error)}"
+
+
+def _subject(error: ValidationError) -> str:
+    return _path(error.absolute_path) or "the value"
+
+
+def _path(steps: Iterable[str | int]) -> str:
+    """Format a path as `guests[0].name`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return text.removeprefix(".")
+
+
+def _missing(error: ValidationError) -> list[str]:
+    given = error.instance if isinstance(error.instance, dict) else {}
+    wanted = error.validator_value if isinstance(error.validator_value, list) else []
+    return [_path([*error.absolute_path, str(name)]) for name in wanted if name not in given]
+
+
+def _extra(error: ValidationError) -> Iterator[str]:
+    schema = error.schema if isinstance(error.schema, dict) else {}
+    if not isinstance(error.instance, dict) or error.validator_value is not False:
+        yield f"{_subject(error)} has a property that does not fit"
+        return
+    for name in extra_names(error.instance, schema):
+        yield unknown_name(_path([*error.absolute_path, name]), schema.get("properties", {}))
+
+
+def _branches(error: ValidationError) -> dict[object, list[ValidationError]]:
+    """Return the breaches of each alternative."""
+    branches: dict[object, list[ValidationError]] = {}
+    for nested in error.context or ():
+        branches.setdefault(nested.schema_path[0], []).append(nested)
+    return branches
+
+
+def _selected_alternative(error: ValidationError) -> tuple[str, ...]:
+    """Describe the breaches of the single alternative that a property's value selects, if any."""
+    branches = _branches(error)
+    elsewhere: dict[str, dict[object, list[str]]] = {}
+    for key, nested in branches.items():
+        for breach in nested:
+            is_of_a_property = [type(step) for step in breach.relative_path] == [str]
+            if breach.validator in ("enum", "const") and is_of_a_property:
+                allowed = breach.validator_value
+                values = allowed if isinstance(allowed, list) else [allowed]
+                named = elsewhere.setdefault(str(breach.relative_path[0]), {})
+                named[key] = [str(value) for value in values]
+    for name, named in elsewhere.items():
+        meant = [key for key in branches if key not in named]
+        if len(meant) == 1 and len(branches) > 1:
+            return describe_violations(branches[meant[0]])
+        if not meant and len(branches) > 1:
+            known = sorted({value for values in named.values() for value in values})
+            return (f"{_path([*error.absolute_path, name])} must be {_one_of(known)}",)
+    return ()
+
+
+def _alternatives(error: ValidationError) -> str:
+    """Describe the alternatives, each by its breaches."""
+    branches = _branches(error)
+    if not branches:
+        return f"{_subject(error)} fits more than one alternative where exactly one must fit"
+    missing = [_only_missing(nested) for nested in branches.values()]
+    if all(missing):
+        return f"{' or '.join(missing)} is missing"
+    texts = [" and ".join(describe_violations(nested)) for nested in branches.values()]
+    named = " or ".join(f"({text})" for text in dict.fromkeys(texts[:_SHOWN]))
+    return f"{_subject(error)} fits none of its alternatives: {named}"
+
+
+def _only_missing(errors: list[ValidationError]) -> str:
+    """Return the names that one alternative misses; '' when it has other breaches too."""
+    if any(error.validator != "required" for error in errors):
+        return ""
+    return " and ".join(dict.fromkeys(name for error in errors for name in _missing(error)))
+
+
+def _rule(error: ValidationError) -> str:
+    """Return the requirement of the keyword that a value breaks."""
+    keyword, wanted = str(error.validator), error.validator_value
+    if keyword == "type":
+        names = wanted if isinstance(wanted, list) else [wanted]
+        return "must be " + " or ".join(_ARTICLES.get(str(name), f"a {name}") for name in names)
+    if keyword == "enum":
+        return f"must be {_one_of(wanted if isinstance(wanted, list) else [])}"
+    if keyword == "format":
+        return f"must be {_FORMATS.get(str(wanted), f'of the format {wanted}')}"
+    return _RULES.get(keyword, f"breaks the rule {keyword}").format(wanted)
+
+
+def _one_of(values: Sequence[object]) -> str:
+    rest = f" or {number_of(len(values) - _SHOWN, 'other')}" if len(values) > _SHOWN else ""
+    return f"one of {', '.join(str(value) for value in values[:_SHOWN])}{rest}"
+
+
+_RULES = {
+    "const": "must be {}",
+    "minimum": "must be at least {}",
+    "maximum": "must be at most {}",
+    "exclusiveMinimum": "must be more than {}",
+    "exclusiveMaximum": "must be less than {}",
+    "multipleOf": "must be a multiple of {}",
+    "minLength": "must have at least {} characters",
+    "maxLength": "must have at most {} characters",
+    "pattern": "must match the pattern {}",
+    "minItems": "must have at least {} elements",
+    "maxItems": "must have at most {} elements",
+    "uniqueItems": "must not repeat an element",
+    "minProperties": "must have at least {} properties",
+    "maxProperties": "must have at most {} properties",
+    "contains": "lacks an element that it must contain",
+    "dependentRequired": "lacks a property that another one requires",
+    "not": "is of a form that is excluded",
+}

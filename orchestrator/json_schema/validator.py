@@ -1,18 +1,26 @@
-"""The validator of compiled schemas: JSON Schema 2020-12 with ECMA-262's patterns."""
+"""The validator of compiled schemas: JSON Schema 2020-12 with ECMA-262 patterns and formats."""
 
+import base64
+import binascii
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from functools import cache
 from typing import Any, Final
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
-from orchestrator.json_schema.evaluated_names import evaluated_names
 from orchestrator.json_schema.patterns import matches_pattern
 
 Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
+_BITS = {"int32": 31, "int64": 63}
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
+_DURATION = re.compile(
+    r"P(?=[\dT])(\d+W|(\d+Y)?(\d+M)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d+)?S)?)?)"
+)
 
 
 def _pattern(_: Validator, wanted: Any, instance: Any, __: Any) -> Iterator[ValidationError]:
@@ -41,7 +49,7 @@ def _additional_properties(
 
 
 def extra_names(instance: Iterable[str], schema: Mapping[str, Any]) -> Iterator[str]:
-    """The names of an object's properties that its schema neither names nor has a pattern for."""
+    """Yield the property names that a schema neither lists nor matches by a pattern."""
     known, patterns = schema.get("properties"), schema.get("patternProperties")
     named = known if isinstance(known, Mapping) else ()
     allowed = list(patterns) if isinstance(patterns, Mapping) else []
@@ -72,10 +80,100 @@ SchemaValidator: Final[type[Validator]] = extend(Draft202012Validator, dict(KEYW
 
 @cache
 def with_patterns(dialect: type[Validator]) -> type[Validator]:
-    """The validator of another dialect, such as OpenAPI's own, reading patterns as we do.
+    """Extend another dialect's validator, such as OpenAPI's, with the patterns of this module.
 
-    A keyword that the dialect does not have stays unknown to it.
+    Keywords that the dialect lacks stay unknown to it.
     """
     ours = {name: check for name, check in _OF_PATTERNS.items() if name in dialect.VALIDATORS}
     extended: type[Validator] = extend(dialect, ours)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
+
+
+def evaluated_names(validator: Validator, instance: Mapping[str, Any], schema: Any) -> set[str]:
+    """Return the property names that the schema and its in-place subschemas evaluate.
+
+    jsonschema does the same, but matches patterns with Python's engine, which is unbounded.
+    """
+    if not isinstance(schema, Mapping):
+        return set()
+    names = {name for name in schema.get("properties", ()) if name in instance}
+    names |= {
+        name
+        for pattern in schema.get("patternProperties", ())
+        for name in instance
+        if matches_pattern(pattern, name)
+    }
+    for keyword in ("additionalProperties", "unevaluatedProperties"):
+        if keyword in schema:
+            others = validator.evolve(schema=schema[keyword])
+            names |= {name for name, value in instance.items() if others.is_valid(value)}
+    for within, part in _applied(validator, instance, schema):
+        names |= evaluated_names(within, instance, part)
+    return names
+
+
+def _applied(
+    validator: Validator, instance: Mapping[str, Any], schema: Mapping[str, Any]
+) -> Iterator[tuple[Validator, Any]]:
+    """Yield the in-place subschemas that apply to the object, with their validators."""
+    for keyword in ("$ref", "$dynamicRef"):
+        if keyword in schema:
+            found = validator._resolver.lookup(schema[keyword])  # type: ignore[attr-defined]  # where jsonschema's own keywords look references up
+            within = validator.evolve(schema=found.contents, _resolver=found.resolver)
+            yield within, found.contents
+    for name, part in schema.get("dependentSchemas", {}).items():
+        if name in instance:
+            yield validator, part
+    for keyword in ("allOf", "oneOf", "anyOf"):
+        for part in schema.get(keyword, ()):
+            if validator.evolve(schema=part).is_valid(instance):
+                yield validator, part
+    if "if" in schema:
+        holds = validator.evolve(schema=schema["if"]).is_valid(instance)
+        if holds:
+            yield validator, schema["if"]
+        if (branch := "then" if holds else "else") in schema:
+            yield validator, schema[branch]
+
+
+def _is_byte(value: object) -> bool:
+    try:
+        return (
+            not isinstance(value, str) or bool(base64.b64decode(value, validate=True)) or not value
+        )
+    except (binascii.Error, ValueError):
+        return False
+
+
+def _is_uri(value: object) -> bool:
+    return not isinstance(value, str) or _URI.fullmatch(value) is not None
+
+
+def _is_duration(value: object) -> bool:
+    return not isinstance(value, str) or _DURATION.fullmatch(value) is not None
+
+
+def _answer_formats() -> FormatChecker:
+    checker: FormatChecker = deepcopy(Draft202012Validator.FORMAT_CHECKER)
+    checker.checks("byte")(_is_byte)
+    for name, bits in _BITS.items():
+        checker.checks(name)(
+            lambda value, bits=bits: (
+                not isinstance(value, int | float) or -(2**bits) <= value < 2**bits
+            )
+        )
+    return checker
+
+
+def _request_formats() -> FormatChecker:
+    checker = _answer_formats()
+    checker.checks("uri")(_is_uri)
+    checker.checks("duration")(_is_duration)
+    return checker
+
+
+REQUEST_FORMATS: Final = _request_formats()
+"""Formats of requests. `binary`, `password`, `float` and `double` constrain no JSON value."""
+ANSWER_FORMATS: Final = _answer_formats()
+"""Formats of answers, without links and durations: a harmless deviation must not make the outcome
+of an order look unknown."""

@@ -1,12 +1,11 @@
-"""The one walker over JSON Schemas: which keywords hold schemas, and what an object schema names.
+"""The walker over JSON Schemas: which keywords hold schemas, and what an object schema names.
 
-References are not followed here: `references.resolve` does that, a schema at a time. What is read
-from a compiled schema may be of any shape; what is malformed in it holds nothing. In a document it
-is an error, with its place.
+References are not followed: `references.resolve` does that, one schema at a time. A compiled
+schema may have any shape; malformed keywords in it hold nothing. In a document they are errors.
 
 ```python
 for inner in subschemas(schema, COMPOSITIONS):       # the members of its allOf, anyOf and oneOf
-for inner in walk(schema):                           # itself and all that is written inside of it
+for inner in walk(schema):                           # itself and all schemas inside it
 for name, inner in properties_of(resolve(schema, root)).items():
 ```
 """
@@ -24,7 +23,7 @@ from orchestrator.json_schema.references import resolve
 COMPOSITIONS: Final = ("allOf", "anyOf", "oneOf")
 CONDITIONS: Final = ("else", "if", "not", "then")
 IN_PLACE: Final = (*COMPOSITIONS, *CONDITIONS, "dependentSchemas")
-"""Keywords whose schemas are about the very value that the schema itself is about."""
+"""Keywords whose schemas apply to the same value as the schema itself."""
 _LISTS = (*COMPOSITIONS, "prefixItems")
 _MAPS = ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
 _SINGLE = (
@@ -42,15 +41,15 @@ KEYWORDS: Final[Mapping[str, Literal["schema", "list", "map"]]] = {
     **dict.fromkeys(_MAPS, "map"),
     **dict.fromkeys(_SINGLE, "schema"),
 }
-"""What each keyword holds: one schema, a list of them, or schemas by name."""
+"""Each keyword with what it holds: one schema, a list of schemas, or schemas by name."""
 _MAX_NESTING = 100
-"""Levels of schemas written inside each other; real documents stay below twenty."""
+"""Most levels of nested schemas; real documents stay below twenty."""
 _MOST_TAKEN = 5_000
-"""Properties that one schema may take from elsewhere by `properties: {$ref: ...}`."""
+"""Most properties that one schema may take from elsewhere by `properties: {$ref: ...}`."""
 
 
 def subschemas(schema: JsonValue, keywords: Container[str] = KEYWORDS) -> Iterator[JsonValue]:
-    """The schemas directly inside a compiled schema, in its order: objects and booleans."""
+    """Yield the direct subschemas of a compiled schema, in its order: objects and booleans."""
     for keyword, held in schema.items() if isinstance(schema, dict) else ():
         holds = KEYWORDS.get(keyword) if keyword in keywords else None
         if holds == "schema":
@@ -64,10 +63,10 @@ def subschemas(schema: JsonValue, keywords: Container[str] = KEYWORDS) -> Iterat
 def subschema_nodes(
     schema: DocumentNode, keywords: Container[str] = KEYWORDS
 ) -> Iterator[DocumentNode]:
-    """The schemas directly inside a schema of a document, as written.
+    """Yield the direct subschemas of a schema in a document, as written.
 
     Raises:
-        DocumentInvalid: a keyword has a value that it cannot have.
+        DocumentInvalid: a keyword has an invalid value.
     """
     for keyword, child in schema.raw_items() if isinstance(schema.value, dict) else ():
         holds = KEYWORDS.get(keyword) if keyword in keywords else None
@@ -80,10 +79,10 @@ def subschema_nodes(
 
 
 def named_schemas(place: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
-    """The schemas by name that a keyword such as `properties` holds, as written.
+    """Yield the schemas by name under a keyword such as `properties`, as written.
 
-    `properties: {$ref: ...}` is no schema's way to refer, but no schema is a string either: it is
-    what documents of many files mean by it.
+    `properties: {$ref: ...}` is not valid JSON Schema, but documents of many files use it, and a
+    schema is never a string.
     """
     yield from place.overlaid().raw_items()
 
@@ -91,9 +90,9 @@ def named_schemas(place: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
 def walk(
     schema: JsonValue, keywords: Container[str] = KEYWORDS, *, most_levels: int = sys.maxsize
 ) -> Iterator[JsonObject]:
-    """The schema and all inside of it; booleans, which hold nothing, are left out.
+    """Yield the schema and all object schemas inside it.
 
-    `most_levels` of schemas inside schemas are gone down to; 0 gives the schema alone.
+    `most_levels` limits the depth; 0 gives the schema alone.
     """
     waiting = [(schema, 0)]
     while waiting:
@@ -105,10 +104,10 @@ def walk(
 
 
 def walk_nodes(schema: DocumentNode) -> Iterator[tuple[DocumentNode, int]]:
-    """The schema of a document and all inside of it, with their levels from 1.
+    """Yield a schema of a document and all schemas inside it, with their levels from 1.
 
     Raises:
-        DocumentInvalid: they are nested too deep, or a keyword has a value that it cannot have.
+        DocumentInvalid: they are nested too deep, or a keyword has an invalid value.
     """
     waiting = [(schema, 1)]
     taken = 0
@@ -125,20 +124,20 @@ def walk_nodes(schema: DocumentNode) -> Iterator[tuple[DocumentNode, int]]:
 
 
 def properties_of(schema: JsonObject) -> dict[str, JsonObject]:
-    """Property name to its schema; schemas given as `true` appear as {}."""
+    """Return the schema of each property; `true` appears as {}."""
     found = schema.get("properties")
     named = found.items() if isinstance(found, dict) else ()
     return {name: inner if isinstance(inner, dict) else {} for name, inner in named}
 
 
 def required_of(schema: JsonValue) -> tuple[str, ...]:
-    """The names that an object schema requires, in its order."""
+    """Return the names that an object schema requires, in its order."""
     found = schema.get("required") if isinstance(schema, dict) else None
     return tuple(n for n in found if isinstance(n, str)) if isinstance(found, list) else ()
 
 
 def alternatives_of(schema: JsonObject) -> list[tuple[str, ...]]:
-    """The names that each branch of its anyOf requires, or else of its oneOf; often none."""
+    """Return the names that each branch of its anyOf, or else of its oneOf, requires."""
     for keyword in ("anyOf", "oneOf"):
         if branches := [required_of(inner) for inner in subschemas(schema, (keyword,))]:
             return branches
@@ -146,7 +145,7 @@ def alternatives_of(schema: JsonObject) -> list[tuple[str, ...]]:
 
 
 def needs_something(schema: JsonObject, root: JsonObject) -> bool:
-    """Whether an object, or each that may stand for it, requires some property."""
+    """Return True if an object, or each of its alternatives, requires a property."""
     resolved = resolve(schema, root)
     branches = [
         resolve(inner, root)
@@ -160,7 +159,7 @@ def needs_something(schema: JsonObject, root: JsonObject) -> bool:
 def with_subschemas(
     schema: JsonObject, change: Callable[[JsonObject], JsonValue], keywords: Container[str]
 ) -> JsonObject:
-    """The schema with each object schema directly under these keywords changed."""
+    """Return the schema with each object schema directly under these keywords changed."""
 
     def changed(inner: JsonValue) -> JsonValue:
         return change(inner) if isinstance(inner, dict) else inner

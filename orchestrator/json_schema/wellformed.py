@@ -1,29 +1,29 @@
-"""What a parsed document is made of: JSON's values, nested no deeper than any real document is."""
+"""Limits of parsed documents: JSON's types, bounded nesting and a bounded number of values."""
 
 import math
 import re
 from dataclasses import dataclass
 
 MAX_NESTING = 150
-"""Lists and objects inside each other; real documents stay below fifty."""
+"""Most levels of nested lists and objects; real documents stay below fifty."""
 _MAX_VALUES = 20_000_000
 _SHOWN_STEPS = 12
-"""Of the way to what is nested too deep: where it begins is all that helps."""
+"""Steps shown of the path to a value that is nested too deep: only its start helps."""
 _MAX_BITS = 1_024
-"""Of an integer: as large as the largest double."""
+"""Most bits of an integer: as large as the largest double."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Defect:
-    """What a document cannot hold, and the way to it."""
+    """A value that a document cannot hold, and the path to it."""
 
     path: tuple[str | int, ...]
     reason: str
 
 
 def find_defect(value: object) -> Defect | None:
-    """The first thing that makes a value no JSON, or too much of it; None when there is none."""
+    """Return the first value that is not JSON, or exceeds a limit; None when there is none."""
     level, depth, count = [value], 0, 0
     while level:
         following: list[object] = []
@@ -48,7 +48,7 @@ def find_defect(value: object) -> Defect | None:
 
 
 def _reason(value: object) -> str:
-    """Why a value that holds no others is none of JSON's; '' when it is one."""
+    """Return why a scalar is not a JSON value; '' when it is one."""
     if isinstance(value, str):
         return "" if value.isascii() or not _SURROGATE.search(value) else "half a character"
     if isinstance(value, float):
@@ -67,7 +67,7 @@ def _key_reason(key: object) -> str:
 
 
 def _located(value: object) -> Defect | None:
-    """The fault again, with the way to it: keeping all ways while all is well would cost much."""
+    """Find the defect again with its path: keeping every path in the first pass would be slow."""
     waiting: list[tuple[tuple[str | int, ...], object]] = [((), value)]
     while waiting:
         path, item = waiting.pop()

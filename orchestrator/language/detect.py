@@ -1,37 +1,39 @@
-"""Which language a goal is in: told only where it is sure, since this package reads English."""
+"""The language of a goal: stated only where it is surely not English."""
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
-from orchestrator.language.degrees import DEGREE_WORDS
-from orchestrator.language.said import quoted_spans, told_spans
-from orchestrator.language.slots import read_slots
+from orchestrator.language import lexicon
+from orchestrator.language.values import find_values
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, is_verb
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _SENTENCE: Final = re.compile(r"(?<=[^\s.])[.!?;]\s+|\n+")
 _LATIN: Final = re.compile(r"[a-z]", re.IGNORECASE)
+_KNOWN: Final = STOP_WORDS | lexicon.CHEAPEST | lexicon.NEWEST | lexicon.BEST_RATED | lexicon.DATE
 _ENOUGH: Final = 3
-"""Words of its own from which a text's language can be told."""
+"""Words of its own from which the language of a text can be told."""
 _HALF: Final = 0.5
 """Share of English words from which a text is English, whatever the others are."""
 _BEGUN: Final = 0.3
 """The same of a text that begins with an English verb."""
 _UNLIKELY: Final = 0.1
-"""How likely English may be in a text that is told to be in another language."""
+"""How likely English may be in a text that is in another language."""
 _HARDLY: Final = 0.005
-"""The same of a text of a word or two, or in another script."""
+"""The same of a text of a word or two."""
 _NAMED: Final = 0.3
 """How likely a language must be to be named."""
 _LANGUAGES: Final = tuple(WordLists("languages").words("told_apart"))
+_SOME_DAY: Final = datetime(2000, 1, 3)
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A text, or a sentence of it, that is in no English; `language` is "" where none is likely."""
+    """A sentence of a text that is not English; `language` is "" where none is likely."""
 
     text: str
     language: str
@@ -47,17 +49,14 @@ class Foreign:
 
 
 def foreign_in(text: str) -> Foreign | None:
-    """The first sentence of a text that is surely not English; None when all may be.
+    """Return the first sentence of a text that is surely not English; None when all may be.
 
-    Names, quoted words and what somebody is told may be in any language.
+    Names, quoted words and other values may be in any language.
     """
-    covered = [*quoted_spans(text), *told_spans(text)]
-    covered += [
-        (slot.position, slot.position + len(slot.text))
-        for slot in read_slots(text, now=None)
-        if slot.kind != "quantity"
-    ]
-    own = _blanked(text, covered)
+    own = text
+    for value in find_values(text, now=_SOME_DAY):
+        if value.kind != "number":
+            own = f"{own[: value.start]}{' ' * len(value.text)}{own[value.end :]}"
     start = 0
     for end in [*(match.end() for match in _SENTENCE.finditer(text)), len(text)]:
         if (language := _foreign(own[start:end], text[start:end])) is not None:
@@ -66,28 +65,22 @@ def foreign_in(text: str) -> Foreign | None:
     return None
 
 
-def _blanked(text: str, covered: list[tuple[int, int]]) -> str:
-    for start, end in covered:
-        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
-    return text
-
-
 def _foreign(own: str, whole: str) -> str | None:
     """The language of a sentence, "" for one that cannot be named; None where it may be English.
 
     Args:
-        own: its words that are neither names nor values nor said by somebody.
+        own: its words that are no values.
         whole: all of it.
     """
     words = _WORD.findall(own.lower())
-    known = sum(word in STOP_WORDS | DEGREE_WORDS or is_verb(word) for word in words)
-    # "Order pizza margherita" begins as English does, which must then be told by more words.
+    known = sum(word in _KNOWN or is_verb(word) for word in words)
+    # "Order pizza margherita" begins as English does: more words must then say otherwise.
     share = _BEGUN if words and is_verb(words[0]) else _HALF
     if not words or known >= share * len(words):
         return None
-    english = _chances(" ".join(words))["en"]
-    least = len(words) < _ENOUGH or _LATIN.search(own) is None
-    if english > (_HARDLY if least else _UNLIKELY):
+    is_latin = _LATIN.search(own) is not None
+    unlikely = _HARDLY if len(words) < _ENOUGH else _UNLIKELY
+    if is_latin and _chances(" ".join(words))["en"] > unlikely:
         return None
     chances = _chances(whole)
     likely = max(chances, key=lambda code: chances[code])

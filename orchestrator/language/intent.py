@@ -50,14 +50,6 @@ class Slot(Record):
     readings: tuple[str, ...] = ()
 
 
-_TELLING: Final = frozenset({"place", "origin", "identifier", "email", "quoted", "date", "name"})
-
-
-def tells_apart(slot: Slot) -> bool:
-    """Whether a value tells one thing from another of its kind, as a number of them does not."""
-    return slot.kind in _TELLING
-
-
 class IntentFrame(Record):
     """A request, read: what to do, in which domain, with what, and how sure we are."""
 

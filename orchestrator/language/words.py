@@ -45,10 +45,11 @@ WARY_VERBS: Final = _VERB_LISTS.word_set("wary")
 """Verbs of reading that may as well change something."""
 COMPUTING_VERBS: Final = _VERB_LISTS.word_set("computing")
 """Verbs that make one value of another, unless what they are done to is held somewhere."""
-PERMITTING_VERBS: Final = _VERB_LISTS.word_set("permitting")
-"""Verbs by which somebody else may do what the verb behind them says."""
 WEAK_VERBS: Final = _VERB_LISTS.word_set("weak")
 """Verbs that say that something is given, and not how it comes about."""
+
+_ANY_CHANGE: Final = _VERB_LISTS.word_set("any_change")
+_VAGUE: Final = _VERB_LISTS.word_set("vague")
 
 _stemmer = Stemmer("english", 0)  # words are kept below, at a third of what its own keeping takes
 
@@ -137,6 +138,16 @@ def reverses(word: str) -> str:
 def is_verb(word: str) -> bool:
     """Whether the lexicon holds the word as a verb, in its base form."""
     return word in VERBS
+
+
+def is_any_change(verb: str) -> bool:
+    """Return true if a verb says that something is changed, and not how: update, edit."""
+    return verb in _ANY_CHANGE
+
+
+def is_vague(verb: str) -> bool:
+    """Return true if a verb says nothing of what happens to a thing: put, get."""
+    return verb in _VAGUE
 
 
 def action_of_stem(word_stem: str) -> Action:

@@ -165,7 +165,7 @@ class HeldUpEvent(Event):
 
 
 class ObligationEvent(Event):
-    """An obligation was written ahead, or came to stand otherwise, in a leg or in a rollback."""
+    """An obligation was recorded, or changed its state, in a leg or in a rollback."""
 
     kind: Literal["obligation"] = "obligation"
     obligation_id: str

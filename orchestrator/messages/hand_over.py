@@ -1,6 +1,5 @@
 """A part of a leg handed to another agent: what the leg asks, and what its mission answers."""
 
-from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
@@ -8,7 +7,7 @@ from pydantic import Field
 from orchestrator.core.record import Record
 from orchestrator.messages.leg import LegStatus
 from orchestrator.planning.models import Fact, LegPlan
-from orchestrator.saga.served import Order
+from orchestrator.saga.orders import Order
 
 
 class HandOverAsked(Record):
@@ -18,8 +17,8 @@ class HandOverAsked(Record):
     leg_id: str
     agent: str = Field(max_length=200)
     goal: str = Field(max_length=4000)
-    consented_by: str = Field(
-        default="", description="who said that it is to be done, though the goal does not order it"
+    orders: tuple[Order, ...] = Field(
+        default=(), description="those of its own that the leg has not served itself"
     )
 
 
@@ -27,11 +26,11 @@ class HandedOver(Record):
     """What came of it."""
 
     hand_over_id: str
-    came_to: Literal["ended", "refused", "asks"]
+    came_to: Literal["ended", "refused"]
     leg_id: str = Field(default="", description="the leg that did it")
     status: LegStatus | None = None
     summary: str = ""
-    why: str = Field(default="", description="why it is refused, asked about, or failed")
+    why: str = Field(default="", description="why it is refused, or failed")
     facts: tuple[Fact, ...] = ()
 
 
@@ -42,10 +41,7 @@ class HandOverInput(Record):
     asked: HandOverAsked
     asking: LegPlan
     new_leg_id: str
-    orders: tuple[Order, ...] = Field(default=(), description="of the mission and of its legs")
-    goal: str = Field(description="the mission's")
     catalog_digest: str
-    now: datetime
 
 
 class HandOverPlan(Record):
@@ -53,6 +49,3 @@ class HandOverPlan(Record):
 
     leg: LegPlan | None = None
     refusal: str = ""
-    unordered: tuple[str, ...] = Field(
-        default=(), description="what it would do that the mission's goal does not order"
-    )

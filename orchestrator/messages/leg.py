@@ -2,6 +2,7 @@
 
 from datetime import date, datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pydantic import Field, JsonValue
 
@@ -15,13 +16,16 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.model_trouble import ModelChange, ModelPause, ModelState
 from orchestrator.messages.names import call_id
-from orchestrator.messages.question_field import QuestionField, question_fields
 from orchestrator.messages.repeats import Repeats
 from orchestrator.messages.shared_limits import LegShare
 from orchestrator.messages.step import StepRecord
-from orchestrator.planning.models import AnswerTable, Decided, Doubt, Fact, LegPlan, Observation
+from orchestrator.planning.models import AnswerTable, Fact, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.served import LookedUp
+from orchestrator.saga.orders import Order, WhenRead
+from orchestrator.saga.outcome import FollowUp
+
+if TYPE_CHECKING:
+    from orchestrator.messages.question_field import QuestionField
 
 
 class LegStatus(StrEnum):
@@ -56,8 +60,8 @@ class LegState(Record):
         default=(), description="tools that its steps were shown, where they stay shown"
     )
     discovered: tuple[str, ...] = ()
-    decided: tuple[Decided, ...] = Field(
-        default=(), description="what the conditions that it decides came to"
+    handed_to: tuple[str, ...] = Field(
+        default=(), description="legs that did parts of it: their effects serve its orders"
     )
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
@@ -75,19 +79,19 @@ class LegState(Record):
     asked: tuple[AskedCall, ...] = Field(
         default=(), description="what people were asked, with what came of it, the newest last"
     )
-    went_on: tuple[str, ...] = Field(
-        default=(), description="meanings of calls that a person let go on in spite of doubts"
-    )
-    doubts_settled: tuple[Doubt, ...] = Field(
-        default=(), description="those that a person has decided on: none is asked about twice"
-    )
     model: ModelState = Field(default_factory=ModelState)
     summary: str = ""
     unproved: str = Field(
         default="", description="why its summary is its planner's word alone; empty: it is not"
     )
+    follow_ups: tuple[FollowUp, ...] = Field(
+        default=(), description="what its last answer makes possible, where it only read"
+    )
     unheld: tuple[str, ...] = Field(
-        default=(), description="ids and amounts of its summary that stand in no answer"
+        default=(), description="ids of its summary that stand in no answer"
+    )
+    conditions: tuple[WhenRead, ...] = Field(
+        default=(), description="what its planner read of conditional orders"
     )
     table: AnswerTable | None = None
     error: str | None = None
@@ -98,9 +102,6 @@ class LegState(Record):
     )
     facts: tuple[Fact, ...] = Field(default=(), description="what the kept observations taught")
     facts_before: int = Field(default=0, description="how many older ones there is no room for")
-    looked_up: tuple[LookedUp, ...] = Field(
-        default=(), description="what answers told of the conditions of its mission's goal"
-    )
     told: tuple[str, ...] = Field(
         default=(), description="refusals that its planner was told of once, the newest last"
     )
@@ -123,12 +124,8 @@ class LegState(Record):
 
     @property
     def has_past(self) -> bool:
-        """Whether a leg in it has done something; what its mission told it at its start is none.
-
-        That is what other legs found, and which doubts about the plan a person went past.
-        """
-        told = LegState(discovered=self.discovered, doubts_settled=self.doubts_settled)
-        return self != told
+        """True if a leg in it has done something; tools that other legs discovered are none."""
+        return self != LegState(discovered=self.discovered)
 
 
 class LegInput(Record):
@@ -141,6 +138,12 @@ class LegInput(Record):
     facts: tuple[Fact, ...] = ()
     budget: Money | None = None
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    read_only: bool = Field(default=False, description="its mission may change nothing")
+    covered: tuple[Order, ...] = Field(
+        default=(),
+        description="those of its orders that a standing approval may cover: of the rules, of an "
+        "approved plan, or listed by the request",
+    )
     requester: str = ""
     limits: Limits = Field(
         default_factory=Limits, description="of each leg of its mission, beside its agent's own"
@@ -194,8 +197,14 @@ class LegResult(Record):
     unproved_why: str = Field(
         default="", description="why its summary is its planner's word alone; empty: it is not"
     )
+    follow_ups: tuple[FollowUp, ...] = Field(
+        default=(), description="what its last answer makes possible, where it only read"
+    )
     unheld: tuple[str, ...] = Field(
-        default=(), description="ids and amounts of its summary that stand in no answer"
+        default=(), description="ids of its summary that stand in no answer"
+    )
+    conditions: tuple[WhenRead, ...] = Field(
+        default=(), description="what its planner read of conditional orders"
     )
     error: str | None = None
     steps: tuple[StepRecord, ...] = Field(default=(), description="the newest ones, all of most")
@@ -219,17 +228,8 @@ class LegResult(Record):
         default=None, description="that ended it: which, whose, and how much of it was used"
     )
     decisions: tuple[DecisionRecord, ...] = ()
-    looked_up: tuple[LookedUp, ...] = Field(
-        default=(), description="what its calls told of the conditions of its mission's goal"
-    )
     discovered: tuple[str, ...] = Field(
         default=(), description="tools that searches found, its own and those of other legs"
-    )
-    decided: tuple[Decided, ...] = Field(
-        default=(), description="what the conditions that it decides came to, and what says so"
-    )
-    not_called_for: bool = Field(
-        default=False, description="skipped as its condition is not met: nothing of it was wanted"
     )
     model_changes: tuple[ModelChange, ...] = Field(
         default=(), description="where it went on with another model than its profile's, and why"
@@ -282,8 +282,12 @@ class Question(Record):
     )
 
     @property
-    def asks(self) -> tuple[QuestionField, ...]:
-        """Its fields as a person reads them."""
+    def asks(self) -> "tuple[QuestionField, ...]":
+        """Return its fields as a person reads them; a workflow calls `question_fields` itself."""
+        # The import reads words and schemas, which most that read legs do not need. The sandbox of
+        # workflows refuses an import at this point.
+        from orchestrator.messages.question_field import question_fields
+
         return question_fields(self.fields)
 
     @property

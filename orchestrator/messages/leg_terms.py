@@ -4,9 +4,10 @@ from pydantic import Field
 
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.leg import LegInput, LegState
+from orchestrator.messages.leg import LegInput
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
-from orchestrator.planning.models import Doubt, LegPlan
+from orchestrator.planning.models import LegPlan
+from orchestrator.saga.orders import Order
 
 
 class LegTerms(Record):
@@ -17,20 +18,13 @@ class LegTerms(Record):
     budget: Money | None = None
     policy: MissionPolicy
     catalog: CatalogPin
-    doubts_settled: tuple[Doubt, ...] = Field(
-        default=(), description="about the plan of its mission, gone past by a person"
-    )
+    read_only: bool = False
+    covered: tuple[Order, ...] = ()
 
     @classmethod
     def of(cls, leg: LegInput) -> "LegTerms":
         """The terms that a leg was started with."""
-        own = {n: getattr(leg, n) for n in cls.model_fields if n in LegInput.model_fields}
-        return cls.model_validate({**own, "doubts_settled": leg.state.doubts_settled})
-
-    @property
-    def beginning(self) -> LegState:
-        """The state of a leg that has done nothing yet; what others have found apart."""
-        return LegState(doubts_settled=self.doubts_settled)
+        return cls.model_validate({name: getattr(leg, name) for name in cls.model_fields})
 
     def differing(self, other: "LegTerms") -> tuple[str, ...]:
         """What is not the same in both, by name."""

@@ -28,14 +28,17 @@ from orchestrator.messages.receipts import (
 )
 from orchestrator.messages.replanned import Replanned
 from orchestrator.messages.unserved import Unserved
-from orchestrator.planning.models import CHAINING, MissionPlan, OwnPlanner
+from orchestrator.planning.models import CHAINING, MissionPlan, OneCall, OwnPlanner
 from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.orders import Order
+from orchestrator.saga.outcome import FollowUp
 
 MISSION_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$"
 
 
 LONGEST_TENANT: Final = 64
 """Bytes of a fairness key of Temporal."""
+MOST_ORDERS: Final = 100
 LEAST_URGENT: Final = 5
 """Of Temporal's priorities, where its server is not told otherwise."""
 
@@ -48,6 +51,18 @@ class MissionRequest(Record):
     budget: Money | None = None
     mission_id: str | None = Field(default=None, pattern=MISSION_ID_PATTERN)
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    read_only: bool = Field(
+        default=False, description="a call that would change something is refused"
+    )
+    orders: tuple[Order, ...] = Field(
+        default=(),
+        max_length=MOST_ORDERS,
+        description="consequences that the request itself lists, by tool and count: standing "
+        "approvals cover these of a model's plan without anybody approving the plan",
+    )
+    call: OneCall | None = Field(
+        default=None, description="all that is to be done, such as a follow-up; None: the goal says"
+    )
     requester: str = Field(
         default="", max_length=200, description="who asks, as whoever starts it says"
     )
@@ -107,7 +122,8 @@ def request_digest(request: MissionRequest) -> str:
     What requests did not name from the beginning is covered where it is named: a request without
     it keeps the digest that it had before.
     """
-    named = {name for name in ("requester", "planner", "model") if getattr(request, name)}
+    optional = ("requester", "planner", "model", "read_only", "orders", "call")
+    named = {name for name in optional if getattr(request, name)}
     covered = {"goal", "inputs", "budget", *named}
     asked = request.model_dump(mode="json", include=covered)
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
@@ -183,7 +199,13 @@ class MissionResult(Record):
     legs: tuple[LegResult, ...] = ()
     receipts: tuple[Receipt, ...] = ()
     unserved: tuple[Unserved, ...] = Field(
-        default=(), description="what of the goal was asked for, and nothing that was done serves"
+        default=(), description="orders without their effects, and why"
+    )
+    set_aside: tuple[str, ...] = Field(
+        default=(), description="what of the goal a person went past when its plan was asked about"
+    )
+    uncovered: tuple[str, ...] = Field(
+        default=(), description="text of the goal that no leg of its plan says it serves"
     )
     cancelled: tuple[Cancelled, ...] = Field(
         default=(), description="what its legs or its rollback cancelled"
@@ -221,6 +243,26 @@ class MissionResult(Record):
         default="",
         description="why it waits itself for what workers keep of it; empty: it does not",
     )
+
+    @property
+    def follow_ups(self) -> tuple[FollowUp, ...]:
+        """What can be done next: after what stands, and with what its legs have read."""
+        of_effects = (follow_up for one in self.receipts for follow_up in one.follow_ups)
+        of_reads = (follow_up for leg in self.legs for follow_up in leg.follow_ups)
+        return (*of_effects, *of_reads)
+
+    def follow_up(self, named: str) -> FollowUp | None:
+        """The follow-up of that id, or the Nth of them for `MISSION:N`; None without one."""
+        holder, _, number = named.rpartition(":")
+        listed = self.follow_ups
+        if holder == self.mission_id and number.isdecimal() and 0 < int(number) <= len(listed):
+            return listed[int(number) - 1]
+        return next((one for one in listed if one.id == named), None)
+
+    def document(self) -> JsonObject:
+        """The result as scripts read it, its follow-ups gathered in one list."""
+        listed = [one.model_dump(mode="json") for one in self.follow_ups]
+        return {**self.model_dump(mode="json"), "follow_ups": listed}
 
     @property
     def files(self) -> dict[str, str]:

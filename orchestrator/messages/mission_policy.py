@@ -80,6 +80,8 @@ def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
         found.append(f"hand_overs ({own.hand_overs}) is more than the worker's")
     if workers.verify_cancels and not own.verify_cancels:
         found.append("verify_cancels is off, and the worker's policy verifies each cancel")
+    if own.confirmation.unapproved_plans and not workers.confirmation.unapproved_plans:
+        found.append("unapproved_plans is on, and the worker's policy does not have it")
     found += [
         f"the standing approval {standing.name} approves more than the worker's policy does "
         "(ORCHESTRATOR_MISSION_POLICY of the worker)"

@@ -192,16 +192,6 @@ def plan_workflow_id(digest: str) -> str:
     return f"plan:{digest[:32]}"
 
 
-def doubt_id(call_id: str, asked: int) -> str:
-    """The id of the question that is asked for the nth time about what is in doubt of a call."""
-    return confirmation_id(f"{call_id}-doubt", asked)
-
-
-def condition_question_id(call_id: str, asked: int) -> str:
-    """The id of the nth question that a leg asks about what its conditions come to."""
-    return confirmation_id(f"{call_id}-condition", asked)
-
-
 def model_pause_id(call_id: str) -> str:
     """The id of the pause of a leg whose model could not be asked in that step."""
     return f"{call_id}-model"

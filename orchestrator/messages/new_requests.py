@@ -11,7 +11,6 @@ from typing import Final
 
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
-from orchestrator.language.words import is_verb
 
 LONGEST: Final = timedelta(days=3650)
 """Of anything that is waited for; far beyond it, there is no date that it would end on."""
@@ -67,6 +66,8 @@ def new_mission_id(goal: str, *, tells_goal: bool = True) -> str:
 
     No other word of it: ids reach logs, traces and providers, and any word may be a name.
     """
+    from orchestrator.language.words import is_verb  # reads word lists
+
     first = next(iter(re.findall(r"[a-z]+", goal.lower())), "")
     verb = first if tells_goal and is_verb(first) else "mission"
     return f"{verb}-{secrets.token_hex(5)}"

@@ -14,6 +14,7 @@ from orchestrator.core import command_lines
 from orchestrator.core.budget import Money, Spend
 from orchestrator.core.record import Record
 from orchestrator.messages.leg import LegInput, LegStatus, LegWaiting, Question
+from orchestrator.messages.question_field import question_fields
 from orchestrator.messages.receipts import Receipt, receipts_of
 
 _LONGEST = 200
@@ -145,7 +146,7 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
 
 
 def _takes(question: Question) -> Iterator[str]:
-    for field in question.asks:
+    for field in question_fields(question.fields):
         yield field.told(question.today)
         yield from field.listed()
 
@@ -157,4 +158,5 @@ def _short(receipt: Receipt) -> Receipt:
         for name, value in list(receipt.reference.items())[:4]
         if isinstance(value, str)
     }
-    return receipt.model_copy(update={"title": receipt.title[:_LONGEST], "reference": reference})
+    short = {"title": receipt.title[:_LONGEST], "reference": reference, "follow_ups": ()}
+    return receipt.model_copy(update=short)

@@ -14,11 +14,7 @@ def renamed(plan: PlanT, prefix: str) -> PlanT:
         leg.leg_id: _new_id(prefix, leg.leg_id, number)
         for number, leg in enumerate(plan.legs, start=1)
     }
-    mentions = [
-        one.model_copy(update={"leg_id": ids.get(one.leg_id, one.leg_id)}) for one in plan.mentions
-    ]
-    legs = [_renamed(leg, ids) for leg in plan.legs]
-    return plan.model_copy(update={"legs": tuple(legs), "mentions": tuple(mentions)})
+    return plan.model_copy(update={"legs": tuple(_renamed(leg, ids) for leg in plan.legs)})
 
 
 def does_the_same(plan: MissionPlan, other: MissionPlan) -> bool:
@@ -36,13 +32,11 @@ def _new_id(prefix: str, leg_id: str, number: int) -> str:
 
 
 def _renamed(leg: LegPlan, ids: dict[str, str]) -> LegPlan:
-    waits = [one.model_copy(update={"leg_id": ids[one.leg_id]}) for one in leg.only_if]
     needs = [one.model_copy(update={"leg_id": ids[one.leg_id]}) for one in leg.needs]
     return leg.model_copy(
         update={
             "leg_id": ids[leg.leg_id],
             "depends_on": tuple(ids[needed] for needed in leg.depends_on),
-            "only_if": tuple(waits),
             "needs": tuple(needs),
         }
     )

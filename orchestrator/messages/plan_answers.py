@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.question_field import open_choice
+from orchestrator.messages.field_kinds import open_choice
 from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
 
 GO_ON: Final = "go on"
@@ -18,26 +18,7 @@ ANSWER: Final = "answer"
 MOST_ROUNDS: Final = 5
 """How often the goal of one mission may be said otherwise."""
 LONGEST_GOAL: Final = 4000
-ANSWER_FIELDS: Final[dict[str, JsonObject]] = {
-    ANSWER: {
-        **open_choice(
-            {
-                GO_ON: "as it is planned; the result says what was not understood",
-                STOP: "nothing is done",
-            },
-            other="the whole goal said otherwise",
-        ),
-        "title": "your answer",
-        "pattern": r"\S",
-        "maxLength": LONGEST_GOAL,
-    }
-}
 UNANSWERED: Final = "if nobody answers until then, the mission ends; nothing was done"
-
-_UNDERSTOOD: Final = frozenset({"not_matched", "impossible", "unchecked", "unordered"})
-"""Doubts about what was read, and may be meant so: who goes on past them has settled them."""
-_ASKED_FOR: Final = frozenset({"clause", "verb", "thing", "quality"})
-"""Of what is left over, what may ask for something by itself."""
 
 Came = Literal["go on", "stop", "said otherwise", "expired"]
 _MEANS: Final[dict[str, Came]] = {GO_ON: "go on", "yes": "go on", STOP: "stop", "no": "stop"}
@@ -62,25 +43,31 @@ def what_it_means(text: str) -> Came:
 
 
 def asks_first(plan: MissionPlan) -> bool:
-    """Whether a plan is asked about before it begins: a doubt may change a consequence.
+    """True if a person is asked about a plan before it begins.
 
-    Who only wants to be told something is asked only where nothing of it could be read, or where it
-    does not say that it is no more than that.
+    Words left over in a plan that only reads are listed in its result instead.
     """
-    if any(doubt.kind in ("language", "deed", "untold") for doubt in plan.doubts):
-        return True
-    return bool(plan.doubts) and _orders(plan)
+    return any(plan.has_orders or doubt.kind != "left_over" for doubt in plan.doubts)
 
 
 def why_asked(plan: MissionPlan) -> str:
     """What an answer about a plan is needed for."""
     if any(doubt.kind == "language" for doubt in plan.doubts):
         return "its goal could not be read with certainty"
-    if any(doubt.kind == "deed" for doubt in plan.doubts):
-        return "it does not say whether anything is to be done"
-    if any(doubt.kind == "untold" for doubt in plan.doubts) and not _orders(plan):
-        return "it asks for what no tool here is known to tell"
-    return "part of its goal is in doubt, and it would change something"
+    return "a part of its goal is not carried out as it stands"
+
+
+def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
+    """The one field of a question about a plan, with the choices that it has."""
+    choices = {
+        GO_ON: "as it is planned; the result lists what was set aside",
+        STOP: "nothing is done",
+    }
+    if suggestion := _suggestion(plan):
+        choices[suggestion] = "this is planned instead"
+    schema = open_choice(choices, other="the whole goal said otherwise")
+    told: JsonObject = {"title": "your answer", "pattern": r"\S", "maxLength": LONGEST_GOAL}
+    return {ANSWER: {**schema, **told}}
 
 
 def plan_question(plan: MissionPlan, problem: str = "") -> str:
@@ -90,62 +77,43 @@ def plan_question(plan: MissionPlan, problem: str = "") -> str:
         plan: what would be done.
         problem: why the goal as it was said otherwise could not be planned; empty: it was not.
     """
+    suggestion = _suggestion(plan)
     parts = [
         f"That cannot be planned: {problem.rstrip('.')}." if problem else "",
-        f"I would do this: {'; '.join(_deeds(plan.legs))}.",
-        f"I have not understood: {'; '.join(map(doubt_told, plan.doubts))}." if plan.doubts else "",
-        f"Nothing was done yet. Answer '{GO_ON}' (as above; the result says what was not "
-        f"understood), '{STOP}' (nothing is done), or say the whole goal otherwise.",
+        f"I would do this: {'; '.join(_planned(plan.legs))}.",
+        f"Not carried out: {'; '.join(map(doubt_text, plan.doubts))}." if plan.doubts else "",
+        f"In plain steps it would be: {suggestion!r}." if suggestion else "",
+        f"Nothing was done yet. Answer '{GO_ON}' (as above; the result lists what was set aside), "
+        f"'{STOP}' (nothing is done), or say the whole goal otherwise.",
     ]
     return " ".join(part for part in parts if part)
 
 
-def doubt_told(doubt: Doubt) -> str:
+def doubt_text(doubt: Doubt) -> str:
     """A doubt, as a person reads it."""
     found = f" (found: {', '.join(doubt.choices)})" if doubt.choices else ""
     return f"{doubt.about!r}: {doubt.why.rstrip('.')}{found}"
 
 
-def in_note(condition: str) -> str:
-    """What a leg depends on, within a sentence: "Unless it rains" may have begun one."""
-    return f"{condition[:1].lower()}{condition[1:]}"
-
-
-def gone_past(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[tuple[str, str], ...]:
-    """What of the goal was left when a plan began, in its words, with why it stands so.
-
-    A person who went on past what does not match, or cannot be, has said that it is meant so. A
-    goal that orders nothing is not asked about: what it asks for, and no leg takes up, is told.
-    """
+def set_aside(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[str, ...]:
+    """What of the goal the plan began without, in its words: by a person's answer, or unasked."""
     went = next((a for a in reversed([*answers]) if a.came_to == "go on"), None)
-    if went is None:
-        why = "it was not understood"
-    else:
-        why = f"it was not understood, and {went.by or 'somebody'} said to go on"
-    doubts = [(doubt.about, why) for doubt in plan.doubts if doubt.kind not in _UNDERSTOOD]
-    return (*doubts, *(() if _orders(plan) else _unasked(plan)))
+    by = f"; {went.by or 'somebody'} said to go on" if went is not None else ""
+    return tuple(f"{doubt_text(doubt)}{by}" for doubt in plan.doubts)
 
 
-def _orders(plan: MissionPlan) -> bool:
-    """Whether anything of its goal orders a consequence."""
-    return bool(plan.orders) or any(leg.orders for leg in plan.legs)
+def _suggestion(plan: MissionPlan) -> str:
+    """The goal in plain steps, where the rules can say it so."""
+    return next((doubt.suggestion for doubt in plan.doubts if doubt.suggestion), "")
 
 
-def _unasked(plan: MissionPlan) -> Iterable[tuple[str, str]]:
-    """What a goal asks for that nothing takes up."""
-    for one in plan.mentions:
-        if not (one.leg_id or one.used_as) and one.kind in _ASKED_FOR:
-            yield one.text, "nothing of the plan takes it up"
-
-
-def _deeds(legs: Iterable[LegPlan]) -> Iterable[str]:
+def _planned(legs: Iterable[LegPlan]) -> Iterable[str]:
     numbers = {leg.leg_id: number for number, leg in enumerate(legs, start=1)}
     for number, leg in enumerate(legs, start=1):
         after = " and ".join(str(numbers[i]) for i in leg.depends_on if i in numbers)
-        told = [
+        notes = [
             f"after {after}" if after else "",
-            *(in_note(str(one)) for one in leg.only_if),
             "changes something" if leg.orders else "",
         ]
-        note = ", ".join(part for part in told if part)
+        note = ", ".join(part for part in notes if part)
         yield f"({number}) {leg.goal}{f' [{note}]' if note else ''}"

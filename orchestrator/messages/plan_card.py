@@ -1,13 +1,14 @@
 """The card on which a plan is approved, and the call that stands for it before the rules."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from orchestrator.catalog.card_types import PLAN
 from orchestrator.confirmation.card_content import CONTENT_TYPES, CardLine
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.messages.plan_answers import doubt_told, in_note
+from orchestrator.messages.plan_answers import doubt_text
 from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview, PlanReviewInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.saga.orders import Order
 
 PLAN_TOOL = "mission.plan"
 """What stands where a card names its tool: the dot is in no name of a tool."""
@@ -50,16 +51,13 @@ def _card(wanted: PlanReviewInput, preview: PlanPreview) -> ConfirmationCard:
     content = CONTENT_TYPES[PLAN].model_validate(
         {
             "warnings": [
-                CardLine(label="Not understood", value=doubt_told(doubt))
-                for doubt in preview.doubts
+                CardLine(label="Not carried out", value=doubt_text(d)) for d in preview.doubts
             ],
             "legs": [
                 *_origin_line(preview),
                 *(line for leg in preview.legs for line in leg_lines(leg)),
             ],
-            "unserved": [
-                CardLine(label="No leg does it", value=clause) for clause in preview.unserved
-            ],
+            "unserved": [CardLine(label="No leg serves", value=text) for text in preview.uncovered],
         }
     )
     return ConfirmationCard(
@@ -101,29 +99,47 @@ def _title(preview: PlanPreview) -> str:
 
 
 def leg_lines(leg: PlannedLeg) -> Iterator[CardLine]:
-    """What a leg would do, as a person reads it; its tools below it."""
+    """What a leg would do, as a person reads it: its orders below it, with their tools."""
     yield CardLine(label=leg.leg_id, value=f"{leg.goal} ({leg_note(leg)})")
-    for tool in leg.tools:
-        yield CardLine(label=f"{leg.leg_id}, likely", value=tool_told(tool))
-    if not leg.tools:
+    tools = {tool.name: tool for tool in leg.tools}
+    for order in leg.orders:
+        yield CardLine(label=f"{leg.leg_id}, order", value=order_text(order, tools))
+    for tool in leg.tools if not leg.orders else ():
+        yield CardLine(label=f"{leg.leg_id}, likely", value=tool_text(tool))
+    if not leg.orders and not leg.tools:
         yield CardLine(label=f"{leg.leg_id}, likely", value="it looks for a tool when it begins")
 
 
 def leg_note(leg: PlannedLeg) -> str:
-    """Who handles a leg, when, and whether at all."""
+    """Who handles a leg, and when."""
     after = [f"after {' and '.join(leg.depends_on)}"] if leg.depends_on else []
-    finds = [f"finds out about {one!r}" for one in leg.decides]
     planned = [f"planned by {leg.planned_by}"] if leg.planned_by else []
-    return ", ".join([f"agent {leg.agent}", *planned, *after, *map(in_note, leg.only_if), *finds])
+    return ", ".join([f"agent {leg.agent}", *planned, *after])
 
 
-def tool_told(tool: PlannedTool) -> str:
-    """A tool that is likely to be called, and what comes of it."""
+def order_text(order: Order, tools: Mapping[str, PlannedTool]) -> str:
+    """An order as a person reads it: what, how often, on which condition, and what undoes it."""
+    known = [tools[name] for name in order.tools if name in tools]
+    title = " or ".join(tool.title or tool.name for tool in known) or " or ".join(order.tools)
+    often = f"each of {order.each!r}" if order.each else "once" if order.count == 1 else ""
+    parts = [f"{title}: {often or f'{order.count} times'}"]
+    parts += [f"only {order.when!r}"] if order.when else []
+    parts += [f"for {order.clause!r}"] if order.clause else []
+    parts += [_asked_and_undone(tool) for tool in known]
+    return "; ".join(parts)
+
+
+def tool_text(tool: PlannedTool) -> str:
+    """A tool that is likely to be called, and what follows."""
     if not tool.is_side_effect:
-        return f"{tool.name}: {tool.title}; {'reads' if tool.is_target else 'finds what it needs'}"
+        return f"{tool.name}: {tool.title}; reads"
+    return f"{tool.name}: {tool.title}; {_asked_and_undone(tool)}"
+
+
+def _asked_and_undone(tool: PlannedTool) -> str:
     asked = (
         f"asks on a card of type {tool.card_type} before it is sent"
         if tool.card_type is not None
         else "sent without asking, as its document says"
     )
-    return f"{tool.name}: {tool.title}; {asked}; {tool.undo}"
+    return f"{asked}; {tool.undo}" if tool.undo else asked

@@ -12,7 +12,8 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.thought_here import ThoughtHere
-from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
+from orchestrator.planning.models import Doubt, MissionPlan
+from orchestrator.saga.orders import Order
 
 
 class PlannedTool(Record):
@@ -20,7 +21,6 @@ class PlannedTool(Record):
 
     name: str
     title: str = ""
-    is_target: bool = Field(default=True, description="false: it would only feed the target")
     is_side_effect: bool = False
     card_type: str | None = Field(
         default=None, description="of the card that a call waits at; None: nobody is asked"
@@ -35,25 +35,16 @@ class PlannedLeg(Record):
     goal: str
     agent: str
     depends_on: tuple[str, ...] = ()
-    only_if: tuple[str, ...] = Field(
-        default=(), description="what has to be found first; else it is left out"
-    )
-    decides: tuple[str, ...] = Field(
-        default=(), description="the conditions of the goal that it finds out about"
-    )
     planned_by: str = Field(
         default="", description="who decides its steps: a model, the rules; empty: not said"
     )
     stage: int = Field(description="from 1: legs of one stage may run side by side")
     tools: tuple[PlannedTool, ...] = Field(
-        default=(), description="what feeds the target first; empty: it would look for one"
+        default=(), description="those of its orders; without any, the first that it would be shown"
     )
-    consequences: tuple[str, ...] = Field(
-        default=(), description="the clauses of the goal that it is to carry out"
-    )
-    serves: tuple[Mention, ...] = Field(default=(), description="what of the goal it takes up")
-    quotes: tuple[str, ...] = Field(
-        default=(), description="the words of the goal that a model says it is for"
+    orders: tuple[Order, ...] = Field(default=(), description="the effects that it is to have")
+    serves: tuple[str, ...] = Field(
+        default=(), description="the words of the goal that it says it is for"
     )
     needs: tuple[LegNeed, ...] = Field(
         default=(), description="what it is to be told by the legs that it depends on"
@@ -75,14 +66,11 @@ class PlanPreview(Record):
     goal: str
     digest: str = Field(description="of all that an approval of the plan covers")
     legs: tuple[PlannedLeg, ...]
-    unserved: tuple[str, ...] = Field(
-        default=(), description="what of the goal is asked for, and no leg would do"
-    )
-    left_over: tuple[Mention, ...] = Field(
-        default=(), description="what else the goal says, and no leg takes up"
+    uncovered: tuple[str, ...] = Field(
+        default=(), description="text of the goal that no leg says it serves"
     )
     doubts: tuple[Doubt, ...] = Field(
-        default=(), description="what was not understood or does not match"
+        default=(), description="what of the goal would not be carried out as it stands"
     )
     asks_first: bool = Field(
         default=False, description="whether the mission would ask about its plan before it begins"
@@ -108,8 +96,7 @@ def plan_digest(preview: PlanPreview) -> str:
             "agent": leg.agent,
             "depends_on": list(leg.depends_on),
             "tools": [tool.name for tool in leg.tools],
-            "consequences": list(leg.consequences),
-            "only_if": list(leg.only_if),
+            "orders": [order.model_dump(mode="json") for order in leg.orders],
         }
         for leg in preview.legs
     ]
@@ -117,27 +104,16 @@ def plan_digest(preview: PlanPreview) -> str:
         "goal": preview.goal,
         "catalog_digest": preview.catalog_digest,
         "legs": [*legs],
-        "unserved": list(preview.unserved),
+        "uncovered": list(preview.uncovered),
         "doubts": [doubt.about for doubt in preview.doubts],
     }
     return canonical_digest(covered)
 
 
-def only_if_of(leg: LegPlan) -> tuple[str, ...]:
-    """What a leg is made to depend on, in the words of the goal."""
-    return tuple(map(str, leg.only_if))
-
-
 def is_shown(plan: MissionPlan, shown: PlanPreview) -> bool:
     """Whether what was shown is this plan, and has the digest that it says."""
-    legs = [
-        (one.leg_id, one.goal, one.agent.name, one.depends_on, one.consequences, only_if_of(one))
-        for one in plan.legs
-    ]
-    told = [
-        (one.leg_id, one.goal, one.agent, one.depends_on, one.consequences, one.only_if)
-        for one in shown.legs
-    ]
+    legs = [(one.leg_id, one.goal, one.agent.name, one.depends_on, one.orders) for one in plan.legs]
+    told = [(one.leg_id, one.goal, one.agent, one.depends_on, one.orders) for one in shown.legs]
     return legs == told and plan.doubts == shown.doubts and plan_digest(shown) == shown.digest
 
 

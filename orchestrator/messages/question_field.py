@@ -2,58 +2,31 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import Field, JsonValue
 
+from orchestrator.core import command_lines
+from orchestrator.core.payment_numbers import payment_number
+from orchestrator.core.pii import handle_for, is_field_name, is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validation import field_problems
-from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon, units
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
-
-FieldKind = Literal[
-    "choice",
-    "flag",
-    "date",
-    "time",
-    "moment",
-    "money",
-    "whole",
-    "number",
-    "several",
-    "email",
-    "priced",
-    "object",
-    "text",
-]
+from orchestrator.messages.field_kinds import (
+    FieldChoice,
+    FieldKind,
+    choices_of,
+    kind_of,
+    takes_other_texts,
+)
 
 _TOLD: Final = WordLists("asked").table("kinds")
-_TYPES: Final[Mapping[str, FieldKind]] = {
-    "boolean": "flag",
-    "integer": "whole",
-    "number": "number",
-    "array": "several",
-}
-_FORMATS: Final[Mapping[str, FieldKind]] = {
-    "date": "date",
-    "date-time": "moment",
-    "time": "time",
-    "email": "email",
-    "idn-email": "email",
-}
 _LONGEST: Final = 200
-_MONEY: Final = frozenset({"amount", "currency"})
-
-
-class FieldChoice(Record):
-    """One of the values that a field takes, and what it stands for."""
-
-    value: JsonValue
-    label: str
-    about: str = ""
+_PERSONAL: Final = frozenset({"passport", "iban", "ssn", "cvv", "cvc"})
+"""Names of fields that ask for what only the vault may hold."""
 
 
 class QuestionField(Record):
@@ -100,23 +73,38 @@ class QuestionField(Record):
             yield f"{number}. {choice.label}{about}"
 
 
-def open_choice(options: Mapping[str, str], *, other: str = "") -> JsonObject:
-    """The schema of a text field with options that are shown, and that takes other texts, too.
+def answer_problems(fields: Mapping[str, JsonObject], values: JsonObject) -> tuple[str, ...]:
+    """Return what is wrong with an answer, a sentence for each fault; none quotes a value.
 
-    Args:
-        options: the values to choose from, with what each stands for.
-        other: what any other text is taken for; empty: no other text is taken.
-
-    Example: `open_choice({"go on": "do this", "stop": "leave it"}, other="what you want instead")`
+    Payment numbers, and values of fields that are personal by their name, are refused: an answer
+    stands in histories in the open, its handles do not say what they stand for.
     """
-    named: list[JsonValue] = [
-        {"const": value, **({"description": about} if about else {})}
-        for value, about in options.items()
-    ]
-    if not other:
-        return {"type": "string", "oneOf": named}
-    free: JsonObject = {"type": "string", "minLength": 1, "description": other}
-    return {"type": "string", "description": other, "anyOf": [*named, free]}
+    faults = field_problems({**fields}, values)
+    return (*faults, *personal_problems(values))
+
+
+def personal_problems(values: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """Return a sentence for each value that only the vault may hold."""
+    return tuple(_in_the_open(name, why) for name, why in _personal(values))
+
+
+def _personal(values: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
+    """Yield the fields that hold a personal value where a handle belongs, and how that shows."""
+    for name, value in values.items():
+        if is_handle(value):
+            continue
+        if (number := payment_number(value)) is not None:
+            yield name, f"the answer holds {number}"
+        elif _PERSONAL & set(tokens(name)) and any(c.isdigit() for c in str(value)):
+            yield name, "the value is personal"
+
+
+def _in_the_open(name: str, why: str) -> str:
+    field = name if is_field_name(name) else "<name>"
+    return (
+        f"{name}: {why}, which would stand in histories in the open; store it in the vault "
+        f"({command_lines.store_personal(field)}) and answer with its handle, {handle_for(field)}"
+    )
 
 
 def question_fields(fields: Mapping[str, JsonObject]) -> tuple[QuestionField, ...]:
@@ -128,7 +116,7 @@ def question_field(name: str, schema: JsonObject) -> QuestionField:
     """One field of a question, from its name and its JSON Schema."""
     resolved = resolve(schema, schema)
     words = tokens(name)
-    choices = tuple(_choices(resolved))
+    choices = choices_of(resolved)
     kind = "choice" if choices else _kind(words, resolved)
     example = _example(resolved)
     return QuestionField(
@@ -137,27 +125,13 @@ def question_field(name: str, schema: JsonObject) -> QuestionField:
         kind=kind,
         about=_about(resolved, choices),
         choices=choices,
-        is_open=not choices or _takes_other_texts(resolved),
+        is_open=not choices or takes_other_texts(resolved),
         example=example if isinstance(example, str) else "",
         unit=units.name_of(words) if kind in ("whole", "number") else "",
         each=_each(name, resolved) if kind == "several" else "",
         is_optional="default" in resolved,
         default=resolved.get("default"),
     )
-
-
-def text_beside_money(schema: JsonObject) -> str:
-    """The one text that an object must have beside an amount and its currency; empty: it has not.
-
-    Example: `description`, of what an expense report lists.
-    """
-    listed = schema.get("required")
-    needed = {str(name) for name in listed} if isinstance(listed, list) else set()
-    if len(needed) != 3 or not needed > _MONEY:
-        return ""
-    (name,) = needed - _MONEY
-    other = question_field(name, properties_of(schema).get(name, {}))
-    return name if other.kind == "text" and other.is_open else ""
 
 
 def _each(name: str, schema: JsonObject) -> str:
@@ -192,60 +166,10 @@ def _example(schema: JsonObject) -> JsonValue:
     return schema.get("example")
 
 
-def _choices(schema: JsonObject) -> Iterator[FieldChoice]:
-    """What its enum lists, or the constants among its alternatives."""
-    listed = schema.get("enum")
-    if isinstance(listed, list):
-        for value in listed:
-            if value is not None:
-                yield FieldChoice(value=value, label=_readable(value))
-        return
-    for branch in _branches(schema):
-        if "const" in branch:
-            title, value = branch.get("title"), branch["const"]
-            yield FieldChoice(
-                value=value,
-                label=title if isinstance(title, str) and title else _readable(value),
-                about=_first_sentence(branch.get("description")),
-            )
-
-
-def _branches(schema: JsonObject) -> Iterator[JsonObject]:
-    for keyword in ("oneOf", "anyOf"):
-        held = schema.get(keyword)
-        for branch in held if isinstance(held, list) else ():
-            if isinstance(branch, dict):
-                yield branch
-
-
-def _takes_other_texts(schema: JsonObject) -> bool:
-    if "enum" in schema:
-        return False
-    return any("const" not in b and b.get("type") == "string" for b in _branches(schema))
-
-
-def _readable(value: JsonValue) -> str:
-    """A value that a machine named, in words: `premium_economy` is "premium economy"."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = str(value)
-    apart = text.replace("_", " ").strip()
-    return apart if apart and " " not in text else text
-
-
 def _kind(words: list[str], schema: JsonObject) -> FieldKind:
-    declared = schema.get("type")
-    named = [str(n) for n in declared if n != "null"] if isinstance(declared, list) else [declared]
-    if len(named) == 1 and (found := _TYPES.get(str(named[0]))) is not None:
-        return found
-    if named == ["object"] or (named == [None] and "properties" in schema):
-        if set(properties_of(schema)) == _MONEY:
-            return "money"
-        return "priced" if text_beside_money(schema) else "object"
-    if named not in (["string"], [None]):
-        return "text"
-    if (found := _FORMATS.get(str(schema.get("format")))) is not None:
-        return found
+    kind = kind_of(schema)
+    if kind != "text" or schema.get("type") not in ("string", None):
+        return kind
     named_so = _kind_by_name(words[-1] if words else "", str(schema.get("description", "")))
     return _kind_by_pattern(schema) if "pattern" in schema and named_so == "text" else named_so
 

@@ -11,6 +11,7 @@ from orchestrator.core.budget import Money, Spend
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.saga.outcome import FollowUp
 
 _DEPTH: Final = 4
 """How deep within an answer its identifiers are looked for."""
@@ -31,6 +32,9 @@ class Receipt(Record):
     overcharged: Money | None = Field(default=None, description="charged beyond what was approved")
     confirmed_by: str | None = None
     reference: JsonObject = Field(default_factory=dict, description="by what its provider knows it")
+    follow_ups: tuple[FollowUp, ...] = Field(
+        default=(), description="what can be done next, its cancel first"
+    )
 
 
 class Left(Receipt):
@@ -63,7 +67,7 @@ def left_of(ledger: Ledger) -> tuple[Left, ...]:
     """What a rollback left: to an operator, or by the decision of one."""
     kept = (ObligationState.PARKED, ObligationState.ACCEPTED)
     return tuple(
-        Left(**_receipt(o).model_dump(), state=o.state, note=o.note)
+        Left(**_receipt(o).model_dump(exclude={"follow_ups"}), state=o.state, note=o.note)
         for o in ledger.obligations
         if o.state in kept
     )
@@ -111,7 +115,15 @@ def _receipt(obligation: Obligation) -> Receipt:
         overcharged=obligation.overcharged,
         confirmed_by=obligation.confirmed_by,
         reference=reference_of(obligation),
+        follow_ups=tuple(_with_fee(one, obligation) for one in obligation.follow_ups),
     )
+
+
+def _with_fee(one: FollowUp, obligation: Obligation) -> FollowUp:
+    """A follow-up, where it cancels an obligation with the fee that its budget reserves."""
+    if one.tool != obligation.cancel_tool or one.fee is not None:
+        return one
+    return one.model_copy(update={"fee": obligation.fee})
 
 
 def _by_leg(cancel: CancelCall, made: Obligation | None) -> Cancelled:

@@ -8,8 +8,9 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.call_ref import step_label
 from orchestrator.core.record import Record
 from orchestrator.core.wall import Wall
-from orchestrator.planning.models import Decided, Dropped, StepContext, StepDecision
+from orchestrator.planning.models import Dropped, StepContext, StepDecision
 from orchestrator.routing.selection import Selection
+from orchestrator.saga.outcome import FollowUp
 
 
 class PlanStepInput(Record):
@@ -34,14 +35,14 @@ class PlanStepOutput(Record):
         description="why no answer of the planner can be carried out: nothing was decided, and the "
         "step is spent",
     )
-    decided: tuple[Decided, ...] = Field(
-        default=(), description="what the conditions that the leg decides came to, at its end"
-    )
     unproved: str = Field(
         default="", description="why the ending is its planner's word alone; empty: it is not"
     )
+    follow_ups: tuple[FollowUp, ...] = Field(
+        default=(), description="what the last answer makes possible, where the leg ends with it"
+    )
     unheld: tuple[str, ...] = Field(
-        default=(), description="ids and amounts of the summary that stand in no answer"
+        default=(), description="ids of the summary that stand in no answer"
     )
     dropped: tuple[Dropped, ...] = Field(
         default=(), description="what the planner wanted beside it; it is not done"

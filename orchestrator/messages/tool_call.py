@@ -14,9 +14,9 @@ from orchestrator.core.spending_limit import SpendingLimit
 from orchestrator.core.wall import Wall
 from orchestrator.messages.call_limits import CALL_TIMEOUT
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.planning.models import Doubt, Fact, Observation
+from orchestrator.planning.models import Fact, Observation
 from orchestrator.saga.ledger import CancelCall, Obligation
-from orchestrator.saga.served import Order, Proviso
+from orchestrator.saga.orders import Effect, Order
 
 
 class ToolCall(CallRef):
@@ -55,9 +55,6 @@ class ToolCall(CallRef):
         description="the key of what its leg has seen: a long answer is kept where that is, and "
         "told by reference; empty: it is told whole",
     )
-    looks_up: tuple[Proviso, ...] = Field(
-        default=(), description="conditions of the goal that its answer may tell of"
-    )
 
     @property
     def approval_terms(self) -> JsonObject:
@@ -93,25 +90,26 @@ class PrepareInput(CallRef):
     facts: tuple[Fact, ...] = Field(
         default=(), description="of other legs: those that may tell what its arguments name"
     )
-    found_nothing: tuple[Fact, ...] = Field(
-        default=(), description="of the legs that its own waits for: what they looked up in vain"
-    )
-    decided_by: tuple[str, ...] = Field(
-        default=(), description="the legs by whose answers it was decided that its own is done"
-    )
     goal: str = Field(default="", description="of the mission")
     clause: str = Field(default="", description="the goal of the leg")
     reason: str = Field(default="", description="why, as the planner says")
+    said_at: datetime | None = Field(
+        default=None,
+        description="when the goal was said, by which its card compares values with it; None: the "
+        "planner by rules compared them before",
+    )
     given: JsonObject = Field(
         default_factory=dict, description="what people gave with the goal and as answers"
     )
-    said_at: datetime | None = Field(
-        default=None, description="when the goal was said: what `tomorrow` in it goes by"
+    orders: tuple[Order, ...] = Field(default=(), description="of its leg")
+    covered: tuple[Order, ...] = Field(
+        default=(), description="those of them that a standing approval may cover"
     )
-    answered: JsonObject = Field(
-        default_factory=dict, description="of what people gave, the answers to the leg's questions"
+    effects: tuple[Effect, ...] = Field(default=(), description="of its leg, those that stand")
+    read_only: bool = Field(default=False, description="its mission may change nothing")
+    most_each: int = Field(
+        default=1, description="how many effects an `each` order may have at most, by its agent"
     )
-    orders: tuple[Order, ...] = Field(default=(), description="what the leg's goal orders")
     budget_left: Money | None = None
     asked: tuple[AskedCall, ...] = Field(
         default=(), description="the last that people were asked in this leg, the newest last"
@@ -162,6 +160,9 @@ class PreparedCall(Record):
     standing_approver: str | None = Field(
         default=None, description="the standing approval that makes asking unnecessary"
     )
+    unordered: str = Field(
+        default="", description="why no order of its leg covers it; empty: one does, or none need"
+    )
     obligation: Obligation | None = None
     meaning: str = Field(
         default="",
@@ -169,9 +170,6 @@ class PreparedCall(Record):
     )
     cancel: CancelCall | None = Field(
         default=None, description="set for a cancel tool: what it may cancel of this mission"
-    )
-    doubts: tuple[Doubt, ...] = Field(
-        default=(), description="to be settled by a person before the call is put before anybody"
     )
 
     @property

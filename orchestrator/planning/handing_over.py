@@ -1,16 +1,12 @@
-"""Who may hand a part of a leg to whom, and the leg that it becomes: pure."""
+"""Hand-overs: the agents that may be given a part of a leg, and the orders that go with it."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import PlanInvalid
-from orchestrator.planning.models import ANYBODY, AgentProfile, Colleague, LegPlan, MissionPlan
-from orchestrator.planning.orders import with_orders
+from orchestrator.planning.models import ANYBODY, AgentProfile, Colleague
 from orchestrator.planning.trimming import cut_text
 from orchestrator.planning.walls import is_inside
-from orchestrator.routing.router import Router
-from orchestrator.saga.served import Order
+from orchestrator.saga.orders import Order
 
 _LONGEST_TOLD = 200
 
@@ -29,43 +25,22 @@ def colleagues_of(agent: AgentProfile, agents: Sequence[AgentProfile]) -> tuple[
     )
 
 
-def handed_over_leg(
-    leg: LegPlan,
-    orders: Iterable[Order],
-    catalog: Catalog,
-    router: Router | None,
-    *,
-    now: datetime,
-) -> tuple[LegPlan, tuple[str, ...]]:
-    """A handed-over leg with what it orders, and what of that nothing has ordered so far.
+def handed_over_orders(
+    orders: Iterable[Order], agent: AgentProfile, catalog: Catalog
+) -> tuple[Order, ...]:
+    """The orders that a handed-over leg has: those of the leg that asks which its agent can serve.
 
     Args:
-        leg: for its agent, as that is profiled.
-        orders: of the mission and of its legs.
+        orders: what the leg that hands over has left to do.
+        agent: to which it hands over.
         catalog: the mission's.
-        router: of that catalog; None: it has none, and words alone decide.
-        now: the requester's time.
-
-    Raises:
-        PlanInvalid: its agent may use none of the tools for something that it orders.
     """
-    (read,) = with_orders(MissionPlan(legs=(leg,)), leg.goal, catalog, router, now=now).legs
-    for order in read.orders:
-        tools = [catalog.tools[name] for name in order.tools if name in catalog.tools]
-        if tools and not any(is_inside(tool, (read.agent.wall,)) for tool in tools):
-            raise PlanInvalid(
-                f"{read.agent.name} may not use {' or '.join(order.tools[:3])} for {order.clause!r}"
-            )
-    return read, tuple(_beyond(read, orders))
-
-
-def _beyond(leg: LegPlan, orders: Iterable[Order]) -> Iterator[str]:
-    ordered = {
-        name
+    tools = catalog.tools
+    return tuple(
+        order
         for order in orders
-        for name in (*order.tools, *(one for pair in order.renewed_by for one in pair))
-    }
-    return (order.clause for order in leg.orders if not ordered & {*order.tools})
+        if any(is_inside(tools[name], (agent.wall,)) for name in order.tools if name in tools)
+    )
 
 
 def _holds(names: Iterable[str], name: str) -> bool:

@@ -11,62 +11,23 @@ from orchestrator.core.limits import Allowance, Limits
 from orchestrator.core.plan_origin import LegNeed, PlanOrigin
 from orchestrator.core.record import JsonObject, OneOfSeveral, Record
 from orchestrator.core.wall import Wall
+from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import OutcomeKind
-from orchestrator.saga.served import Order, Proviso
 
-MentionKind = Literal[
-    "clause",
-    "verb",
-    "thing",
-    "count",
-    "date",
-    "time",
-    "duration",
-    "place",
-    "name",
-    "identifier",
-    "amount",
-    "condition",
-    "negation",
-    "correction",
-    "addressee",
-    "quality",
-    "remark",
-]
-
-
-class Mention(Record):
-    """One thing that a goal says, and what of the plan takes it up."""
-
-    text: str = Field(description="in the words of the goal")
-    kind: MentionKind
-    leg_id: str = Field(default="", description="the leg that takes it up; empty: none does")
-    used_as: str = Field(
-        default="", description="what it is there, as a person reads it; empty: left over"
-    )
-
-
-DoubtKind = Literal[
-    "not_understood",
-    "not_matched",
-    "impossible",
-    "condition",
-    "language",
-    "deed",
-    "unchecked",
-    "unordered",
-    "untold",
-]
+DoubtKind = Literal["not_carried_out", "left_over", "ambiguous", "impossible", "language"]
 
 
 class Doubt(Record):
-    """What was not understood, does not match or cannot be meant: a person is asked before it."""
+    """A part of a goal that rules do not carry out as it stands: asked before the first effect."""
 
     kind: DoubtKind
-    about: str = Field(description="in the words of the goal, or the input and its value")
+    about: str = Field(description="in the words of the goal")
     why: str = Field(description="one sentence, with what would be done instead or what was found")
     choices: tuple[str, ...] = Field(
         default=(), description="what was found, as a person reads it; no raw ids"
+    )
+    suggestion: str = Field(
+        default="", description="the goal in plain steps, where that is mechanical"
     )
 
 
@@ -171,35 +132,11 @@ class AgentProfile(Record):
         return Wall(agent=self.name, domains=self.domains, tools=self.tools)
 
 
-class GoalCondition(Record):
-    """What a goal makes a part of it depend on; the leg that `decides` it finds out."""
+class OneCall(Record):
+    """The one call that a mission consists of, where no goal is to be read."""
 
-    clause: str = Field(description="in the words of the goal: 'unless it rains'")
-    told: str = Field(description="what it says: 'it rains'")
-    is_unless: bool = Field(default=False, description="it is met when what it says is not so")
-    tools: tuple[str, ...] = Field(
-        default=(), description="that tell whether it is so; empty: none does, a person is asked"
-    )
-
-
-class Decided(Record):
-    """Whether a condition is met, and what says so."""
-
-    clause: str = Field(description="of the condition")
-    met: bool | None = Field(description="None: what was answered leaves it open")
-    why: str = Field(description="what was answered, or why nothing was; one sentence")
-    by_person: bool = Field(default=False, description="somebody was asked, and said so")
-
-
-class OnlyIf(Record):
-    """A leg is run only if another one has found that a condition is met, or that it is not."""
-
-    clause: str = Field(description="of the condition")
-    leg_id: str = Field(description="the leg that decides it; among those this one depends on")
-    met: bool = Field(default=True, description="False: run in the opposite case, 'otherwise'")
-
-    def __str__(self) -> str:
-        return self.clause if self.met else f"otherwise than {self.clause!r}"
+    tool: str
+    arguments: JsonObject = Field(default_factory=dict, description="personal ones as handles")
 
 
 class LegPlan(Record):
@@ -212,22 +149,10 @@ class LegPlan(Record):
         default=(), description="ids of the legs that must succeed first; it is told their facts"
     )
     orders: tuple[Order, ...] = Field(
-        default=(), description="what its goal orders; read by the engine, whatever planner made it"
-    )
-    conditions: tuple[Proviso, ...] = Field(
-        default=(), description="of the whole goal: any leg may look up whether they hold"
-    )
-    only_if: tuple[OnlyIf, ...] = Field(
-        default=(), description="what must be found first; else it is left out, and nothing is lost"
-    )
-    decides: tuple[GoalCondition, ...] = Field(
-        default=(), description="what its answer tells the legs that are run only if that is so"
-    )
-    only_looks: bool = Field(
-        default=False, description="it is there for what it decides: it orders no consequence"
+        default=(), description="the consequences that it is to have, as its planner states them"
     )
     serves: tuple[str, ...] = Field(
-        default=(), description="the words of the mission's goal that it is for; a model's plan"
+        default=(), description="the words of the mission's goal that it is for"
     )
     handed_over_by: str = Field(
         default="", description="the leg that handed it over while it ran; empty: it was planned"
@@ -235,6 +160,7 @@ class LegPlan(Record):
     needs: tuple[LegNeed, ...] = Field(
         default=(), description="what it is to be told by the legs that it depends on"
     )
+    call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
     planned_by: str = Field(
         default="",
         description="who decides its steps: a model, the rules or a planner of one's own; empty: "
@@ -246,30 +172,13 @@ class LegPlan(Record):
         """Whether no model and nothing of a user's own decides its steps: it takes no second."""
         return self.planned_by == RULES and not self.agent.model
 
-    @property
-    def consequences(self) -> tuple[str, ...]:
-        """The clauses of its goal that order a consequence."""
-        return tuple(order.clause for order in self.orders)
-
 
 class MissionPlan(Record):
-    """The legs of a mission; `depends_on` orders them, the rest may run side by side.
-
-    What the mission's goal asks for is read by the engine, whatever planner made the legs.
-    """
+    """The legs of a mission; `depends_on` orders them, the rest may run side by side."""
 
     legs: tuple[LegPlan, ...]
-    orders: tuple[Order, ...] = Field(
-        default=(), description="what the whole goal orders, whichever leg is to do it"
-    )
-    left_out: tuple[str, ...] = Field(
-        default=(), description="what the goal asks to be told, and no leg takes up"
-    )
-    conditions: tuple[Proviso, ...] = Field(
-        default=(), description="what the goal makes its orders depend on"
-    )
-    mentions: tuple[Mention, ...] = Field(
-        default=(), description="what the goal says, and which leg takes it up"
+    uncovered: tuple[str, ...] = Field(
+        default=(), description="text of the goal that no leg says it serves"
     )
     doubts: tuple[Doubt, ...] = Field(
         default=(), description="to be settled by a person before the first side effect"
@@ -278,6 +187,16 @@ class MissionPlan(Record):
         default_factory=Usage, description="what models took to make it, failed answers included"
     )
     made_by: PlanOrigin = Field(default_factory=PlanOrigin)
+
+    @property
+    def has_orders(self) -> bool:
+        """True if it intends a consequence."""
+        return any(leg.orders for leg in self.legs)
+
+    @property
+    def is_unproven(self) -> bool:
+        """True if a model stated its orders: they hold once a person or a request lists them."""
+        return self.made_by.planner in ("model", "one leg")
 
 
 class GoalBrief(Record):
@@ -300,7 +219,8 @@ class GoalBrief(Record):
     failed_before: tuple[str, ...] = Field(
         default=(), description="what of an earlier plan failed and why; nothing of it was done"
     )
-
+    read_only: bool = Field(default=False, description="the mission may change nothing")
+    call: OneCall | None = Field(default=None, description="None: the goal is to be planned")
     allowance: Allowance | None = Field(
         default=None, description="what planning it may take of models; None: there is no limit"
     )
@@ -322,6 +242,7 @@ class Fact(Record):
     )
 
 
+MOST_CONDITIONS: Final = 20
 MOST_COLUMNS: Final = 5
 MOST_ROWS: Final = 10
 
@@ -411,12 +332,10 @@ class StepContext(Record):
         default=(), description="tools that searches of the mission found; they can be called too"
     )
     orders: tuple[Order, ...] = Field(
-        default=(), description="what the leg's goal orders: it is not reached without an effect"
+        default=(), description="what the leg is to have done: it does not end without an effect"
     )
-    decides: tuple[GoalCondition, ...] = Field(
-        default=(), description="conditions that are decided by what the leg finds"
-    )
-    only_looks: bool = Field(default=False, description="that is all that it is there for")
+    read_only: bool = Field(default=False, description="its mission may change nothing")
+    call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
     colleagues: tuple[Colleague, ...] = Field(
         default=(), description="agents to which a part of the leg may be handed over"
     )
@@ -440,7 +359,8 @@ class StepContext(Record):
     @property
     def last_error(self) -> str | None:
         """What the last step failed with; None after a success or at the start."""
-        return self.observations[-1].error if self.observations else None
+        made = (seen for seen in reversed(self.observations) if seen.outcome != "dropped")
+        return next((seen.error for seen in made), None)
 
 
 class CallTool(OneOfSeveral):
@@ -522,6 +442,12 @@ class Finish(OneOfSeveral):
     summary: str
     table: AnswerTable | None = Field(
         default=None, description="what was found, where the summary tells only of some of it"
+    )
+    conditions: tuple[WhenRead, ...] = Field(
+        default=(),
+        max_length=MOST_CONDITIONS,
+        description="of each order with a `when`, or with an `each` of which there is nothing: "
+        "whether it held, and the value that was read",
     )
 
 

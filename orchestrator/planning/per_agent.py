@@ -12,12 +12,11 @@ from orchestrator.core.errors import (
     ModelRefused,
     ModelUnavailable,
     NothingFits,
-    PlanError,
+    PlanInvalid,
     RequestUnread,
     UsageError,
 )
 from orchestrator.core.plan_origin import PlanOrigin
-from orchestrator.language.subclauses import read_goal
 from orchestrator.planning.models import (
     CHAINING,
     LLM,
@@ -64,16 +63,12 @@ class Tried(Protocol):
 
 
 class Splitter(Protocol):
-    """Splits goals by a model, and tells whether another plan holds as well."""
+    """Splits goals by a model."""
 
     async def split(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], model: str
     ) -> Tried:
-        """What came of asking a model for the plan of a goal."""
-        ...
-
-    def holds(self, plan: MissionPlan, brief: GoalBrief, catalog: Catalog) -> bool:
-        """Whether a plan leaves nothing of its goal undone or in doubt."""
+        """Return the plan that a model gives for a goal, or why it gives none."""
         ...
 
 
@@ -83,9 +78,9 @@ class PerAgentPlanner:
     An agent may have a planner of its own: of those that were loaded when the worker began,
     and of no others, for a leg brings the name of one from outside.
 
-    Goals are split by rules, or by a model where there is a splitter and a model for every leg; by
-    rules again where the model's plan does not hold. One that cannot be split so is one leg, where
-    a model is set: it may find what the words of the goal do not name.
+    A goal is split by a model where one is set, else by rules. Rules never split for a model: where
+    its plan does not hold, or nothing is to be split, one agent has the whole goal, as one leg
+    without orders.
     """
 
     def __init__(
@@ -107,7 +102,7 @@ class PerAgentPlanner:
             own: planners of the user's own, by the names that profiles give them.
             check_model: raises UsageError for one that cannot be asked from here; of None, where
                 none is named.
-            splitter: splits goals by a model; None: the rules do.
+            splitter: splits goals by a model; None: a goal for models is one leg.
         """
         self._splitter = splitter
         self._by_rules = by_rules
@@ -137,36 +132,35 @@ class PerAgentPlanner:
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
         models = self._splitting_models(brief, agents)
-        if self._splitter is None or not models:
-            return await self._without_model(brief, catalog, agents)
-        splitter, made = self._splitter(), PlanOrigin(model=models[0], fallback=brief.model_away)
-        if read_goal(brief.goal).governed:
-            # A plan of rules looks first whether what something depends on is so.
-            by_rules = await self._by_rules_or_none(brief, catalog, agents)
-            if by_rules is not None and splitter.holds(by_rules, brief, catalog):
-                return by_rules
-        if not brief.model_away:
-            tried = await _first_answer(splitter, brief, catalog, agents, models)
+        if not models:
+            return await self._by_rules_or_whole(brief, catalog, agents)
+        made = PlanOrigin(model=models[0], fallback=brief.model_away)
+        if self._splitter is not None and not brief.model_away:
+            tried = await _first_answer(self._splitter(), brief, catalog, agents, models)
             if tried.plan is not None:
-                return tried.plan
+                return self._in_its_words(tried.plan, brief)
             made = tried.origin
-        plan = await self._without_model(brief, catalog, agents)
         agent = self._whole_goal_to(agents, brief)
-        if agent is not None and not splitter.holds(plan, brief, catalog):
-            plan = _one_leg(brief, agent)
-        made = made.model_copy(update={"planner": plan.made_by.planner})
-        return plan.model_copy(update={"made_by": made})
+        if agent is None:
+            why = made.fallback or "no goal is split here"
+            raise PlanInvalid(
+                f"{why}, and no agent may have the whole goal; give one agent every tool that it "
+                "needs, or say the goal in fewer words"
+            )
+        made = made.model_copy(update={"planner": "one leg"})
+        return _one_leg(brief, agent).model_copy(update={"made_by": made})
 
-    async def _by_rules_or_none(
-        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
-    ) -> MissionPlan | None:
-        try:
-            plan = await self._by_rules.split_goal(brief, catalog, agents)
-        except PlanError:
-            return None
-        return plan.model_copy(update={"made_by": PlanOrigin(planner="rules")})
+    def _in_its_words(self, plan: MissionPlan, brief: GoalBrief) -> MissionPlan:
+        """Return a model's plan whose legs for rules say the goal's own words."""
+        legs = (
+            leg
+            if self._finds_alone(chosen(leg.agent, brief)) or not leg.serves
+            else leg.model_copy(update={"goal": " ".join(" ".join(leg.serves).split())})
+            for leg in plan.legs
+        )
+        return plan.model_copy(update={"legs": tuple(legs)})
 
-    async def _without_model(
+    async def _by_rules_or_whole(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
         try:
@@ -181,16 +175,20 @@ class PerAgentPlanner:
     def _splitting_models(
         self, brief: GoalBrief, agents: Sequence[AgentProfile]
     ) -> tuple[str, ...]:
-        """The models that may split a goal, in the order in which they are asked.
+        """Return the models that may split a goal, in the order in which they are asked.
 
-        There are none unless a model decides the steps of every leg: where some legs go by rules,
-        their goals have to be in the user's own words.
+        There are none where the mission is to go by rules, and where all its agents do.
         """
-        able = [chosen(agent, brief) for agent in agents or (AgentProfile(name=_GENERALIST),)]
-        if not all(asks_model(agent, self._default) for agent in able):
+        if brief.planner == CHAINING:
             return ()
-        first = brief.model or self._default or able[0].model
-        return tuple(dict.fromkeys(one for one in (first, *able[0].fallback) if one))
+        able = [chosen(agent, brief) for agent in agents or (AgentProfile(name=_GENERALIST),)]
+        asking = [agent for agent in able if asks_model(agent, self._default)]
+        if not any(self._finds_alone(agent) for agent in able):
+            return ()
+        fallback = asking[0].fallback if asking else ()
+        own = asking[0].model if asking else None
+        first = brief.model or self._default or own
+        return tuple(dict.fromkeys(one for one in (first, *fallback) if one))
 
     def splits_by_rules(self, agents: Sequence[AgentProfile]) -> bool:
         """Whether no agent has a model, so that none is asked to split a goal either."""

@@ -24,12 +24,14 @@ from orchestrator.planning.models import (
     GiveUp,
     GoalBrief,
     HandOver,
+    LegPlan,
     MissionPlan,
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.walls import Walls, listed
+from orchestrator.planning.walls import Walls, is_inside, listed
 from orchestrator.routing.selection import Selection
+from orchestrator.saga.orders import Order
 
 NO_PROFILES: Final = Walls()
 
@@ -163,8 +165,8 @@ def check_plan(plan: MissionPlan) -> None:
 
     Raises:
         PlanInvalid: it is no plan; there is no leg; two legs have one id, or a leg is called
-            `rollback`; a leg depends on one that is not there; it is to be run only if a leg has
-            found what that leg does not decide; or legs wait for each other in a circle.
+            `rollback`; a leg depends on one that is not there; or legs wait for each other in a
+            circle.
     """
     if not isinstance(plan, MissionPlan):
         raise PlanInvalid(f"the planner gives a {type(plan).__name__}, which is no MissionPlan")
@@ -178,7 +180,6 @@ def check_plan(plan: MissionPlan) -> None:
     for leg in plan.legs:
         if unknown := sorted(set(leg.depends_on) - set(ids)):
             raise PlanInvalid(f"leg {leg.leg_id} depends on {', '.join(unknown)}, which is no leg")
-    _check_conditions(plan)
     try:
         TopologicalSorter({leg.leg_id: leg.depends_on for leg in plan.legs}).prepare()
     except CycleError as error:
@@ -186,21 +187,34 @@ def check_plan(plan: MissionPlan) -> None:
         raise PlanInvalid(f"the legs wait for each other in a circle: {circle}") from error
 
 
-def _check_conditions(plan: MissionPlan) -> None:
-    """Whoever runs only if something is so waits for a leg that decides it, and for no other."""
-    decided = {leg.leg_id: {one.clause for one in leg.decides} for leg in plan.legs}
+def check_orders(plan: MissionPlan, catalog: Catalog, *, read_only: bool = False) -> None:
+    """Refuse a plan whose orders nobody could serve; nothing of it was done.
+
+    Raises:
+        PlanInvalid: the mission is read-only, and a leg orders something; an order names no tool,
+            one that is not there or only reads, or none that the leg's agent may use; or it has
+            more effects than its agent carries out in one leg.
+    """
     for leg in plan.legs:
-        for wanted in leg.only_if:
-            if wanted.leg_id not in leg.depends_on:
-                raise PlanInvalid(
-                    f"leg {leg.leg_id} is to run only if {wanted.leg_id} finds {wanted.clause!r}: "
-                    f"add {wanted.leg_id} to what it depends on"
-                )
-            if wanted.clause not in decided[wanted.leg_id]:
-                raise PlanInvalid(
-                    f"leg {leg.leg_id} is to run only if {wanted.leg_id} finds {wanted.clause!r}, "
-                    f"which is not among what {wanted.leg_id} decides"
-                )
+        for order in leg.orders:
+            if why := _order_problem(order, leg, catalog, read_only=read_only):
+                raise PlanInvalid(f"leg {leg.leg_id} orders {str(order)!r}, {why}")
+
+
+def _order_problem(order: Order, leg: LegPlan, catalog: Catalog, *, read_only: bool) -> str:
+    if read_only:
+        return "and the mission is read-only (--read-only): start it without, or ask only"
+    if unknown := [name for name in order.tools if name not in catalog.tools]:
+        return f"and there is no tool {', '.join(unknown)}"
+    tools = [catalog.tool(name) for name in order.tools]
+    if reading := [tool.name for tool in tools if not tool.is_side_effect]:
+        return f"and {', '.join(reading)} only reads; name the tool that does it"
+    if not any(is_inside(tool, (leg.agent.wall,)) for tool in tools):
+        named = " or ".join(order.tools) or "no tool"
+        return f"and its agent {leg.agent.name} may not use {named}"
+    if order.count > leg.agent.max_items:
+        return f"{order.count} times; the agent {leg.agent.name} does {leg.agent.max_items} at most"
+    return ""
 
 
 def check_decision(

@@ -66,7 +66,7 @@ def _fault_of_form(agent: str, fault: Any) -> ProfileFault:
         holder = "limits are" if is_limit else "a profile has"
         remedy = meant(place.rpartition(".")[2], keys) or f"{holder} {', '.join(keys)}"
         return ProfileFault(agent=agent, key=place, problem="there is no such key", remedy=remedy)
-    remedy = _WRITE.get(fault["type"], "see docs/agents.md")
+    remedy = _WRITE.get(fault["type"], "see docs/extending.md")
     return ProfileFault(agent=agent, key=place, problem=fault["msg"], remedy=remedy)
 
 

@@ -1,8 +1,16 @@
 """What the router may know of a step beside the text of its leg."""
 
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.wall import Wall
+from orchestrator.language.detect import foreign_in
 from orchestrator.planning.models import StepContext
-from orchestrator.routing.selection import RouteContext
+from orchestrator.routing.selection import RouteContext, Selection
+
+_MOST_FEEDING: Final = 2
+"""Tools that are forwarded to feed an ordered one, the nearest."""
 
 
 def route_context(context: StepContext, *more: Wall) -> RouteContext:
@@ -23,3 +31,41 @@ def route_context(context: StepContext, *more: Wall) -> RouteContext:
         domains=context.agent.prefers or context.agent.domains,
         walls=tuple(dict.fromkeys((context.agent.wall, *more))),
     )
+
+
+def route_text(context: StepContext, catalog: Catalog) -> str:
+    """Return what the router reads of a step: the words of its leg.
+
+    Where those are in a language that it does not read, they are the titles of the tools that the
+    leg orders.
+    """
+    names = (name for order in context.orders for name in order.tools[:1])
+    titles = dict.fromkeys(catalog.tools[name].title for name in names if name in catalog.tools)
+    if not titles or foreign_in(context.leg_goal) is None:
+        return context.leg_goal
+    return "; ".join(titles)
+
+
+def with_ordered(
+    selection: Selection, context: StepContext, feeders: Callable[[str], Sequence[str]]
+) -> Selection:
+    """Return the selection with the tools that its leg orders, and those that feed them.
+
+    The words of a leg may be in a language that the router does not read; its orders are names.
+
+    Args:
+        selection: of the leg's words.
+        context: of the step.
+        feeders: the tools whose answers supply what a tool needs, the nearest first.
+    """
+    ordered = [name for order in context.orders for name in order.tools[:1]]
+    fed = [name for one in ordered for name in feeders(one)[:_MOST_FEEDING]]
+    more = tuple(n for n in dict.fromkeys((*ordered, *fed)) if n not in selection.tools)
+    if not more:
+        return selection
+    feeding = tuple(name for name in fed if name in more and name not in ordered)
+    changes = {
+        "tools": (*selection.tools, *more),
+        "prerequisites": tuple(dict.fromkeys((*selection.prerequisites, *feeding))),
+    }
+    return selection.model_copy(update=changes)

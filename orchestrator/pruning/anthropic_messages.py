@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.pruning.model_request import (
+    SPEAKERS,
     Conversation,
     OfferedTool,
     ToolChoice,
@@ -49,9 +50,9 @@ class Messages:
         messages = list(objects(body.get("messages")))
         blocks = [block for message in messages for block in objects(message.get("content"))]
         last = list(objects(messages[-1].get("content"))) if messages else []
-        asked = (message.get("content") for message in messages if message.get("role") == "user")
+        spoken = (message for message in messages if message.get("role") in SPEAKERS)
         return conversation_of(
-            asked=(text_of(content, "text") for content in asked),
+            said=((turn["role"], text_of(turn.get("content"), "text")) for turn in spoken),
             called=(name_in(block, "name") for block in blocks if block.get("type") == "tool_use"),
             last_error=next(filter(None, map(_failure, last)), None),
         )

@@ -7,6 +7,8 @@ from typing import Any, Final, Protocol
 JsonValue = Any
 CORE_POLICY: Final = "core"
 """What `x-orchet-load-policy` says of a tool that is always forwarded."""
+_MOST_BEFORE: Final = 2_000
+SPEAKERS: Final = ("user", "assistant")
 OWN_KEYWORDS: Final = ("x-orqen-examples", "x-orchet-load-policy")
 """What callers tell the router of a tool; the model's provider never sees it."""
 
@@ -40,6 +42,8 @@ class Conversation:
     """The text of the last turn of the user that has one."""
     goal: str = ""
     """That of the first."""
+    before: str = ""
+    """The text of the user's turn before that, and what the assistant has said since."""
     called: tuple[str, ...] = ()
     """Names of the tools that were called, the last first, each once."""
     last_error: str | None = None
@@ -124,16 +128,19 @@ def name_in(value: JsonValue, *names: str) -> str:
 
 
 def conversation_of(
-    asked: Iterable[str],
+    said: Iterable[tuple[object, str]],
     called: Iterable[str],
     last_error: str | None,
     follows: str = "",
 ) -> Conversation:
-    """What turns tell, of the texts of the user and the names of the calls, in their order."""
-    texts = [text for text in asked if text.strip()]
+    """What turns tell: roles with their texts, and the names of the calls, in their order."""
+    texts = [(role, text) for role, text in said if text.strip()]
+    asked = [place for place, (role, _) in enumerate(texts) if role == "user"]
+    last, first = asked[-1:] or [0], asked[-2:-1] or [0]
     return Conversation(
-        request=texts[-1] if texts else "",
-        goal=texts[0] if texts else "",
+        request=texts[asked[-1]][1] if asked else "",
+        goal=texts[asked[0]][1] if asked else "",
+        before="\n".join(text for _, text in texts[first[0] : last[0]])[-_MOST_BEFORE:],
         called=tuple(dict.fromkeys(reversed([name for name in called if name]))),
         last_error=last_error,
         follows=follows,

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Any
 
 from orchestrator.pruning.model_request import (
+    SPEAKERS,
     Conversation,
     OfferedTool,
     ToolChoice,
@@ -52,7 +53,7 @@ class ChatCompletions:
         last = messages[-1] if messages else {}
         answered = last.get("role") in ("tool", "function")
         return conversation_of(
-            asked=(_text(message) for message in messages if message.get("role") == "user"),
+            said=((m["role"], _text(m)) for m in messages if m.get("role") in SPEAKERS),
             called=chain.from_iterable(map(_calls, messages)),
             last_error=failure_in(_text(last)) if answered else None,
         )

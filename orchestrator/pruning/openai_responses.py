@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.pruning.model_request import (
+    SPEAKERS,
     Conversation,
     OfferedTool,
     ToolChoice,
@@ -54,9 +55,12 @@ class Responses:
         items = list(objects(given))
         last = items[-1] if items else {}
         answer = text_of(last.get("output"), "input_text", "output_text")
-        asked = (item.get("content") for item in items if item.get("role") == "user")
+        spoken = (item for item in items if item.get("role") in SPEAKERS)
         return conversation_of(
-            asked=(text_of(content, "input_text") for content in asked),
+            said=(
+                (item["role"], text_of(item.get("content"), "input_text", "output_text"))
+                for item in spoken
+            ),
             called=(name_in(item, "name") for item in items if item.get("type") in _CALLS),
             last_error=failure_in(answer) if last.get("type") in _ANSWERS else None,
             follows=name_in(body, "previous_response_id") or _conversation_id(body),

@@ -21,6 +21,8 @@ _WIDENED: Final = 8
 """So many of the best go on after an answer that lacked a tool; after the second one all do."""
 
 _LACKING: Final = "a tool was missing"
+_SHORT: Final = 120
+"""A longer text says by itself what it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ class Pruner:
     def _chosen(self, request: ReadRequest, tools: ToolList, mode: Mode) -> Pruned:
         known = self._memory.of(request.place)
         context = _context(request.conversation, known)
-        selection = tools.router.route(request.conversation.request, context)
+        selection = tools.router.route(_asked(request.conversation, tools), context)
         staying = [entry for entry in tools.entries if _stays(entry.tool, request)]
         names = _names(tools, selection, known, mode)
         names |= {entry.tool.name for entry in staying if entry.tool.name}
@@ -199,6 +201,14 @@ def fallen_open(body: bytes, request: ReadRequest | None, mode: Mode, error: Exc
         kept=tuple(range(offered)),
         place=request.place if request else None,
     )
+
+
+def _asked(conversation: Conversation, tools: ToolList) -> str:
+    """The request; with the turns before it where it is an agreement that names no tool."""
+    text = conversation.request
+    if not conversation.before or len(text) > _SHORT or tools.router.route(text).fits:
+        return text
+    return f"{conversation.before}\n{text}"
 
 
 def _context(conversation: Conversation, known: Remembered) -> RouteContext:

@@ -16,11 +16,9 @@ from orchestrator.adapters.storage.observation_store import ObservationStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
-from orchestrator.planning.accounted import accounted
-from orchestrator.planning.models import CHAINING, LLM, AgentProfile, GoalBrief, MissionPlan
+from orchestrator.planning.models import CHAINING, LLM, AgentProfile
 from orchestrator.planning.per_agent import LegPlanner, PerAgentPlanner, Splitter
 from orchestrator.planning.planner import Planner
-from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.planning.who_plans import asks_model, own_planners
 from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.deadline import STEP_VECTORS_S
@@ -90,7 +88,9 @@ def default_planner(
         UsageError: a model that an agent or the settings name cannot be asked from here, as when
             its key or its library is missing; or a planner that one of them names cannot be had.
     """
-    chaining = ChainingPlanner(routers)
+    from orchestrator.planning.rules.rule_planner import RulePlanner
+
+    chaining = RulePlanner(routers)
     asked_with = (
         settings.planner_timeout_s,
         settings.planner_temperature,
@@ -116,11 +116,10 @@ def default_planner(
         from orchestrator.planning.llm.model_asking import request_settings
         from orchestrator.planning.llm.splitting import ModelSplitter
 
-        def account(plan: MissionPlan, brief: GoalBrief, catalog: Catalog) -> MissionPlan:
-            router = _router_or_none(routers, catalog)
-            return accounted(plan, brief.goal, catalog, router, now=brief.now, given=brief.inputs)
-
-        return ModelSplitter(account, settings=request_settings(*asked_with))
+        return ModelSplitter(
+            settings=request_settings(*asked_with),
+            ranking=lambda goal, catalog: routers(catalog).rank(goal),
+        )
 
     own: dict[str, LegPlanner] = {}
     default_model = None if settings.planner == CHAINING else settings.planner_model
@@ -154,14 +153,6 @@ def _check_models(
             modelled().check(name)
         except UsageError as error:
             raise UsageError(f"agent {agent.name}: {error}") from error
-
-
-def _router_or_none(routers: Callable[[Catalog], Router], catalog: Catalog) -> Router | None:
-    """The router of a catalog; None: it cannot be indexed, and words alone say what is ordered."""
-    try:
-        return routers(catalog)
-    except Exception:  # whatever it is, a model splits without it
-        return None
 
 
 def default_routers(

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.adapters.storage.files import private_folder, replace_file
-from orchestrator.catalog.skipped import UnreadFile
+from orchestrator.catalog.operations import UnreadFile
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.sandbox import DocumentError, create_app, redirected
-from orchestrator.sandbox.app import memories_of
+from orchestrator.sandbox.app import DocumentMemory, memories_of
 from orchestrator.sandbox.effect_ledger import EffectLedger
-from orchestrator.sandbox.remembered import DocumentMemory
 
 HOST = "127.0.0.1"
 _SOURCES = "documents-read.json"

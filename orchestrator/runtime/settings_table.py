@@ -21,11 +21,11 @@ from orchestrator.settings import OWN_FOLDER, Settings
 PREFIX: Final = "ORCHESTRATOR_"
 READ_ELSEWHERE: Final[Mapping[str, str]] = {
     f"{SECRET_PREFIX}NAME": "The credential NAME of a document's security scheme, or of an "
-    "embedder; with _FILE at its end, a file that holds it.",
-    "ORCHESTRATOR_PROXY_TOKEN": "What callers of `orchestrator proxy` present, where it has the "
-    "provider's key.",
-    "ORCHESTRATOR_CODEC_TOKEN": "What callers of `orchestrator codec-server` present.",
-    "ORCHESTRATOR_CODEC_TOKEN_FILE": "A file that holds it, as secrets are mounted.",
+    "embedder; with the suffix _FILE, a file with it.",
+    "ORCHESTRATOR_PROXY_TOKEN": "The token of callers of `orchestrator proxy`, where the proxy has "
+    "the provider's key.",
+    "ORCHESTRATOR_CODEC_TOKEN": "The token of callers of `orchestrator codec-server`.",
+    "ORCHESTRATOR_CODEC_TOKEN_FILE": "A file with this token.",
 }
 """Variables of ours that no field of the settings reads."""
 _UNSET: Final = "unset"

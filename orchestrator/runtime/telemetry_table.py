@@ -1,4 +1,4 @@
-"""The names under which telemetry leaves, for `orchestrator telemetry` and docs/telemetry.md."""
+"""The names under which telemetry leaves, for `orchestrator telemetry` and docs/observing.md."""
 
 from dataclasses import dataclass
 
@@ -32,6 +32,6 @@ def telemetry_rows() -> tuple[TelemetryRow, ...]:
 
 
 def markdown_table() -> str:
-    """The table of docs/telemetry.md."""
+    """The table of docs/observing.md."""
     head = ("| name | kind | attributes | is |", "|---|---|---|---|")
     return "\n".join([*head, *(row.markdown for row in telemetry_rows())])

@@ -28,7 +28,7 @@ from orchestrator.adapters.temporal.lost_tasks import LostTasks
 from orchestrator.adapters.temporal.thinking_time import ThinkingTime
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.marking import unmarked
+from orchestrator.catalog.overlay import unmarked
 from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UnreadWarning

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.call_templates import expressions_of, input_read
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.compensation_contract import is_own_reference
-from orchestrator.catalog.expressions import Expression, expressions_of, input_read, parse_filling
+from orchestrator.catalog.expressions import Expression, parse_filling
 from orchestrator.catalog.tool import Effect, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject

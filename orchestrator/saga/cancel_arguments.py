@@ -10,13 +10,9 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.call_templates import fill_template
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.expressions import (
-    fill_template,
-    listed_expression,
-    parse_filling,
-    value_read,
-)
+from orchestrator.catalog.expressions import listed_expression, parse_filling, value_read
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 

@@ -8,9 +8,9 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from orchestrator.catalog.arguments import check_arguments
-from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.declared_statuses import GONE
-from orchestrator.catalog.expressions import fill_template, parse_filling
+from orchestrator.catalog.call_templates import fill_template
+from orchestrator.catalog.catalog import GONE, Catalog
+from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.spending import states_price, takes_money
+from orchestrator.catalog.prices import states_price, takes_money
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef

@@ -27,6 +27,7 @@ from orchestrator.saga.agreed_days import other_days
 from orchestrator.saga.outcome import (
     CompensationFailure,
     CompensationOutcome,
+    FollowUp,
     OutcomeKind,
     ToolOutcome,
 )
@@ -183,6 +184,9 @@ class Obligation(Record):
     )
     response: JsonValue = None
     response_headers: dict[str, str] = Field(default_factory=dict)
+    follow_ups: tuple[FollowUp, ...] = Field(
+        default=(), description="what can be done next, its cancel first"
+    )
     price: Money | None = Field(default=None, description="what its answer says that was charged")
     fee: Money | None = Field(
         default=None, description="what undoing it may cost, by its document or the policy"
@@ -244,6 +248,7 @@ class Obligation(Record):
                 "response": outcome.body,
                 "differs": other_days(self.agreed, self.arguments, outcome.body),
                 "response_headers": outcome.headers,
+                "follow_ups": outcome.follow_ups,
                 "price": outcome.price,
             }
         )

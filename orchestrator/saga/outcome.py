@@ -16,6 +16,26 @@ _NOT_FINAL = frozenset({408, 425, 429})
 """Client errors that say nothing about whether the request was processed, or that ask to wait."""
 
 
+FollowUpKind = Literal["cancel", "read", "consequence"]
+
+
+class FollowUp(Record):
+    """One call that can be made next, and the inputs that are known for it."""
+
+    id: str = Field(description="the id of the call that it follows, a colon, and a number")
+    kind: FollowUpKind
+    tool: str
+    title: str
+    inputs: JsonObject = Field(description="personal fields as handles")
+    asks_for: tuple[str, ...] = Field(
+        default=(), description="required inputs of a cancel that nothing fills yet"
+    )
+    until: datetime | None = Field(
+        default=None, description="until when the provider cancels; None: no end is declared"
+    )
+    fee: Money | None = Field(default=None, description="what cancelling may cost")
+
+
 class ToolOutcome(Record):
     """What one tool call came to, after its retries."""
 
@@ -36,14 +56,14 @@ class ToolOutcome(Record):
     """The answer's headers that the tool's compensation expressions read, names in lower case."""
     undo_arguments: JsonObject = Field(default_factory=dict)
     """What this call and its answer fill of the inputs of its cancel tool."""
+    follow_ups: tuple[FollowUp, ...] = ()
+    """What can be done after a consequence that took effect."""
     answered_at: datetime | None = None
     """When the answer arrived, by the clock of the worker that received it."""
     retry_after_s: float | None = None
     """How long the provider asked to wait before the next attempt."""
     body_ref: BodyRef | None = None
     """Where the whole body is kept; the one above is a shortened form of it then."""
-    looked_up: dict[str, bool] = Field(default_factory=dict)
-    """Conditions of the goal that the call was about, and whether its whole answer says so."""
 
     @property
     def is_unproved(self) -> bool:

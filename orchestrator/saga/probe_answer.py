@@ -6,14 +6,20 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.call_templates import input_read
+from orchestrator.catalog.catalog import GONE, Catalog, declares_gone
 from orchestrator.catalog.compensation_contract import is_own_reference
-from orchestrator.catalog.conditions import Condition, all_hold, parse_conditions
-from orchestrator.catalog.declared_statuses import GONE, declares_gone
-from orchestrator.catalog.expressions import Expression, input_read, parse_filling, value_read
+from orchestrator.catalog.expressions import (
+    Condition,
+    Expression,
+    all_hold,
+    parse_conditions,
+    parse_filling,
+    value_read,
+)
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import follow
+from orchestrator.json_schema.references import follow
 from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, required_of, subschemas
 from orchestrator.saga.answer_names import DEEPEST, Shown, can_be_compared, named_in
 from orchestrator.saga.outcome import ToolOutcome

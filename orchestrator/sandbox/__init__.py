@@ -1,7 +1,7 @@
 """OpenAPI documents served as real HTTP services that remember everything they did."""
 
 from orchestrator.sandbox.app import create_app
-from orchestrator.sandbox.document_files import load_documents
+from orchestrator.sandbox.document_files import load_documents, redirected
 from orchestrator.sandbox.document_reading import read_document
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import (
@@ -11,12 +11,11 @@ from orchestrator.sandbox.effect_ledger import (
     RequestRecord,
 )
 from orchestrator.sandbox.faults import FaultPlan, FaultRule
-from orchestrator.sandbox.loopback import redirected
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.problems import DocumentError, UnservedOperation
-from orchestrator.sandbox.providers import STANDARD
 from orchestrator.sandbox.sandbox_client import SandboxClient
 from orchestrator.sandbox.sandbox_server import RunningSandbox, run, running_sandbox
+from orchestrator.sandbox.standard_playbook import STANDARD
 
 __all__ = [
     "STANDARD",

@@ -1,4 +1,4 @@
-"""Composes answers: what is known of a thing, in the shape of a schema, completed by behaviours."""
+"""Composition of answers: known facts in the shape of a schema, completed by behaviours."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from typing import Any
 
 from orchestrator.sandbox import filters
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.playbook import Draft, Playbook
-from orchestrator.sandbox.provider_call import Call
-from orchestrator.sandbox.scenes import Scene
-from orchestrator.sandbox.served_schemas import Schema
-from orchestrator.sandbox.synthesis import Synthesizer
+from orchestrator.sandbox.playbook import Call, Draft, Playbook
+from orchestrator.sandbox.served_schemas import JsonObject, Schema
+from orchestrator.sandbox.synthesis import Scene, Synthesizer
 
-WENT_WRONG = ("reject", "fail", "error")
-"""How properties begin that only an answer about something that failed has."""
-BAD_NEWS = ("cancel", "refund", "void", *WENT_WRONG)
-"""The same of an answer about something cancelled or failed."""
+FAILURE_PREFIXES = ("reject", "fail", "error")
+"""Prefixes of properties that only an answer about a failure has."""
+NEGATIVE_PREFIXES = ("cancel", "refund", "void", *FAILURE_PREFIXES)
+"""Prefixes of properties that only an answer about a cancellation or a failure has."""
 _DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
 
 
@@ -36,7 +33,7 @@ class AnswerComposer:
         self.make = Synthesizer(document.book, playbook.words)
 
     def state(self, schema: Schema, *, is_cancelled: bool) -> JsonObject:
-        """The status that says whether a thing stands; {} when its schema has none."""
+        """Return the status property of a live or a cancelled resource; {} if it has none."""
         properties = self._document.book.properties(schema)
         name = self._document.state_name(schema)
         gone = self._document.gone_states.get(name, frozenset())
@@ -45,7 +42,7 @@ class AnswerComposer:
         return {name: state} if state else {}
 
     def projected(self, call: Call, schema: Schema | None, facts: Mapping[str, Any]) -> Any:
-        """What is known, in the shape of a schema; an optional property nobody set stays out."""
+        """Return known facts in the shape of a schema, without optional properties nobody set."""
         if schema is None:
             return None
         inputs, wrapper = self._document.input_names, self._document.wrapper(call.operation)
@@ -55,14 +52,14 @@ class AnswerComposer:
             if name in wrapper:
                 return False
             unsaid = bool(made) and name in inputs
-            return name not in facts and (unsaid or name.startswith(BAD_NEWS))
+            return name not in facts and (unsaid or name.startswith(NEGATIVE_PREFIXES))
 
-        # Seeded by what is described, so that two looks at one thing see the same.
+        # Seeded by the resource, so that two reads of it agree.
         identity = ":".join(str(facts[name]) for name in sorted(made)) or call.fingerprint
         return self.filled(call, schema, facts, omit=omit, rng=Random(f"{self._seed}:{identity}"))
 
     def behaved(self, call: Call, parents: Mapping[str, Any], body: Any) -> Any:
-        """A body as the hand-written behaviour of the operation, if there is one, leaves it."""
+        """Return a body after the hand-written behaviour of its operation, if there is one."""
         if not isinstance(body, dict | None):
             return body
         draft = Draft(call=call, parents=parents, rng=self.rng(call), body=body or {})
@@ -70,7 +67,7 @@ class AnswerComposer:
         return draft.body or body
 
     def behave(self, draft: Draft) -> None:
-        """Let the hand-written behaviour of the operation, if there is one, change a draft."""
+        """Apply the hand-written behaviour of the operation, if there is one, to a draft."""
         operation_id = draft.call.operation.operation_id
         behaviour = self._playbook.behaviour(operation_id, self._document.name)
         if behaviour:
@@ -85,42 +82,42 @@ class AnswerComposer:
         omit: Callable[[str], bool] = lambda name: False,
         rng: Random | None = None,
     ) -> Any:
-        """A value of a schema: the hints where they fit, the rest made up; see `Scene`."""
+        """Return a value of a schema: hints where they fit, made values elsewhere."""
         wrapper = self._document.wrapper(call.operation)
-        wrappers = frozenset((*wrapper, *self._said_in(schema, wrapper, hints)))
+        wrappers = frozenset((*wrapper, *self._value_wrapper(schema, wrapper, hints)))
         chance, day = rng or self.rng(call), _day(hints, call.now)
         scene = Scene(chance, call.now, day, hints, omit, wrappers)
         if self._document.book.is_object(schema):
             return self.make.object(schema, scene)
         return self.make.value(schema, scene)
 
-    def _said_in(
+    def _value_wrapper(
         self, schema: Schema, wrapper: Sequence[str], hints: Mapping[str, Any]
     ) -> list[str]:
-        """The one part of a thing that holds what was said of it: {"id", "attributes": {...}}."""
+        """Return the one part that holds the request's values: {"id", "attributes": {...}}."""
         book = self._document.book
         parts = book.properties(schema)
         for step in wrapper:
             parts = book.properties(parts[step]) if step in parts else parts
-        said = {*hints} - {"id", "type"}
-        if not said.isdisjoint(parts):
+        given = {*hints} - {"id", "type"}
+        if not given.isdisjoint(parts):
             return []
         found = [
             name
             for name, part in parts.items()
-            if book.is_object(part) and not said.isdisjoint(book.properties(part))
+            if book.is_object(part) and not given.isdisjoint(book.properties(part))
         ]
         return found if len(found) == 1 else []
 
     def rng(self, call: Call) -> Random:
-        """Chance that depends on what is asked for, not on how its answer is narrowed."""
-        asked = {k: v for k, v in call.arguments.items() if not filters.is_filter(k)}
-        text = json.dumps(asked, sort_keys=True)
+        """Return a random source seeded by the request without its filters."""
+        unfiltered = {k: v for k, v in call.arguments.items() if not filters.is_filter(k)}
+        text = json.dumps(unfiltered, sort_keys=True)
         return Random(f"{self._seed}:{call.operation.operation_id}:{text}")
 
 
 def _day(hints: Mapping[str, Any], now: datetime) -> datetime:
-    """The first date that the request speaks of, else today."""
+    """Return the first date in the request, else today."""
     for value in hints.values():
         found = _DATE.match(value) if isinstance(value, str) else None
         if found:

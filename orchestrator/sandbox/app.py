@@ -1,29 +1,40 @@
-"""The whole sandbox as one Starlette app: a service per document, and the witness's endpoints."""
+"""The sandbox as one Starlette app: a service per document, and control endpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import ValidationError
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute, Mount
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 
-from orchestrator.sandbox.control import control_routes
 from orchestrator.sandbox.document_reading import read_document
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import EffectLedger
-from orchestrator.sandbox.faults import FaultPlan
+from orchestrator.sandbox.faults import RULES, FaultPlan
 from orchestrator.sandbox.playbook import Playbook
-from orchestrator.sandbox.problems import DocumentError
+from orchestrator.sandbox.problems import (
+    DocumentError,
+    RequestRefused,
+    UnservedOperation,
+    Violation,
+)
 from orchestrator.sandbox.provider import Provider
-from orchestrator.sandbox.providers import STANDARD
-from orchestrator.sandbox.remembered import DocumentMemory, memory_of
+from orchestrator.sandbox.served_operations import OperationKind, Position, ServedOperation
 from orchestrator.sandbox.service import Service
+from orchestrator.sandbox.standard_playbook import STANDARD
+
+ACTIONS = ("create", "list", "read", "change", "delete")
 
 
 def utc_now() -> datetime:
-    """The wall clock, in UTC."""
+    """Return the wall clock's time in UTC."""
     return datetime.now(UTC)
 
 
@@ -38,21 +49,21 @@ def create_app(
     playbook: Playbook = STANDARD,
     is_stocked: bool = False,
 ) -> Starlette:
-    """An app that serves each document under its prefix, and itself under /_sandbox.
+    """Return an app that serves each document under its prefix, and itself under /_sandbox.
 
     Args:
-        documents: OpenAPI documents by name, or what `read_document` made of them: reading is most
-            of the work, and apps may share it.
-        ledger: where everything that happens is kept.
+        documents: OpenAPI documents by name, or the results of `read_document`: reading is most of
+            the work, and apps may share it.
+        ledger: where every request and effect is kept.
         faults: planned faults; none by default.
-        clock: says what time it is; must be in UTC.
-        seed: of everything made up; the same seed and request give the same offers.
+        clock: returns the current time in UTC.
+        seed: of all random values; equal seeds and requests give equal offers.
         tokens: the credentials that secured operations accept; empty accepts any.
-        playbook: hand-written behaviour beside the generic one.
-        is_stocked: whatever a request names by an id exists, though no list ever offered it.
+        playbook: hand-written behaviour in addition to the generic one.
+        is_stocked: every id in a request exists, even if no list ever offered it.
 
     Raises:
-        DocumentError: none of the documents has paths, or there is no place for one.
+        DocumentError: none of the documents has paths, or two claim the same prefix.
     """
     plan = faults or FaultPlan()
     if documents and not any(map(_has_paths, documents.values())):
@@ -78,7 +89,7 @@ def create_app(
 
 
 def memories_of(app: Starlette) -> tuple[DocumentMemory, ...]:
-    """Where an app serves each of its documents, and what it remembers of each."""
+    """Return where an app serves each document, and what it remembers of it."""
     found: tuple[DocumentMemory, ...] = app.state.memories
     return found
 
@@ -88,9 +99,9 @@ def _has_paths(document: Mapping[str, Any] | Document) -> bool:
 
 
 def _mounted(documents: list[Document]) -> dict[str, Document]:
-    """Each document by its prefix; where another has it already, by its own name.
+    """Return each document by its prefix, or by its own name where the prefix is taken.
 
-    The longest come first: one may begin like another.
+    The longest prefixes come first: one may begin like another.
     """
     owners: dict[str, Document] = {}
     for document in documents:
@@ -103,3 +114,162 @@ def _mounted(documents: list[Document]) -> dict[str, Document]:
             )
         owners[prefix] = document
     return dict(sorted(owners.items(), key=lambda owner: -len(owner[0])))
+
+
+def control_routes(
+    ledger: EffectLedger, faults: FaultPlan, memories: Sequence[DocumentMemory] = ()
+) -> list[Route]:
+    """Return the control routes; those that read the ledger take ?mission=ID."""
+    control = _Control(ledger, faults, memories)
+    return [
+        Route("/documents", control.documents),
+        Route("/health", control.health),
+        Route("/ledger", control.ledger),
+        Route("/live", control.live),
+        Route("/duplicates", control.duplicates),
+        Route("/faults", control.faults),
+        Route("/faults", control.set_faults, methods=["PUT"]),
+        Route("/faults", control.clear_faults, methods=["DELETE"]),
+    ]
+
+
+class _Control:
+    def __init__(
+        self, ledger: EffectLedger, faults: FaultPlan, memories: Sequence[DocumentMemory]
+    ) -> None:
+        self._ledger = ledger
+        self._faults = faults
+        self._memories = memories
+
+    async def documents(self, request: Request) -> JSONResponse:
+        return JSONResponse({"documents": [memory.to_json() for memory in self._memories]})
+
+    async def health(self, request: Request) -> JSONResponse:
+        return JSONResponse({"healthy": True})
+
+    async def ledger(self, request: Request) -> JSONResponse:
+        mission_id = _mission(request)
+        effects = [effect.to_json() for effect in self._ledger.effects(mission_id)]
+        requests = [record.to_json() for record in self._ledger.requests(mission_id)]
+        return JSONResponse({"effects": effects, "requests": requests})
+
+    async def live(self, request: Request) -> JSONResponse:
+        live = [effect.to_json() for effect in self._ledger.live(_mission(request))]
+        return JSONResponse({"live": live})
+
+    async def duplicates(self, request: Request) -> JSONResponse:
+        found = [twice.to_json() for twice in self._ledger.duplicates(_mission(request))]
+        return JSONResponse({"duplicates": found})
+
+    async def faults(self, request: Request) -> JSONResponse:
+        return JSONResponse(self._faults.to_json(request.query_params.get("request_prefix", "")))
+
+    async def set_faults(self, request: Request) -> Response:
+        try:
+            sent = await request.json()
+        except ValueError:
+            sent = None
+        plan = sent if isinstance(sent, dict) else {"rules": sent}
+        try:
+            rules = RULES.validate_python(plan.get("rules", []))
+            seed = None if plan.get("seed") is None else int(plan["seed"])
+        except (ValidationError, ValueError, TypeError) as exc:
+            return _bad_rules(exc).to_response()
+        self._faults.replace(rules, seed=seed)
+        return JSONResponse(self._faults.to_json())
+
+    async def clear_faults(self, request: Request) -> JSONResponse:
+        self._faults.clear()
+        return JSONResponse(self._faults.to_json())
+
+
+def _mission(request: Request) -> str | None:
+    return request.query_params.get("mission") or None
+
+
+def _bad_rules(error: Exception) -> RequestRefused:
+    if not isinstance(error, ValidationError):
+        return RequestRefused(422, f"These are no fault rules: {error}")
+    violations = [
+        Violation(".".join(str(part) for part in line["loc"]) or "body", line["msg"])
+        for line in error.errors()
+    ]
+    return RequestRefused(422, "These are no fault rules.", violations=violations)
+
+
+@dataclass(frozen=True)
+class KindMemory:
+    """A kind of resource and the operations on it, by action."""
+
+    thing: str
+    path: str
+    operations: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DocumentMemory:
+    """A mounted document: its path, the resources it remembers and the operations not served."""
+
+    document: str
+    path: str
+    served: int
+    kinds: tuple[KindMemory, ...]
+    unremembered: tuple[str, ...]
+    """Operations that are answered but store nothing that another one could find."""
+    skipped: tuple[UnservedOperation, ...]
+    names: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
+    """Operation ids by method and path."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the same as JSON."""
+        return {
+            "document": self.document,
+            "path": self.path,
+            "operations": self.served,
+            "remembers": [
+                {"thing": kind.thing, "path": kind.path, **kind.operations} for kind in self.kinds
+            ],
+            "unremembered": list(self.unremembered),
+            "skipped": [skipped._asdict() for skipped in self.skipped],
+        }
+
+
+def memory_of(document: Document, path: str) -> DocumentMemory:
+    """Return what is remembered of a document that is mounted at this path."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(dict)
+    labels: dict[str, str] = {}
+    others: list[str] = []
+    for operation in document.operations:
+        place = document.kind_place(operation)
+        action = action_of(operation)
+        if place is None or action is None:
+            others.append(operation.operation_id)
+            continue
+        labels[place.things] = place.label
+        found[place.things].setdefault(action, []).append(operation.operation_id)
+    kinds = [
+        KindMemory(labels[things], things, {a: actions[a] for a in ACTIONS if a in actions})
+        for things, actions in found.items()
+    ]
+    return DocumentMemory(
+        document.name,
+        path,
+        len(document.operations),
+        tuple(kinds),
+        tuple(others),
+        document.skipped,
+        {(o.method.upper(), o.path): o.operation_id for o in document.operations},
+    )
+
+
+def action_of(operation: ServedOperation) -> str | None:
+    """Return what an operation does to the resources of its path; None when it touches none."""
+    match operation.kind:
+        case OperationKind.CREATE:
+            return "create"
+        case OperationKind.CANCEL:
+            return "delete"
+        case OperationKind.UPDATE:
+            return "change"
+    is_one = operation.place is not None and operation.place.position is Position.ONE
+    return "list" if operation.list_name is not None else "read" if is_one else None

@@ -1,4 +1,4 @@
-"""Amounts of money in answers: where they stand, and how to write one in the shape asked for."""
+"""Amounts of money: where an answer holds them, and how to write one in a given shape."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 
 DEFAULT_CURRENCY = "EUR"
-# The order is the order of trust: what is due in all comes before what one part costs.
+# Ordered by trust: a total comes before the price of one part.
 MONEY_NAMES = ("total_price", "total_amount", "total", "price", "amount", "charge", "fare", "cost")
 _CENT = Decimal("0.01")
 
@@ -19,26 +19,26 @@ class CurrencyAmount(NamedTuple):
     currency: str = DEFAULT_CURRENCY
 
     def times(self, count: int) -> CurrencyAmount:
-        """The amount that many times."""
+        """Return the amount multiplied by a count."""
         return CurrencyAmount(self.amount * count, self.currency)
 
     def to_json(self) -> dict[str, Any]:
-        """The pair {amount, currency}; the amount is a number with at most two decimals."""
+        """Return {amount, currency}; the amount is a number with at most two decimals."""
         return {"amount": float(self.amount), "currency": self.currency}
 
 
 def money(amount: Any, currency: str | None = None) -> CurrencyAmount:
-    """An amount rounded to cents, half up.
+    """Return an amount rounded to cents, half up.
 
     Raises:
-        decimal.InvalidOperation: amount is no number.
+        decimal.InvalidOperation: amount is not a number.
     """
     exact = Decimal(str(amount)).quantize(_CENT, rounding=ROUND_HALF_UP)
     return CurrencyAmount(exact, currency or DEFAULT_CURRENCY)
 
 
 def total(parts: Iterable[CurrencyAmount]) -> CurrencyAmount:
-    """The sum, in the currency of the first part; zero EUR for no parts."""
+    """Return the sum, in the currency of the first part; zero EUR for no parts."""
     listed = list(parts)
     if not listed:
         return money(0)
@@ -48,7 +48,7 @@ def total(parts: Iterable[CurrencyAmount]) -> CurrencyAmount:
 
 
 def find_money(body: Any) -> CurrencyAmount | None:
-    """The amount that an object is about: {amount, currency} or a number, under a usual name."""
+    """Return an object's amount: {amount, currency} or a number, under a usual name."""
     if not isinstance(body, Mapping):
         return None
     for name in MONEY_NAMES:
@@ -60,7 +60,7 @@ def find_money(body: Any) -> CurrencyAmount | None:
 
 
 def raise_money(body: Any, factor: Decimal) -> None:
-    """Make the amount that an object is about that many times as large, where it stands."""
+    """Multiply the amount of an object in place."""
     if not isinstance(body, dict):
         return
     for name in MONEY_NAMES:
@@ -71,13 +71,9 @@ def raise_money(body: Any, factor: Decimal) -> None:
             body[name] = {**body[name], "amount": dearer} if is_pair else dearer
             return
     for value in body.values():
-        if _is_about_money(value):
+        if isinstance(value, Mapping) and _read(value, None) is not None:
             raise_money(value, factor)
             return
-
-
-def _is_about_money(value: Any) -> bool:
-    return isinstance(value, Mapping) and _read(value, None) is not None
 
 
 def _read(value: Any, currency: Any) -> CurrencyAmount | None:

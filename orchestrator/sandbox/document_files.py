@@ -1,18 +1,19 @@
-"""The sandbox's own reading of files: OpenAPI documents by name, of files and of folders."""
+"""Documents before they are served: loaded from files, and their servers redirected."""
 
 from __future__ import annotations
 
 import json
+import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.problems import DocumentError
+from orchestrator.sandbox.served_schemas import JsonObject, SchemaBook
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -27,17 +28,18 @@ _QuickLoader: Any = type(
     (getattr(yaml, "CSafeLoader", yaml.SafeLoader),),
     {"yaml_implicit_resolvers": _RESOLVERS},
 )
+_UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 
 
 def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
-    """Documents by name (the file's stem), from files and from folders of files.
+    """Load documents by name (the file's stem), from files and from folders of files.
 
-    Of a folder, what is no OpenAPI document (a schema, an overlay) is passed over, and one that
-    cannot be read costs itself alone: a warning says which and why.
+    In a folder, files that are no OpenAPI documents (schemas, overlays) are skipped, and an
+    unreadable document is left out with a warning that says why.
 
     Raises:
-        DocumentError: no document is there, one that is named does not parse or is no OpenAPI, or
-            two share a name.
+        DocumentError: no document is there, two share a name, or a file given by name does not
+            parse or is not OpenAPI.
     """
     found: dict[str, JsonObject] = {}
     left_out: list[str] = []
@@ -60,12 +62,12 @@ def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
             f"no OpenAPI document found: name a folder of .yaml or .json files{why}"
         )
     for reason in left_out:
-        warnings.warn(f"{reason}; it is left out until that is mended", stacklevel=2)
+        warnings.warn(f"{reason}; it is left out until that is fixed", stacklevel=2)
     return found
 
 
 def _read(file: Path, *, is_named: bool) -> JsonObject | None:
-    """The document in a file; None for another file of a folder that is none."""
+    """Return the document in a file; None for another kind of file found in a folder."""
     loaded = _parse(file)
     if not is_named and not (isinstance(loaded, dict) and "openapi" in loaded):
         return None
@@ -73,7 +75,7 @@ def _read(file: Path, *, is_named: bool) -> JsonObject | None:
 
 
 def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
-    """Each file, and whether it was named itself."""
+    """Yield each file, and True if it was given by name."""
     for path in map(Path, paths):
         if path.is_dir():
             files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
@@ -92,7 +94,7 @@ def _parse(file: Path) -> Any:
                 return json.loads(text)
         with suppress(yaml.YAMLError):
             return yaml.load(text, Loader=_QuickLoader)
-        # Again, by the parser that says best what is wrong and in which line.
+        # Parsed again by the loader that reports the cause and its line best.
         return yaml.load(text, Loader=_Loader)
     except UnicodeDecodeError as exc:
         raise DocumentError(f"{file} is not text in UTF-8") from exc
@@ -115,3 +117,85 @@ def _yaml_reason(error: yaml.YAMLError) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         return f"line {error.problem_mark.line + 1}: {error.problem}"
     return " ".join(str(error).split())
+
+
+def redirected(
+    documents: Mapping[str, Mapping[str, Any]],
+    base_url: str,
+    *,
+    variables: Mapping[str, str] | None = None,
+) -> dict[str, JsonObject]:
+    """Return the documents with each one under a path of its own at one server.
+
+    Servers of paths and operations and token endpoints are removed too, so that no other host can
+    be called.
+
+    Args:
+        documents: by name; not changed.
+        base_url: of the sandbox, e.g. "http://127.0.0.1:8700".
+        variables: defaults of the server variables in it, e.g. {"port": "8700"}.
+    """
+    prefixes = _prefixes(documents)
+    declared = {name: {"default": value} for name, value in (variables or {}).items()}
+    return {
+        name: _redirected(
+            raw,
+            {
+                "url": f"{base_url.rstrip('/')}{prefixes[name]}",
+                **({"variables": declared} if declared else {}),
+            },
+        )
+        for name, raw in documents.items()
+    }
+
+
+def _prefixes(names: Iterable[str]) -> dict[str, str]:
+    prefixes: dict[str, str] = {}
+    for name in names:
+        readable = _UNSAFE.sub("-", name).strip("-.") or "document"
+        taken = set(prefixes.values())
+        numbers = ("", *(f"-{number}" for number in range(2, len(taken) + 3)))
+        prefixes[name] = next(p for n in numbers if (p := f"/{readable}{n}") not in taken)
+    return prefixes
+
+
+def _redirected(raw: Mapping[str, Any], server: Mapping[str, Any]) -> JsonObject:
+    paths = raw.get("paths")
+    book = SchemaBook(raw)
+    turned: JsonObject = {**raw, "servers": [server]}
+    if isinstance(paths, Mapping):
+        turned["paths"] = {path: _path(book, item) for path, item in paths.items()}
+    if isinstance(components := raw.get("components"), Mapping):
+        turned["components"] = _without_token_endpoints(components)
+    return turned
+
+
+def _without_token_endpoints(components: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Remove the OAuth flows that would request a token: the sandbox accepts any token."""
+    schemes = components.get("securitySchemes")
+    if not isinstance(schemes, Mapping):
+        return components
+    kept = {
+        name: {**scheme, "flows": {}}
+        if isinstance(scheme, Mapping) and scheme.get("type") == "oauth2"
+        else scheme
+        for name, scheme in schemes.items()
+    }
+    return {**components, "securitySchemes": kept}
+
+
+def _path(book: SchemaBook, item: Any) -> Any:
+    if not isinstance(item, Mapping):
+        return item
+    plain = _without_servers(book, item)
+    return {name: _without_servers(book, part) for name, part in plain.items()}
+
+
+def _without_servers(book: SchemaBook, part: Any) -> Any:
+    """Remove the servers of a path or an operation, inlining a reference to one."""
+    if not isinstance(part, Mapping):
+        return part
+    # A reference that leads nowhere cannot be called; `read_document` reports it.
+    with suppress(LookupError):
+        part = {**book.follow(part), **{k: v for k, v in part.items() if k != "$ref"}}
+    return {key: value for key, value in part.items() if key != "servers"}

@@ -1,4 +1,4 @@
-"""Reads a document so that it can be served: each operation by itself, for one may be at fault."""
+"""Reading of a document to be served: each operation by itself, for some may be defective."""
 
 from __future__ import annotations
 
@@ -8,25 +8,51 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from openapi_schema_validator import oas30_format_checker, oas31_format_checker
+
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.places import ThingPlace, places_of
 from orchestrator.sandbox.problems import Unservable, UnservedOperation
-from orchestrator.sandbox.served_operations import ServedOperation, ServedParameter, json_schema
-from orchestrator.sandbox.served_schemas import SchemaBook
-from orchestrator.sandbox.soundness import Soundness, Steps
-from orchestrator.sandbox.tidying import tidied
+from orchestrator.sandbox.served_operations import (
+    ServedOperation,
+    ServedParameter,
+    ThingPlace,
+    json_schema,
+    places_of,
+)
+from orchestrator.sandbox.served_schemas import JsonObject, SchemaBook, referred
+
+Steps = tuple[str, ...]
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _LOCATIONS = ("path", "query", "header", "cookie")
 _LINKS = ("x-orchet-cancels", "x-orchet-cancel-for", "x-orchet-compensation-probe")
 _NO_PATHS = "it has none, so there is nothing to serve"
 _ADD_PATHS = "add them, or leave the document out"
-_REMOVE = "mend it there, or remove the operation by an overlay"
+_REMOVE = "fix it there, or remove the operation by an overlay"
+_LITERAL = frozenset({"example", "examples", "enum", "const", "default"})
+"""Keywords whose values are data: a `$ref` in them is no reference."""
+_NAMED = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "encoding", "headers"}
+)
+"""Keywords whose members have names of the document: none of the names is a keyword."""
+_UNUSED = frozenset({"callbacks", "links"})
+"""Parts that no call here meets."""
+_LISTS = ("allOf", "oneOf", "anyOf", "parameters", "enum")
+_OBJECTS = ("properties", "content", "headers", "patternProperties")
+_NUMBERS = ("minimum", "maximum", "multipleOf")
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+_KNOWN = {*oas30_format_checker.checkers, *oas31_format_checker.checkers}
+_MADE = {"uri", "url", "uri-reference", "hostname", "duration"}
+"""Formats that no checker knows, and for which values are made nevertheless."""
+_FORMATS = frozenset(_KNOWN | _MADE)
+_CARRIERS = frozenset({"in", "content", "schema"})
+"""Keywords of parameters, bodies and headers, where `required` is a boolean."""
+_MAPS = frozenset({"properties", "patternProperties", "$defs", "schemas", "paths"})
+"""Keywords whose members have names of the document, for `tidied`."""
 
 
 def read_document(name: str, raw: Mapping[str, Any]) -> Document:
-    """One document, ready to be served; what cannot be is left out, and told of in `skipped`."""
+    """Return a document ready to be served; `skipped` lists the operations left out and why."""
     if not isinstance(raw.get("paths"), Mapping):
         none = UnservedOperation(name, "/paths", "the document", _NO_PATHS, _ADD_PATHS)
         return Document(name, {**raw, "paths": {}}, SchemaBook({}), (), (none,))
@@ -45,7 +71,7 @@ def read_document(name: str, raw: Mapping[str, Any]) -> Document:
 
 
 class _Written(NamedTuple):
-    """An operation as it stands in the document."""
+    """An operation as written in the document."""
 
     path: str
     method: str
@@ -72,7 +98,7 @@ class _Reader:
         self._names: set[str] = set()
 
     def operations(self) -> Iterator[ServedOperation]:
-        """Every operation that can be read, in the order of the document."""
+        """Yield every readable operation, in the order of the document."""
         places = places_of(self._raw["paths"])
         for path in self._raw["paths"]:
             for written in self._written(path):
@@ -81,13 +107,13 @@ class _Reader:
                     yield found
 
     def is_read(self, operation: ServedOperation) -> bool:
-        """Whether all that is asked of an operation can be told."""
+        """Return True if everything that serving asks of an operation can be computed."""
 
         def look(_: _Written) -> object:
             answer = operation.answer_schema or {}
-            asked = operation.kind, operation.input_names, operation.item_schema
-            told = self.book.properties(answer), self.book.variants(answer)
-            return asked, told
+            inputs = operation.kind, operation.input_names, operation.item_schema
+            answered = self.book.properties(answer), self.book.variants(answer)
+            return inputs, answered
 
         written = _Written(operation.path, operation.method, {}, operation.raw)
         return self._attempted(written, look) is not None
@@ -109,7 +135,7 @@ class _Reader:
                 yield _Written(path, method, item, self._overlaid(item[method]))
 
     def _overlaid(self, raw: Any) -> Any:
-        """An operation that is a reference: what stands beside it, such as our own words, wins."""
+        """Inline an operation that is a reference; keywords next to the `$ref` win."""
         if not isinstance(raw, Mapping) or "$ref" not in raw:
             return raw
         with suppress(LookupError):
@@ -117,7 +143,7 @@ class _Reader:
         return raw
 
     def _attempted(self, written: _Written, attempt: Callable[[_Written], Any]) -> Any:
-        """What comes of an attempt; None when the operation cannot be served, and is skipped."""
+        """Return the result of an attempt; None when it fails and the operation is skipped."""
         try:
             return attempt(written)
         except Unservable as error:
@@ -139,7 +165,7 @@ class _Reader:
             raise Unservable(written.steps, "it is no object", "write an operation there")
         for part in ("requestBody", "responses"):
             self._sound.check(raw.get(part, {}), (*written.steps, part))
-        # The operation's own declaration replaces the path's: the last one of a name wins.
+        # The operation's declaration replaces that of the path: the last one of a name wins.
         unique = {(p["in"], p["name"]): p for p in self._parameters(written)}
         merged = {**_without(raw, "servers"), "parameters": list(unique.values())}
         return ServedOperation(
@@ -166,10 +192,10 @@ class _Reader:
                 yield found
 
     def _named(self, written: _Written) -> str:
-        """Its operationId, or one made of method and path; never that of another one."""
-        said = written.raw.get("operationId")
+        """Return its operationId, or one made of method and path; never that of another one."""
+        declared = written.raw.get("operationId")
         made = f"{written.method}_{re.sub(r'[^a-z0-9]+', '_', written.path.lower()).strip('_')}"
-        name = said if isinstance(said, str) and said else made
+        name = declared if isinstance(declared, str) and declared else made
         if name in self._names:
             name = next(n for i in range(2, 10**6) if (n := f"{name}_{i}") not in self._names)
         self._names.add(name)
@@ -177,10 +203,9 @@ class _Reader:
 
 
 def _linked(operations: list[ServedOperation]) -> list[ServedOperation]:
-    """With the names by which they refer to each other as they are served.
+    """Replace the names by which operations refer to each other by the served ones.
 
-    Who writes them may write what a tool is called, where an operationId is missing or cannot be
-    the name of one.
+    A document may use a tool's name where an operationId is missing or cannot be a tool's name.
     """
     served = {_plain(o.operation_id): o.operation_id for o in reversed(operations)}
     served |= {o.operation_id: o.operation_id for o in operations}
@@ -188,16 +213,14 @@ def _linked(operations: list[ServedOperation]) -> list[ServedOperation]:
     def named(value: Any) -> Any:
         if isinstance(value, Mapping) and "operationId" in value:
             return {**value, "operationId": named(value["operationId"])}
-        return served.get(value) or served.get(_plain(value)) or value if _is_text(value) else value
+        if not isinstance(value, str):
+            return value
+        return served.get(value) or served.get(_plain(value)) or value
 
     return [
         replace(o, raw={k: named(v) if k in _LINKS else v for k, v in o.raw.items()})
         for o in operations
     ]
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _plain(name: str) -> str:
@@ -219,3 +242,143 @@ def _paths_of(operations: list[ServedOperation]) -> JsonObject:
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method] = operation.raw
     return paths
+
+
+class _Part(NamedTuple):
+    node: Any
+    steps: Steps
+    is_names: bool
+
+
+class Soundness:
+    """Checks parts of one document; a part that was found sound is not checked again."""
+
+    def __init__(self, book: SchemaBook) -> None:
+        self._book = book
+        self._sound: set[str] = set()
+
+    def check(self, node: Any, steps: Steps) -> None:
+        """Check that all references of a part exist and that their targets have the right shape.
+
+        Raises:
+            Unservable: the first place that does not, and its remedy.
+        """
+        passed: set[str] = set()
+        waiting = [_Part(node, steps, is_names=False)]
+        while waiting:
+            part = waiting.pop()
+            if not isinstance(part.node, Mapping):
+                waiting += _elements(part)
+                continue
+            if not part.is_names:
+                _check_shape(part.node, part.steps)
+                reference = part.node.get("$ref")
+                if isinstance(reference, str) and reference not in self._sound | passed:
+                    passed.add(reference)
+                    target = self._target(reference, part.steps)
+                    steps_of_target = tuple(reference.removeprefix("#/").split("/"))
+                    waiting.append(_Part(target, steps_of_target, is_names=False))
+            waiting += _members(part)
+        self._sound |= passed
+
+    def _target(self, reference: str, steps: Steps) -> Any:
+        try:
+            return self._book.follow({"$ref": reference})
+        except LookupError as error:
+            raise Unservable(
+                (*steps, "$ref"),
+                str(error.args[0]),
+                "add what it names, or remove the operation by an overlay",
+            ) from error
+
+
+def _elements(part: _Part) -> Iterator[_Part]:
+    if isinstance(part.node, list):
+        for index, element in enumerate(part.node):
+            yield _Part(element, (*part.steps, str(index)), is_names=False)
+
+
+def _members(part: _Part) -> Iterator[_Part]:
+    for name, value in part.node.items():
+        if part.is_names:
+            yield _Part(value, (*part.steps, name), is_names=False)
+        elif name not in _LITERAL and name not in _UNUSED and not name.startswith("x-"):
+            is_names = name in _NAMED and isinstance(value, Mapping)
+            yield _Part(value, (*part.steps, name), is_names=is_names)
+
+
+def _check_shape(node: Mapping[str, Any], steps: Steps) -> None:
+    for name, wanted in _misshapen(node):
+        raise Unservable((*steps, name), f"it is no {wanted}", f"write a {wanted} there")
+
+
+def _misshapen(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from ((n, "list") for n in _LISTS if n in node and not isinstance(node[n], list))
+    yield from ((n, "object") for n in _OBJECTS if n in node and not isinstance(node[n], Mapping))
+    for name in (*_NUMBERS, *_COUNTS):
+        if name in node and not isinstance(node[name], int | float):
+            yield name, "number"
+    if "pattern" in node and not isinstance(node["pattern"], str):
+        yield "pattern", "text"
+    if isinstance(node.get("items"), list | str):
+        yield "items", "schema"
+
+
+def tidied(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document without unknown formats and without a `required` that is no list.
+
+    Neither constrains a value, and both make validators fail. Properties that are taken from
+    elsewhere as a whole are inlined.
+    """
+    found: dict[str, Any] = _Tidier(document).tidied(document)
+    return found
+
+
+class _Tidier:
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self._taking: set[str] = set()
+
+    def tidied(self, node: Any) -> Any:
+        if isinstance(node, list):
+            return [self.tidied(part) for part in node]
+        if not isinstance(node, Mapping):
+            return node
+        return {
+            key: self._part(key, value)
+            for key, value in node.items()
+            if not _is_meaningless(key, value, node)
+        }
+
+    def _part(self, key: str, value: Any) -> Any:
+        if key in _LITERAL:
+            return value
+        if key in _MAPS and isinstance(value, Mapping):
+            return self._named(value)
+        return self.tidied(value)
+
+    def _named(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """Tidy members by name; no member is a string, so a string `$ref` leads to more members."""
+        reference = members.get("$ref")
+        own = {name: self.tidied(part) for name, part in members.items()}
+        if not isinstance(reference, str):
+            return own
+        del own["$ref"]
+        if reference in self._taking:
+            return own
+        self._taking.add(reference)
+        try:
+            return {**self._named(referred(self._document, reference)), **own}
+        except LookupError:
+            # Kept as a member that leads nowhere: the check reports it where it is used.
+            return {"$ref": {"$ref": reference}, **own}
+        finally:
+            self._taking.discard(reference)
+
+
+def _is_meaningless(key: str, value: Any, node: Mapping[str, Any]) -> bool:
+    if key == "format":
+        return isinstance(value, str) and value not in _FORMATS
+    if key == "required" and not isinstance(value, list):
+        return _CARRIERS.isdisjoint(node)
+    return False

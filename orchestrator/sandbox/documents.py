@@ -1,4 +1,4 @@
-"""The sandbox's own reading of OpenAPI documents: operations, what they need, what they answer."""
+"""A served document: its operations, their ids, and how they refer to each other's resources."""
 
 from __future__ import annotations
 
@@ -11,27 +11,34 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from orchestrator.sandbox.faults import Role
-from orchestrator.sandbox.made_values import examples
-from orchestrator.sandbox.places import Position, ThingPlace, bare_path
 from orchestrator.sandbox.problems import UnservedOperation
-from orchestrator.sandbox.runtime_expressions import RuntimeExpression, read_expression
-from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, id_names
+from orchestrator.sandbox.served_operations import (
+    OperationKind,
+    Position,
+    RuntimeExpression,
+    ServedOperation,
+    ThingPlace,
+    bare_path,
+    id_names,
+    read_expression,
+)
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
+from orchestrator.sandbox.synthesis import examples
 
 UNNAMED = "id"
-"""What the id of a thing is called when no answer names it."""
+"""Name of an id that no answer names."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A served document: its prefix, its operations and what its ids name."""
+    """A served document: its prefix, its operations and the meaning of its ids."""
 
     name: str
     raw: Mapping[str, Any]
     book: SchemaBook = field(repr=False)
     operations: tuple[ServedOperation, ...] = field(repr=False)
     skipped: tuple[UnservedOperation, ...] = field(default=(), repr=False)
-    """What of it is not served."""
+    """Operations that are not served."""
 
     @cached_property
     def prefix(self) -> str:
@@ -43,25 +50,25 @@ class Document:
         return urlsplit(text).path.rstrip("/") or f"/{self.name}"
 
     def candidates(self, method: str, path: str, query: Mapping[str, str]) -> list[ServedOperation]:
-        """The operations that may be meant, the likeliest first.
+        """Return the operations that a request may mean, the likeliest first.
 
-        Some documents have several of one method and path, told apart by a query or a fragment
-        that is written into the path.
+        Some documents have several of one method and path, distinguished by a query or a fragment
+        that is part of the path.
         """
         named = query.items()
         found = [o for o in self.matches(path) if o.method == method.lower()]
         fitting = [o for o in found if o.written_query.items() <= named]
-        # Those of the fewest parameters alone: /orders/search is no order.
+        # Only those with the fewest parameters: /orders/search is not an order.
         least = min((len(o.path_names) for o in fitting), default=0)
         nearest = [o for o in fitting if len(o.path_names) == least]
         return sorted(nearest, key=lambda o: (-len(o.written_query), "#" in o.path))
 
     def methods(self, path: str) -> list[str]:
-        """The methods that this path answers, upper case; empty for an unknown path."""
+        """Return the methods that this path answers, upper case; empty for an unknown path."""
         return [operation.method.upper() for operation in self.matches(path)]
 
     def matches(self, path: str) -> Iterator[ServedOperation]:
-        """The operations at this path, those with the fewest parameters first."""
+        """Yield the operations at this path, those with the fewest parameters first."""
         return (o for o in self._by_width if o.path_values(path) is not None)
 
     @cached_property
@@ -69,7 +76,7 @@ class Document:
         return sorted(self.operations, key=lambda o: len(o.path_names))
 
     def operation(self, operation_id: str) -> ServedOperation | None:
-        """The operation of that id; None when the document has no such one."""
+        """Return the operation of that id, or None."""
         return self._named.get(operation_id)
 
     @cached_property
@@ -77,7 +84,7 @@ class Document:
         return {o.operation_id: o for o in self.operations}
 
     def role(self, operation: ServedOperation) -> Role:
-        """What a request of this operation is for."""
+        """Return the purpose of a request of this operation."""
         if operation.kind is OperationKind.CANCEL:
             return "cancel"
         if operation.kind is not OperationKind.READ:
@@ -90,17 +97,17 @@ class Document:
 
     @cached_property
     def input_names(self) -> frozenset[str]:
-        """What callers can say in any operation: unsaid, nobody knows it."""
+        """Inputs of all operations: properties that only callers can set."""
         return frozenset(name for o in self.operations for name in o.input_names)
 
     @cached_property
     def resource_ids(self) -> dict[str, str]:
-        """For each creating operation, the property of its answer that names what it made."""
+        """For each creating operation, the property of its answer that holds the new id."""
         return {operation_id: path[-1] for operation_id, path in self.resource_paths.items()}
 
     @cached_property
     def resource_paths(self) -> dict[str, tuple[str, ...]]:
-        """The same with the way to it: ("booking", "id") in {"booking": {"id": ...}}."""
+        """For each creating operation, the path to the new id: ("booking", "id")."""
         # A POST that is not known to create may still turn out to.
         creates = [
             o
@@ -112,15 +119,15 @@ class Document:
         return {operation_id: path for operation_id, path in named.items() if path}
 
     def id_schemas(self, operation: ServedOperation) -> tuple[Schema, ...]:
-        """What an id of what a call makes should conform to, and what it has to.
+        """Return the schemas of a new id: the preferred one first, the required one last.
 
-        Paths often ask more of it than the answer says: an id that they refuse names nothing.
+        Paths often constrain an id more than the answer does: an id that they refuse is useless.
         """
         return self._id_schemas[operation.operation_id]
 
     @cached_property
     def _id_schemas(self) -> dict[str, tuple[Schema, ...]]:
-        asked = {
+        by_path = {
             o.place.things: parameter.schema
             for o in sorted(self.operations, key=lambda o: o.method == "delete")
             for parameter in o.parameters
@@ -128,23 +135,23 @@ class Document:
             and o.place.position is Position.ONE
             and (parameter.location, parameter.name) == ("path", o.place.parameter)
         }
-        return {o.operation_id: self._ids_of(o, asked) for o in self.operations if o.is_writing}
+        return {o.operation_id: self._ids_of(o, by_path) for o in self.operations if o.is_writing}
 
     def _ids_of(
-        self, operation: ServedOperation, asked: Mapping[str, Schema]
+        self, operation: ServedOperation, by_path: Mapping[str, Schema]
     ) -> tuple[Schema, ...]:
         named = self.resource_ids.get(operation.operation_id, UNNAMED)
-        own = self.book.properties(self.thing_schema(operation)).get(named) or {"type": "string"}
-        more = asked.get(operation.place.things) if operation.place is not None else None
+        own = self.book.properties(self.resource_schema(operation)).get(named) or {"type": "string"}
+        more = by_path.get(operation.place.things) if operation.place is not None else None
         return ({"allOf": [more, own]}, own) if more else (own,)
 
     def kind_place(self, operation: ServedOperation) -> ThingPlace | None:
-        """The place of an operation whose things another operation makes, or hands out."""
+        """Return the place of an operation if another operation makes or lists its resources."""
         place = operation.place
         return place if place is not None and place.things in self._kinds else None
 
     def chosen_name(self, operation: ServedOperation) -> str | None:
-        """The input by which a caller names what a call makes; None where the provider names it."""
+        """Return the input by which a caller names a new resource, or None."""
         named = self.resource_ids.get(operation.operation_id)
         body = operation.body_schema or {}
         for step in self.wrapper(operation):
@@ -156,7 +163,7 @@ class Document:
         return named
 
     def makers_at(self, things: str) -> list[ServedOperation]:
-        """The operations that make things of one kind."""
+        """Return the operations that make resources of one kind."""
         return self._makers.get(things, [])
 
     @cached_property
@@ -179,7 +186,7 @@ class Document:
         return frozenset([*self._makers, *given])
 
     def listed_resource(self, operation: ServedOperation) -> str | None:
-        """The id property of the resources that this operation lists; None when it lists none."""
+        """Return the id property of the resources that an operation lists, or None."""
         names = self.book.properties(operation.item_schema or {})
         place = self.kind_place(operation)
         if place is not None and place.position is Position.ALL:
@@ -191,11 +198,11 @@ class Document:
         return next((name for name in names if self._names_own_kind(name, operation)), None)
 
     def _names_own_kind(self, name: str, operation: ServedOperation) -> bool:
-        """True if things of one kind alone have this id, and the operation lists that kind.
+        """True if resources of one kind alone have this id, and the operation lists that kind.
 
-        A plain `id` says nothing of the kind: the last word of the path does.
+        A plain `id` says nothing about the kind: the last word of the path does.
         """
-        if name not in self._told_apart:
+        if name not in self._identifying_names:
             return False
         if name != UNNAMED:
             return True
@@ -204,8 +211,8 @@ class Document:
         return any(maker.place is None or maker.place.label == last for maker in makers)
 
     @cached_property
-    def _told_apart(self) -> frozenset[str]:
-        """Names of ids that say of which kind a thing is: one kind alone has them."""
+    def _identifying_names(self) -> frozenset[str]:
+        """Names of ids that identify the kind of a resource: one kind alone has them."""
         kinds: dict[str, set[str]] = defaultdict(set)
         for operation_id, name in self.resource_ids.items():
             maker = self._named[operation_id]
@@ -213,22 +220,22 @@ class Document:
         return frozenset(name for name, made in kinds.items() if len(made) == 1 or name != UNNAMED)
 
     def offered_ids(self, operation: ServedOperation) -> list[str]:
-        """The properties by which items of this list can be named in later calls."""
+        """Return the properties by which later calls can name the items of this list."""
         if operation.kind is not OperationKind.READ or self.listed_resource(operation):
             return []
         return id_names(self.book.properties(operation.item_schema or {}))
 
     @cached_property
     def known_ids(self) -> frozenset[str]:
-        """Every property whose values this document hands out: nobody else can make one up."""
+        """Every property whose values this document issues: nobody else can invent one."""
         offered = [name for operation in self.operations for name in self.offered_ids(operation)]
-        # What the caller's own vault fills in was never ours to give.
+        # The caller's own vault fills these in; the document never issues them.
         private = {n for o in self.operations for n in o.raw.get("x-orchet-pii-required", [])}
         return frozenset([*self.reference_names, *offered]) - private
 
     @cached_property
     def example_ids(self) -> frozenset[tuple[str, str]]:
-        """Ids that the document itself shows of what it hands out, each with its property."""
+        """Ids in the document's own examples, each with its property."""
         items = ((o, self.book.properties(o.item_schema or {})) for o in self.operations)
         return frozenset(
             (name, value)
@@ -242,12 +249,12 @@ class Document:
     def reference_names(self) -> tuple[str, ...]:
         """Properties by which any call may name what this document makes.
 
-        What a thing is called by in its own path alone may be said of anything: a name, a key.
+        A name that only a resource's own path uses may mean anything: a name, a key.
         """
         return tuple(dict.fromkeys(id_names(self.resource_ids.values())))
 
     def cancel_inputs(self, operation: ServedOperation) -> dict[str, str]:
-        """Inputs of a create's cancel that take the id of what it made, and the id's property."""
+        """Return the inputs of a create's cancel that take the new id, with the id's property."""
         whole = self.resource_paths.get(operation.operation_id)
         named = whole[-1] if whole else UNNAMED
         fed = _readings(operation.compensation_args)
@@ -260,18 +267,17 @@ class Document:
         return inputs or ({named: named} if whole else {})
 
     def answered_headers(self, operation: ServedOperation) -> list[str]:
-        """The headers of an answer by which its cancel names what was made."""
+        """Return the headers of an answer from which its cancel takes the new id."""
         fed = _readings(operation.compensation_args).values()
         return [r.path[0] for r in fed if r.message == "response" and r.source == "header"]
 
-    def asked_by_request(
+    def repeated_inputs(
         self, operation: ServedOperation
     ) -> list[tuple[ServedOperation, dict[str, RuntimeExpression]]]:
-        """What a cancel or a probe is told of the request whose thing it means.
+        """Return the inputs by which a cancel or a probe repeats the request of its resource.
 
         Returns:
-            Each operation that it cancels or asks about, with those of its own inputs that repeat
-            something that was sent.
+            Each operation that it cancels or asks about, with the inputs that repeat the request.
         """
         found = []
         for maker in self.operations:
@@ -298,24 +304,25 @@ class Document:
         return (top,) if top else self._enveloped_id(operation, answers)
 
     def wrapper(self, operation: ServedOperation) -> tuple[str, ...]:
-        """The way to the thing that an answer is about; () when the answer is the thing itself."""
+        """Return the path to the resource inside an answer; () when the answer is the resource."""
         path = self.resource_paths.get(operation.operation_id)
         if path is None:
             answers = self.book.properties(operation.answer_schema or {})
-            makers = self._cancelled_by(operation)
+            makers = self.cancelled_by(operation)
             made = [self.resource_ids.get(maker.operation_id) for maker in makers]
             ids = {*operation.own_ids(answers), *(name for name in made if name in answers)}
             path = None if ids else self._enveloped_id(operation, answers, made)
         return path[:-1] if path else ()
 
-    def _cancelled_by(self, cancel: ServedOperation) -> list[ServedOperation]:
-        """The operations that this one cancels, by either end of the pair."""
-        ends = (cancel.operation_id, cancel.cancel_for)
-        return [o for o in self.operations if o.cancels == ends[0] or o.operation_id == ends[1]]
+    def cancelled_by(self, cancel: ServedOperation) -> list[ServedOperation]:
+        """Return the operations that this one cancels, declared at either end of the pair."""
+        by_cancel = [o for o in self.operations if o.operation_id == cancel.cancel_for]
+        by_maker = [o for o in self.operations if o.cancels == cancel.operation_id]
+        return [*by_cancel, *(o for o in by_maker if o not in by_cancel)]
 
     @cached_property
     def gone_states(self) -> Mapping[str, frozenset[str]]:
-        """The states of which probes say that what has them is gone, by their property."""
+        """The states that a probe's `gone-when` names, by property."""
         found: dict[str, frozenset[str]] = {}
         for operation in self.operations:
             for name, state in operation.gone_states:
@@ -323,23 +330,23 @@ class Document:
         return found
 
     def state_name(self, schema: Schema) -> str:
-        """The property of a thing that says whether it stands."""
+        """Return the property of a resource that holds its state."""
         properties = self.book.properties(schema)
         named = (name for name in (*self.gone_states, "status", "state") if name in properties)
         return next(named, "status")
 
-    def said_of_thing(
+    def given_values(
         self, operation: ServedOperation, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """What a request says of the thing, out of the wrapping that its answer has as well."""
-        said = dict(arguments)
+        """Return the values that a request gives the resource, without the answer's wrapping."""
+        values = dict(arguments)
         for step in self.wrapper(operation):
-            if isinstance(inner := said.get(step), Mapping):
-                said = {**inner, **{name: v for name, v in said.items() if name != step}}
-        return said
+            if isinstance(inner := values.get(step), Mapping):
+                values = {**inner, **{name: v for name, v in values.items() if name != step}}
+        return values
 
-    def thing_schema(self, operation: ServedOperation) -> Schema:
-        """The schema of the thing that an answer is about, out of its wrapping."""
+    def resource_schema(self, operation: ServedOperation) -> Schema:
+        """Return the schema of the resource inside an answer."""
         schema = operation.answer_schema or {}
         for step in self.wrapper(operation):
             schema = self.book.resolve(self.book.properties(schema)[step])
@@ -351,9 +358,9 @@ class Document:
         answers: Mapping[str, Schema],
         made: Collection[str | None] = (),
     ) -> tuple[str, ...] | None:
-        """The id in an answer that wraps what it is about: {"data": {"id": ...}}.
+        """Return the path to an id inside a wrapped answer: {"data": {"id": ...}}.
 
-        `made` are the ids by which what it cancels was made, whatever they are called.
+        `made` are the id properties of the operations that it cancels, whatever their names.
         """
         for outer, inner in answers.items():
             if self.book.is_object(inner):
@@ -378,11 +385,11 @@ def _readings(args: Mapping[str, Any] | None) -> dict[str, RuntimeExpression]:
 
 
 def _sent(
-    args: Mapping[str, Any] | None, asked: ServedOperation, maker: ServedOperation
+    args: Mapping[str, Any] | None, reader: ServedOperation, maker: ServedOperation
 ) -> dict[str, RuntimeExpression]:
-    """Inputs that repeat the request, as the contract says, else those of the same name."""
+    """Return the inputs that repeat the request: declared ones, else those of the same name."""
     if args is not None:
         read = _readings(args)
         return {name: reading for name, reading in read.items() if reading.message == "request"}
-    shared = sorted(asked.input_names & maker.input_names)
+    shared = sorted(reader.input_names & maker.input_names)
     return {name: RuntimeExpression("request", "body", (name,)) for name in shared}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -11,15 +14,41 @@ from sqlite3 import Row
 from typing import Any, Literal, Self
 
 from orchestrator.sandbox.currency_amount import CurrencyAmount
-from orchestrator.sandbox.database import Database
 
 EffectKind = Literal["create", "update", "cancel"]
 EffectStatus = Literal["live", "cancelled"]
+_TABLES = """
+CREATE TABLE IF NOT EXISTS requests (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, provider TEXT NOT NULL,
+    operation TEXT NOT NULL, idempotency_key TEXT, request_id TEXT, client_reference TEXT,
+    status INTEGER, fault TEXT, replayed INTEGER NOT NULL, arguments TEXT);
+CREATE TABLE IF NOT EXISTS effects (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, provider TEXT NOT NULL,
+    operation TEXT NOT NULL, kind TEXT NOT NULL, resource_type TEXT NOT NULL,
+    resource_id TEXT NOT NULL, client_reference TEXT, idempotency_key TEXT, request_id TEXT,
+    amount TEXT, currency TEXT, status TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS effects_by_resource ON effects (provider, resource_id);
+CREATE TABLE IF NOT EXISTS resources (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, provider TEXT NOT NULL, property TEXT NOT NULL,
+    resource_id TEXT NOT NULL, operation TEXT NOT NULL, client_reference TEXT,
+    facts TEXT NOT NULL, UNIQUE (provider, property, resource_id));
+CREATE INDEX IF NOT EXISTS resources_by_reference ON resources (provider, client_reference);
+CREATE TABLE IF NOT EXISTS offers (
+    provider TEXT NOT NULL, property TEXT NOT NULL, offer_id TEXT NOT NULL, facts TEXT NOT NULL,
+    PRIMARY KEY (provider, property, offer_id));
+CREATE TABLE IF NOT EXISTS cancellations (
+    provider TEXT NOT NULL, operation TEXT NOT NULL, resource_id TEXT NOT NULL,
+    body TEXT NOT NULL, PRIMARY KEY (provider, operation, resource_id));
+CREATE TABLE IF NOT EXISTS answers (
+    provider TEXT NOT NULL, operation TEXT NOT NULL, idempotency_key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, status INTEGER NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (provider, operation, idempotency_key));
+"""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Who asked for something: the headers and the reference that came with a request."""
+    """The origin of a request: its headers and the client reference."""
 
     idempotency_key: str | None = None
     request_id: str | None = None
@@ -28,10 +57,10 @@ class Cause:
 
 @dataclass(frozen=True)
 class ProviderEffect:
-    """One change that a provider made.
+    """A change that a provider made.
 
-    A create is live until it is cancelled. An update or a cancel is an event: its status says
-    how it left the resource. `at` is ISO 8601 in UTC; `amount` is in `currency`.
+    A create is live until it is cancelled. An update or a cancel is an event: its status is the
+    state in which it left the resource. `at` is ISO 8601 in UTC; `amount` is in `currency`.
     """
 
     seq: int
@@ -49,17 +78,17 @@ class ProviderEffect:
     status: EffectStatus
 
     def to_json(self) -> dict[str, Any]:
-        """The effect as JSON: amount becomes a number."""
+        """Return the effect as JSON; the amount becomes a number."""
         amount = None if self.amount is None else float(self.amount)
         return {**asdict(self), "amount": amount}
 
 
 @dataclass(frozen=True)
 class RequestRecord:
-    """One request that arrived; status is None when it was left without an answer.
+    """A request that arrived; status is None when it got no answer.
 
-    Its arguments are those of path, query and body, as the document names them, with its defaults;
-    None when nobody read that far.
+    Its arguments are those of path, query and body, named as in the document, with defaults; None
+    when the request was refused before they were read.
     """
 
     seq: int
@@ -75,7 +104,7 @@ class RequestRecord:
     arguments: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The record as JSON."""
+        """Return the record as JSON."""
         return asdict(self)
 
 
@@ -87,12 +116,12 @@ class Duplicate:
     effects: tuple[ProviderEffect, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The duplicate as JSON, its effects written out."""
+        """Return the duplicate as JSON, including its effects."""
         return {"cause": self.cause, "effects": [effect.to_json() for effect in self.effects]}
 
 
 class EffectLedger:
-    """What really happened, by mission where asked.
+    """Every request and effect, optionally of one mission.
 
     A request belongs to the mission "m" when its idempotency key or request id starts with "m.".
 
@@ -106,15 +135,15 @@ class EffectLedger:
         self.database = Database(path)
 
     def effects(self, mission_id: str | None = None) -> list[ProviderEffect]:
-        """All effects, oldest first."""
+        """Return all effects, oldest first."""
         return self._effects("1 = 1", mission_id)
 
     def live(self, mission_id: str | None = None) -> list[ProviderEffect]:
-        """The obligations that still stand: creates that nobody cancelled."""
+        """Return the live obligations: creates that nobody cancelled."""
         return self._effects("kind = 'create' AND status = 'live'", mission_id)
 
     def duplicates(self, mission_id: str | None = None) -> list[Duplicate]:
-        """Calls that had their effect more than once, cancelled since or not."""
+        """Return the calls that had their effect more than once, cancelled since or not."""
         caused: dict[str, list[ProviderEffect]] = {}
         for effect in self._effects("kind = 'create'", mission_id):
             cause = effect.idempotency_key or effect.request_id
@@ -123,7 +152,7 @@ class EffectLedger:
         return [Duplicate(cause, tuple(made)) for cause, made in caused.items() if len(made) > 1]
 
     def requests(self, mission_id: str | None = None) -> list[RequestRecord]:
-        """All requests that reached an operation, oldest first, refused ones included."""
+        """Return all requests that reached an operation, oldest first, refused ones included."""
         where, values = _of_mission(mission_id)
         rows = self.database.rows(f"SELECT * FROM requests WHERE {where} ORDER BY seq", *values)
         return [_request(row) for row in rows]
@@ -152,7 +181,7 @@ class EffectLedger:
         )
 
     def mark_cancelled(self, *, provider: str, resource_id: str, operation: str | None) -> None:
-        """Close the creates of a resource: those of one operation, or of all when it is None."""
+        """Close the creates of a resource: those of one operation, or all when it is None."""
         self.database.write(
             "UPDATE effects SET status = 'cancelled' WHERE kind = 'create' AND provider = ?"
             " AND resource_id = ? AND (? IS NULL OR operation = ?)",
@@ -171,7 +200,7 @@ class EffectLedger:
         replayed: bool,
         arguments: dict[str, Any] | None = None,
     ) -> None:
-        """Add one request with what the caller saw of its answer (None: nothing)."""
+        """Add one request with the status that the caller received (None: no answer)."""
         self.database.write(
             "INSERT INTO requests (at, provider, operation, idempotency_key, request_id,"
             " client_reference, status, fault, replayed, arguments)"
@@ -208,10 +237,57 @@ def _of_mission(mission_id: str | None) -> tuple[str, Sequence[str | int]]:
 
 def _request(row: Row) -> RequestRecord:
     read = row["arguments"]
-    told = {"replayed": bool(row["replayed"]), "arguments": json.loads(read) if read else None}
-    return RequestRecord(**{**dict(row), **told})
+    converted = {"replayed": bool(row["replayed"]), "arguments": json.loads(read) if read else None}
+    return RequestRecord(**{**dict(row), **converted})
 
 
 def _effect(row: Row) -> ProviderEffect:
     amount = None if row["amount"] is None else Decimal(row["amount"])
     return ProviderEffect(**{**dict(row), "amount": amount})
+
+
+class Database:
+    """A SQLite file, or memory; usable from any thread, one transaction at a time.
+
+    Each transaction is committed before its answer is sent, and the write-ahead log survives a
+    killed process, so the file holds every answer that was sent.
+    """
+
+    def __init__(self, path: Path | str = ":memory:") -> None:
+        self._lock = threading.RLock()
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection.row_factory = sqlite3.Row
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.execute("PRAGMA busy_timeout = 5000")
+        self._connection.executescript(_TABLES)
+
+    @contextmanager
+    def transaction(self, *, is_kept: bool = True) -> Iterator[None]:
+        """Commit everything inside, or roll back when it raises or is not to be kept."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT" if is_kept else "ROLLBACK")
+
+    def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
+        """Return all rows of one statement."""
+        with self._lock:
+            return self._connection.execute(sql, values).fetchall()
+
+    def row(self, sql: str, *values: Any) -> sqlite3.Row | None:
+        """Return the first row of one statement, or None."""
+        return next(iter(self.rows(sql, *values)), None)
+
+    def write(self, sql: str, *values: Any) -> None:
+        """Run one statement."""
+        self.rows(sql, *values)
+
+    def close(self) -> None:
+        """Close the file; later use raises sqlite3.ProgrammingError."""
+        with self._lock:
+            self._connection.close()

@@ -30,44 +30,45 @@ FaultKind = Literal[
 ]
 
 Breach = Literal["html", "error", "no_reference"]
-"""A success status above what no document declares: a page, an error as JSON, no reference."""
+"""An undeclared body under a success status: a page, an error as JSON, or no reference."""
 
 Role = Literal["call", "probe", "cancel", "read"]
-"""What a request is for, as the document says: to change something, to find out what became of
-that, to take it back, or to look."""
+"""The purpose of a request: to change something, to check the outcome of a change, to cancel it, or
+to read.
+"""
 
 SURCHARGE = Decimal("1.25")
-"""What an overcharging provider takes, as a part of its price."""
+"""Factor by which an overcharging provider raises its price."""
 
 
 class FaultRule(BaseModel):
-    """One kind of fault for one operation.
+    """A rule that injects one kind of fault into the requests of one operation.
 
-    - `status_before`: answers `status` and does nothing.
-    - `status_after`: does it, then answers `status`.
-    - `drop_before`: closes the connection and does nothing.
-    - `drop_after`: does it, then closes the connection without an answer.
-    - `latency`: waits `delay_s` seconds first; joins with the other kinds.
-    - `duplicate`: the provider gets the request twice; the caller gets the answer to the first.
-    - `refuse_cancel`: answers 409 and does nothing; under "*" it meets cancels only.
-    - `rate_limit`: answers 429 with Retry-After and does nothing.
-    - `gateway`: answers `status` with an HTML page that no document declares, and does nothing.
-    - `breach_before`: does nothing, and answers its success status all the same, with `breach`.
-    - `breach_after`: does it, and answers its success status with `breach`.
-    - `refuse_repeat`: does it and closes the connection; refuses each repetition with `status`.
-    - `truncate`: does it, and breaks off in the middle of a body whose length it announced.
-    - `cut_chunk`: does it, and breaks off within a chunk of the body.
-    - `late_duplicate`: the same request arrives once more, `delay_s` seconds after its answer.
-    - `overcharge`: takes a quarter more than the price it offered, and says so.
+    - `status_before`: answers `status` without performing the request.
+    - `status_after`: performs it, then answers `status`.
+    - `drop_before`: closes the connection without performing it.
+    - `drop_after`: performs it, then closes the connection without an answer.
+    - `latency`: waits `delay_s` seconds first; combines with the other kinds.
+    - `duplicate`: the provider gets the request twice; the caller gets the first answer.
+    - `refuse_cancel`: answers 409 without performing it; under "*" it matches cancels only.
+    - `rate_limit`: answers 429 with Retry-After without performing it.
+    - `gateway`: answers `status` with an undeclared HTML page, without performing it.
+    - `breach_before`: answers the success status with `breach`, without performing it.
+    - `breach_after`: performs it, and answers the success status with `breach`.
+    - `refuse_repeat`: performs it and closes the connection; answers repetitions with `status`.
+    - `truncate`: performs it, and stops in the middle of a body whose length it announced.
+    - `cut_chunk`: performs it, and stops within a chunk of the body.
+    - `late_duplicate`: the same request arrives again, `delay_s` seconds after its answer.
+    - `overcharge`: charges a quarter more than the offered price, and states it.
 
     Attributes:
-        operation_id: the operation it meets; "*" meets all.
-        meets: of these, only what is for this; "any" meets all.
+        operation_id: the operation that the rule matches; "*" matches all.
+        meets: the purpose of the requests that it matches; "any" matches all.
         kind: what happens.
-        probability: in [0, 1], of each request that it meets.
-        times: how often it may happen; None for ever.
-        after: how many of the requests that it meets pass unharmed first.
-        request_prefix: meets only requests whose X-Request-Id starts so; "" meets all.
+        probability: in [0, 1], of each matching request.
+        times: how often it may happen; None for no limit.
+        after: how many matching requests pass unharmed first.
+        request_prefix: matches only requests whose X-Request-Id starts so; "" matches all.
         status: for the status kinds, `gateway` and `refuse_repeat`.
         breach: for the breach kinds.
         delay_s: seconds, for latency and late duplicates.
@@ -95,28 +96,28 @@ RULES = TypeAdapter(list[FaultRule])
 
 @dataclass(frozen=True)
 class InjectedFault:
-    """What happens to one request: a delay in seconds, and at most one other rule."""
+    """The fault of one request: a delay in seconds, and at most one other rule."""
 
     delay_s: float = 0.0
     rule: FaultRule | None = None
     is_repeat: bool = False
-    """Whether it refuses the repetition of a request whose answer was lost."""
+    """True if it refuses the repetition of a request whose answer was lost."""
 
     @property
     def surcharge(self) -> Decimal:
-        """What is taken, as a part of the price."""
+        """Factor on the price."""
         is_dear = self.rule is not None and self.rule.kind == "overcharge"
         return SURCHARGE if is_dear else Decimal(1)
 
     @property
     def name(self) -> str | None:
-        """The kinds that struck, for the record; None for an undisturbed request."""
+        """Kinds that struck, for the record; None for an undisturbed request."""
         kinds = ["latency"] if self.delay_s else []
         return "+".join([*kinds, *([self.rule.kind] if self.rule else [])]) or None
 
 
 class FaultPlan:
-    """Decides the fault of each request; the same seed and requests meet the same fault.
+    """Draws the fault of each request; equal seeds and requests get equal faults.
 
     Example:
         >>> plan = FaultPlan(rules=[FaultRule(operation_id="pay", kind="drop_after", times=1)])
@@ -135,17 +136,17 @@ class FaultPlan:
         self._fired = [0] * len(self._rules)
         self._met = [0] * len(self._rules)
         self._lost: list[set[str]] = [set() for _ in self._rules]
-        # One stream each: what one rule meets does not shift the chances of another.
+        # One random stream per rule: one rule's requests do not shift the chances of another.
         self._chances = [Random(f"{self._seed}:{index}") for index in range(len(self._rules))]
 
     def clear(self) -> None:
-        """No faults from now on."""
+        """Remove all rules."""
         self.replace(())
 
     def draw(
         self, operation_id: str, *, role: Role = "read", request_id: str | None = None
     ) -> InjectedFault:
-        """The fault of the next request; of several rules the first that strikes wins."""
+        """Return the fault of the next request; the first rule that strikes wins."""
         delay_s, struck, is_repeat = 0.0, None, False
         for index, rule in enumerate(self._rules):
             if not _meets(rule, operation_id, role, request_id or ""):
@@ -153,7 +154,7 @@ class FaultPlan:
             if request_id in self._lost[index]:
                 struck, is_repeat = struck or rule, is_repeat or struck is None
                 continue
-            # Counted whether or not an earlier rule strikes: the n-th request is the n-th.
+            # Counted even if an earlier rule strikes: the n-th request is the n-th.
             self._met[index] += 1
             if rule.kind != "latency" and struck is not None:
                 continue
@@ -168,7 +169,7 @@ class FaultPlan:
         return InjectedFault(delay_s, struck, is_repeat)
 
     def to_json(self, request_prefix: str = "") -> dict[str, Any]:
-        """The seed, and the rules with how often each one struck; those of a prefix, or all."""
+        """Return the seed and the rules of a prefix, or all, with how often each struck."""
         pairs = zip(self._rules, self._fired, strict=True)
         rules = [
             {**rule.model_dump(), "fired": fired}

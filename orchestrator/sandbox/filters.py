@@ -1,4 +1,4 @@
-"""Which items of a list a request keeps, read from the names of its arguments."""
+"""Filtering of a list by the names of a request's arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from orchestrator.sandbox.currency_amount import find_money
-from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.served_schemas import JsonObject
 
 _LIMITS = ("limit", "max_results", "page_size", "max_items", "count", "top")
 _ORDERS = ("page", "cursor", "sort", "order", "sort_by", "order_by")
@@ -18,18 +18,18 @@ Ranks = Mapping[str, Sequence[Any]]
 
 
 def is_filter(name: str) -> bool:
-    """True for arguments that narrow a list without changing what its items are."""
+    """True for arguments that narrow a list without changing its items."""
     return name in (*_LIMITS, *_ORDERS) or name.startswith(("max_", "min_"))
 
 
 def keep(
     items: Sequence[JsonObject], arguments: Mapping[str, Any], *, ranks: Ranks
 ) -> list[JsonObject]:
-    """The items that pass every bound, in their order, at most as many as asked for.
+    """Return the items within every bound, in their order, at most as many as requested.
 
     Args:
         items: of the list.
-        arguments: of the request; max_price keeps what costs no more, min_stars what has more.
+        arguments: of the request: max_price is an upper bound, min_stars a lower one.
         ranks: for each property that is an enum, its values from lowest to highest.
     """
     bounds = {name: value for name, value in arguments.items() if name not in _LIMITS}
@@ -41,12 +41,12 @@ def keep(
 def match(
     items: Sequence[JsonObject], arguments: Mapping[str, Any], *, is_span: bool = False
 ) -> list[JsonObject]:
-    """The items that hold a word of the query and have the values that were asked for.
+    """Return the items that contain a word of the query and have the requested values.
 
     Args:
         items: of the list.
         arguments: of the request.
-        is_span: start_date and end_date ask for what lies between them, not for these very days.
+        is_span: start_date and end_date delimit a span instead of naming exact days.
     """
     equals = {k: v for k, v in arguments.items() if not (is_span and k in _SPAN)}
     kept = [item for item in items if _is_asked_for(item, equals)]
@@ -111,7 +111,7 @@ def _words(text: str) -> set[str]:
 
 
 def _property(item: JsonObject, argument: str) -> str | None:
-    """The property that an argument is about: its own name, or report_status for status."""
+    """Return the property that an argument is about: its own name, or status for report_status."""
     if argument in item:
         return argument
     return next((name for name in item if argument.endswith(f"_{name}")), None)

@@ -1,26 +1,70 @@
-"""What hand-written providers add to the generic one: prices, things that always exist, words."""
+"""Calls, answers, and the hand-written behaviours that complete the generic provider."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.provider_call import Call
+from orchestrator.sandbox.effect_ledger import Cause
+from orchestrator.sandbox.served_operations import ServedOperation
+from orchestrator.sandbox.served_schemas import JsonObject
+
+
+@dataclass(frozen=True)
+class Call:
+    """A validated call; arguments joins path, query and body, including defaults."""
+
+    operation: ServedOperation
+    arguments: dict[str, Any]
+    cause: Cause
+    now: datetime
+    surcharge: Decimal = Decimal(1)
+    """Factor on the price."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal for two calls with equal arguments."""
+        text = json.dumps(self.arguments, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def at(self) -> str:
+        """The moment of the call, ISO 8601 in UTC."""
+        return timestamp(self.now)
+
+
+@dataclass(frozen=True)
+class ProviderAnswer:
+    """An answer of the provider; replayed when its idempotency key had it already."""
+
+    status: int
+    body: Any
+    replayed: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def timestamp(moment: datetime) -> str:
+    """Format a moment as RFC 3339 in whole seconds, "2026-12-03T09:15:00Z"."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass
 class Draft:
-    """An answer in the making, which a behaviour changes in place.
+    """An unfinished answer, which a behaviour changes in place.
 
     Attributes:
-        call: what was asked.
-        parents: the things that ids in the request name, their facts joined.
-        rng: the source of chance; equal for equal requests.
-        body: the answer; for a list, properties to stand beside the list.
-        items: the items of a list; empty when the answer is no list.
+        call: the call.
+        parents: the joined facts of the resources that ids in the request name.
+        rng: the random source; equal for equal requests.
+        body: the answer; for a list, the properties next to the list.
+        items: the items of a list; empty when the answer is not a list.
     """
 
     call: Call
@@ -44,7 +88,7 @@ class Playbook:
 
     Attributes:
         behaviours: by operationId, else by document name.
-        standing: things that exist without being made, by the property that names them.
+        standing: resources that exist from the start, by their id property.
         words: usual values of text properties, by property name.
     """
 
@@ -53,17 +97,17 @@ class Playbook:
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def behaviour(self, operation_id: str, document: str) -> Behaviour | None:
-        """The behaviour of an operation; None leaves the generic answer as it is."""
+        """Return the behaviour of an operation; None keeps the generic answer."""
         return self.behaviours.get(operation_id) or self.behaviours.get(document)
 
     def standing_thing(self, property_name: str, thing_id: str) -> JsonObject | None:
-        """The standing thing of that id; None when there is none."""
+        """Return the standing resource of that id, or None."""
         things = self.standing.get(property_name, ())
         return next((thing for thing in things if thing[property_name] == thing_id), None)
 
 
 def join(playbooks: Iterable[Playbook]) -> Playbook:
-    """All playbooks as one; of two that name the same thing the later wins."""
+    """Join playbooks into one; the later wins where two define the same name."""
     joined = Playbook()
     for playbook in playbooks:
         joined = Playbook(

@@ -1,4 +1,4 @@
-"""Refusals, as application/problem+json (RFC 9457)."""
+"""Errors of the sandbox: unservable documents, and refusals as RFC 9457 problem documents."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _TITLES = {status.value: status.phrase for status in HTTPStatus}
 
 
 class DocumentError(ValueError):
-    """A document that cannot be served: what is wrong, and in which one."""
+    """A document that cannot be served; the message names it and the cause."""
 
 
 class UnservedOperation(NamedTuple):
-    """An operation that cannot be served: where it is at fault, why, and what to do about it."""
+    """An operation that cannot be served: the place of the defect, the reason and a remedy."""
 
     document: str
     pointer: str
@@ -33,7 +33,7 @@ class UnservedOperation(NamedTuple):
 
 
 class Unservable(Exception):
-    """A part of a document that cannot be worked with; `steps` lead to it."""
+    """A part of a document that cannot be served; `steps` lead to it."""
 
     def __init__(self, steps: tuple[str, ...], reason: str, remedy: str) -> None:
         super().__init__(reason)
@@ -43,14 +43,14 @@ class Unservable(Exception):
 
 
 class Violation(NamedTuple):
-    """One field of a request that is wrong, and why."""
+    """An invalid field of a request, and the reason."""
 
     field: str
     reason: str
 
 
 class RequestRefused(Exception):
-    """A request that is refused; nothing was done."""
+    """A refused request, which had no effect."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class RequestRefused(Exception):
         self.headers = dict(headers or {})
 
     def to_json(self) -> dict[str, Any]:
-        """The problem document; `errors` lists the fields at fault, when there are any."""
+        """Return the problem document; `errors` lists the invalid fields, if any."""
         document = {
             "type": "about:blank",
             "title": _TITLES.get(self.status, f"Status {self.status}"),
@@ -78,7 +78,7 @@ class RequestRefused(Exception):
         return {**document, "errors": errors} if errors else document
 
     def to_response(self) -> JSONResponse:
-        """The answer that the caller gets."""
+        """Return the response with the problem document."""
         return JSONResponse(
             self.to_json(), status_code=self.status, headers=self.headers, media_type=MEDIA_TYPE
         )

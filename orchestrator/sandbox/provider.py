@@ -1,4 +1,4 @@
-"""The generic provider: makes, changes and cancels things as one document describes."""
+"""The generic provider: makes, changes and cancels resources as one document describes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox.answer_composer import BAD_NEWS, WENT_WRONG, AnswerComposer
+from orchestrator.sandbox.answer_composer import FAILURE_PREFIXES, NEGATIVE_PREFIXES, AnswerComposer
 from orchestrator.sandbox.currency_amount import (
     MONEY_NAMES,
     CurrencyAmount,
@@ -17,25 +17,22 @@ from orchestrator.sandbox.currency_amount import (
 )
 from orchestrator.sandbox.documents import UNNAMED, Document
 from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.places import Position
-from orchestrator.sandbox.playbook import Playbook
+from orchestrator.sandbox.playbook import Call, Playbook, ProviderAnswer
 from orchestrator.sandbox.problems import RequestRefused
-from orchestrator.sandbox.provider_call import Call, ProviderAnswer
 from orchestrator.sandbox.provider_reads import ProviderReads
 from orchestrator.sandbox.provider_store import GivenAnswer, ProviderStore, Resource
 from orchestrator.sandbox.resource_finder import KEY, OVER, SENT, ResourceFinder
-from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, is_id
-from orchestrator.sandbox.served_schemas import Schema
+from orchestrator.sandbox.served_operations import OperationKind, Position, ServedOperation, is_id
+from orchestrator.sandbox.served_schemas import JsonObject, Schema
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 _STATES = ("status", "state")
 _TIMES = ("created_at", "cancelled_at", "expires_at")
-# Facts of a thing that are not facts of what is made from it.
+# Facts of a resource that are not inherited by what is made from it.
 _OWN_FACTS = (*_STATES, "client_reference", *_TIMES, SENT, OVER)
 
 _IDS = 1_000
-"""How many ids are tried for a new thing; a schema may allow few."""
+"""Attempts to find a free id for a new resource; a schema may allow few."""
 
 
 class Provider:
@@ -62,10 +59,10 @@ class Provider:
         )
 
     def answer(self, call: Call) -> ProviderAnswer:
-        """Do what the call asks, once per idempotency key.
+        """Perform the call, once per idempotency key.
 
         Raises:
-            RequestRefused: the call is refused, and nothing was done.
+            RequestRefused: the call is refused and has no effect.
         """
         operation, key = call.operation, call.cause.idempotency_key
         if key is None or operation.kind is OperationKind.READ:
@@ -83,12 +80,12 @@ class Provider:
         return ProviderAnswer(given.status, given.body, replayed=True, headers=self._headers(call))
 
     def _headers(self, call: Call) -> dict[str, str]:
-        """The headers that name what the call made, where the contract reads one."""
+        """Return the headers that name the new resource, where the contract reads one."""
         wanted = self._document.answered_headers(call.operation)
         if not wanted:
             return {}
         key = call.cause.idempotency_key
-        # Newest first: without a key the newest is what was made just now.
+        # Newest first: without a key the newest one is from this call.
         made = self._store.resources_of(call.operation.operation_id)
         own = (r for r in made if key is None or r.facts.get(SENT, {}).get(KEY) == key)
         found = next(own, None)
@@ -109,26 +106,26 @@ class Provider:
         operation = call.operation
         named = self._document.resource_ids.get(operation.operation_id, UNNAMED)
         parents = self._find.parents(call)
-        again = self._again(call, named)
-        if again is None:
+        existing = self._existing(call, named)
+        if existing is None:
             self._refuse_known_reference(call, named)
-        identity = self._identity(call, named, is_known=again is not None)
+        identity = self._identity(call, named, is_known=existing is not None)
         resource_id = str(identity)
         body = self._new_body(call, named, identity, parents)
         if call.surcharge != 1 and isinstance(body, dict):
             raise_money(body, call.surcharge)
         inherited = {k: v for k, v in parents.items() if k not in _OWN_FACTS}
-        said = self._document.said_of_thing(operation, call.arguments)
-        facts = {**inherited, **said, named: identity, **self._told(operation, body)}
+        values = self._document.given_values(operation, call.arguments)
+        facts = {**inherited, **values, named: identity, **self._answered_values(operation, body)}
         facts[SENT] = {**call.arguments, KEY: call.cause.idempotency_key}
-        reference = again.client_reference if again else call.cause.client_reference
+        reference = existing.client_reference if existing else call.cause.client_reference
         self._store.keep(Resource(named, resource_id, operation.operation_id, reference, facts))
         self._store.forget_cancellations(resource_id)
-        told = self._told(operation, body)
-        for name in self._document.known_ids & set(told) - {named, *call.arguments}:
-            # An upload also makes a file: what a create hands out can be named later.
-            self._reads.remember(name, [told])
-        self._record(call, "create", named, resource_id, call.cause, find_money(told))
+        answered = self._answered_values(operation, body)
+        for name in self._document.known_ids & set(answered) - {named, *call.arguments}:
+            # An upload also makes a file: later calls can name what a create hands out.
+            self._reads.remember(name, [answered])
+        self._record(call, "create", named, resource_id, call.cause, find_money(answered))
         return body
 
     def _new_body(
@@ -137,12 +134,12 @@ class Provider:
         schema = call.operation.answer_schema
         if schema is None:
             return None
-        said = self._document.said_of_thing(call.operation, call.arguments)
-        hints = {**said, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
-        thing = self._document.thing_schema(call.operation)
-        hints |= self._due(thing, hints, parents)
+        values = self._document.given_values(call.operation, call.arguments)
+        hints = {**values, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
+        thing = self._document.resource_schema(call.operation)
+        hints |= self._offered_price(thing, hints, parents)
         hints |= {named: identity, **self._compose.state(thing, is_cancelled=False)}
-        hints |= self._verb_state(call.operation)
+        hints |= self._named_state(call.operation)
         if call.cause.client_reference:
             hints["client_reference"] = call.cause.client_reference
         inputs, wrapper = self._document.input_names, self._document.wrapper(call.operation)
@@ -150,35 +147,35 @@ class Provider:
         def omit(name: str) -> bool:
             if name in hints or name in wrapper:
                 return False
-            return name in inputs or name.startswith(BAD_NEWS)
+            return name in inputs or name.startswith(NEGATIVE_PREFIXES)
 
         body = self._compose.filled(call, schema, hints, omit=omit)
         return self._compose.behaved(call, parents, body)
 
-    def _told(self, operation: ServedOperation, body: Any) -> JsonObject:
-        """What an answer says of the thing it is about."""
-        told: JsonObject = body if isinstance(body, dict) else {}
+    def _answered_values(self, operation: ServedOperation, body: Any) -> JsonObject:
+        """Return an answer's statements about its resource."""
+        answered: JsonObject = body if isinstance(body, dict) else {}
         for step in self._document.wrapper(operation):
-            inner = told.get(step)
-            told = inner if isinstance(inner, dict) else {}
-        return told
+            inner = answered.get(step)
+            answered = inner if isinstance(inner, dict) else {}
+        return answered
 
     def _identity(self, call: Call, named: str, *, is_known: bool) -> str | int:
-        """The id of what a call makes: the caller's choice, what it names already, or a new one."""
+        """Return the id of a new resource: chosen by the caller, already named, or new."""
         given = self._document.chosen_name(call.operation)
-        said = self._document.said_of_thing(call.operation, call.arguments)
-        given = given if given in said else None
-        # Of a stocked provider's things nobody knows which exist: what the path names does.
+        values = self._document.given_values(call.operation, call.arguments)
+        given = given if given in values else None
+        # A stocked provider's resources are unknown: an id in the path names an existing one.
         if is_known or (self._is_stocked and named in call.operation.path_names):
             given = given or named
         identity: str | int
-        identity = self._fresh_id(call, named) if given is None else said[given]
+        identity = self._fresh_id(call, named) if given is None else values[given]
         return identity
 
-    def _again(self, call: Call, named: str) -> Resource | None:
-        """The thing this call changes into something binding, when it names one of its own."""
-        said = self._document.said_of_thing(call.operation, call.arguments)
-        value = said.get(self._document.chosen_name(call.operation) or named)
+    def _existing(self, call: Call, named: str) -> Resource | None:
+        """Return the existing resource that this call makes binding, when it names one."""
+        values = self._document.given_values(call.operation, call.arguments)
+        value = values.get(self._document.chosen_name(call.operation) or named)
         return self._store.resource(named, str(value)) if is_id(value) else None
 
     def _refuse_known_reference(self, call: Call, named: str) -> None:
@@ -206,10 +203,10 @@ class Provider:
                 return self._compose.make.identifier(schema, Random(seed), name=named)
         return self._compose.make.identifier(least, Random(seed), name=named)
 
-    def _due(
+    def _offered_price(
         self, schema: Schema, hints: Mapping[str, Any], parents: Mapping[str, Any]
     ) -> JsonObject:
-        """The price that was offered, under the name and in the shape of this answer."""
+        """Return the offered price under the name and in the shape of this answer."""
         offered = find_money(parents)
         if offered is None:
             return {}
@@ -228,13 +225,15 @@ class Provider:
         if resource is None and self._makes(call.operation):
             return self._create(call)
         if resource is None:
-            return self._update_unknown(call)
-        state = self._verb_state(call.operation)
-        said = self._document.said_of_thing(call.operation, call.arguments)
-        facts = {**resource.facts, **said, **state}
+            return self._change_unknown(call, "update")
+        state = self._named_state(call.operation)
+        values = self._document.given_values(call.operation, call.arguments)
+        facts = {**resource.facts, **values, **state}
         body = self._compose.projected(call, call.operation.answer_schema, facts)
         body = self._compose.behaved(call, resource.facts, body)
-        self._store.keep(replace(resource, facts={**facts, **self._told(call.operation, body)}))
+        self._store.keep(
+            replace(resource, facts={**facts, **self._answered_values(call.operation, body)})
+        )
         self._record(call, "update", resource.named, resource.resource_id, call.cause, None)
         return body
 
@@ -245,7 +244,7 @@ class Provider:
         return self._find.at_place(call)
 
     def _makes(self, operation: ServedOperation) -> bool:
-        """Whether a call that names nothing known may have made something."""
+        """True if a call that names nothing known may have made something."""
         place = operation.place
         if operation.method == "put":
             return place is None or not self._document.makers_at(place.things)
@@ -253,23 +252,23 @@ class Provider:
             return place is None
         return place is None or place.position is not Position.ONE
 
-    def _update_unknown(self, call: Call) -> Any:
-        """What comes of changing what the provider holds, and nobody made here."""
+    def _change_unknown(self, call: Call, kind: EffectKind) -> Any:
+        """Answer a change of something that the provider holds and nobody made here."""
         body = self._compose.projected(call, call.operation.answer_schema, call.arguments)
         body = self._compose.behaved(call, {}, body)
-        self._record(call, "update", *self._meant(call), call.cause, None)
+        self._record(call, kind, *self._resource_name(call), call.cause, None)
         return body
 
-    def _meant(self, call: Call) -> tuple[str, str]:
-        """The name and the id of what a call is about, as far as it says so."""
+    def _resource_name(self, call: Call) -> tuple[str, str]:
+        """Return the name and the id of a call's resource, as far as the call gives them."""
         place = call.operation.place
         if place is None:
             return UNNAMED, ""
         return place.parameter or place.label, str(call.arguments.get(place.parameter, ""))
 
-    def _verb_state(self, operation: ServedOperation) -> JsonObject:
-        """The state an operation is named for: expense_approve_report gives "approved"."""
-        thing = self._document.thing_schema(operation)
+    def _named_state(self, operation: ServedOperation) -> JsonObject:
+        """Return the state in an operation's name: expense_approve_report gives "approved"."""
+        thing = self._document.resource_schema(operation)
         name = self._document.state_name(thing)
         states = self._document.book.resolve(
             self._document.book.properties(thing).get(name, {})
@@ -281,10 +280,10 @@ class Provider:
 
     def _cancel(self, call: Call) -> Any:
         operation = call.operation
-        is_paired = bool(self._find.makers(operation))
+        is_paired = bool(self._document.cancelled_by(operation))
         resource = self._find.to_cancel(call) if is_paired else self._find.unpaired(call)
         if resource is None:
-            return self._cancel_unknown(call)
+            return self._change_unknown(call, "cancel")
         earlier = self._store.cancellation(operation.operation_id, resource.resource_id)
         if earlier is not None:
             self._refuse_second_delete(call)
@@ -294,15 +293,8 @@ class Provider:
         self._close(call, resource, body)
         return body
 
-    def _cancel_unknown(self, call: Call) -> Any:
-        """What comes of ending what the provider holds, and nobody made here."""
-        body = self._compose.projected(call, call.operation.answer_schema, call.arguments)
-        body = self._compose.behaved(call, {}, body)
-        self._record(call, "cancel", *self._meant(call), call.cause, None)
-        return body
-
     def _refuse_second_delete(self, call: Call) -> None:
-        """Without a key a second DELETE finds nothing, at the many providers that say so."""
+        """Refuse a second DELETE without a key, as providers do that declare 404 or 410."""
         operation = call.operation
         gone = next((status for status in (404, 410) if operation.declares(status)), None)
         if operation.method == "delete" and call.cause.idempotency_key is None and gone:
@@ -316,8 +308,10 @@ class Provider:
             state[OVER] = True
         self._store.keep(replace(resource, facts={**resource.facts, **state}))
         self._store.keep_cancellation(call.operation.operation_id, resource_id, {"body": body})
-        made: list[str | None] = [o.operation_id for o in self._find.makers(call.operation)]
-        # A cancel without a pair, such as a DELETE, ends whatever the resource stands for.
+        made: list[str | None] = [
+            o.operation_id for o in self._document.cancelled_by(call.operation)
+        ]
+        # A cancel without a pair, such as a DELETE, ends everything of the resource.
         for operation_id in made or [None]:
             self._ledger.mark_cancelled(
                 provider=self._document.name, resource_id=resource_id, operation=operation_id
@@ -326,13 +320,17 @@ class Provider:
         refund = find_money(resource.facts)
         self._record(call, "cancel", named, resource_id, cause, refund)
 
-    def _state_after(self, call: Call, resource: Resource, said_by: ServedOperation) -> JsonObject:
-        """Cancelled, unless the cancel takes back only what was later done to the thing."""
+    def _state_after(
+        self, call: Call, resource: Resource, operation: ServedOperation
+    ) -> JsonObject:
+        """Return the cancelled state, unless the cancel only reverts a later change."""
         is_whole = self._is_whole(call, resource)
-        return self._compose.state(self._document.thing_schema(said_by), is_cancelled=is_whole)
+        return self._compose.state(self._document.resource_schema(operation), is_cancelled=is_whole)
 
     def _is_whole(self, call: Call, resource: Resource) -> bool:
-        makers = [operation.operation_id for operation in self._find.makers(call.operation)]
+        makers = [
+            operation.operation_id for operation in self._document.cancelled_by(call.operation)
+        ]
         return not makers or resource.operation in makers
 
     def _cancelled_body(self, call: Call, resource: Resource) -> Any:
@@ -347,7 +345,7 @@ class Provider:
         unknown = {"reason", "client_reference", "refund", "refund_amount"}
 
         def omit(name: str) -> bool:
-            return name not in hints and (name in unknown or name.startswith(WENT_WRONG))
+            return name not in hints and (name in unknown or name.startswith(FAILURE_PREFIXES))
 
         return self._compose.filled(call, schema, hints, omit=omit)
 

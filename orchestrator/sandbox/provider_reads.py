@@ -1,4 +1,4 @@
-"""Reads of one provider: the thing that a request names, and lists of things made or offered."""
+"""Reads of one provider: single resources, and lists of resources or offers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from orchestrator.sandbox import filters
 from orchestrator.sandbox.answer_composer import AnswerComposer
 from orchestrator.sandbox.currency_amount import find_money
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.playbook import Draft, Playbook
+from orchestrator.sandbox.playbook import Call, Draft, Playbook
 from orchestrator.sandbox.problems import RequestRefused
-from orchestrator.sandbox.provider_call import Call
 from orchestrator.sandbox.provider_store import ProviderStore, Resource
 from orchestrator.sandbox.resource_finder import OVER, SENT, ResourceFinder
 from orchestrator.sandbox.served_operations import ServedOperation, is_id
+from orchestrator.sandbox.served_schemas import JsonObject
 
 _COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
 
@@ -24,7 +23,7 @@ _PAGES = ("page", "pages", "current_page", "total_pages", "page_count", "last_pa
 
 
 class ProviderReads:
-    """Answers what changes nothing, but for what a list offers: that can be named later."""
+    """Answers reads, and remembers what lists offer so that later calls can name it."""
 
     def __init__(
         self,
@@ -42,10 +41,10 @@ class ProviderReads:
         self._compose = compose
 
     def answer(self, call: Call) -> Any:
-        """The body of the answer: one thing, or a list.
+        """Return the body of the answer: one resource, or a list.
 
         Raises:
-            RequestRefused: what is asked for does not exist.
+            RequestRefused: the resource does not exist.
         """
         if call.operation.list_name is not None:
             return self._list(call)
@@ -58,13 +57,13 @@ class ProviderReads:
         return self._compose.behaved(call, facts, body)
 
     def _refuse_over(self, call: Call, facts: Mapping[str, Any]) -> None:
-        """Of what was cancelled nothing is found, where the answer could not say that it was."""
-        schema = self._document.thing_schema(call.operation)
+        """Refuse to return a cancelled resource if the answer has no state to show it."""
+        schema = self._document.resource_schema(call.operation)
         if facts.get(OVER) and not self._compose.state(schema, is_cancelled=True):
             raise RequestRefused(call.operation.refusal(404, 410), "It was cancelled.")
 
     def _found(self, call: Call) -> Mapping[str, Any]:
-        sent = self._find.by_what_was_sent(call)
+        sent = self._find.by_repeated_inputs(call)
         if sent is not None:
             return sent.facts
         if "client_reference" in call.arguments:
@@ -101,16 +100,16 @@ class ProviderReads:
 
     def _stored(self, call: Call, named: str) -> list[JsonObject]:
         try:
-            sent = self._find.by_what_was_sent(call)
+            sent = self._find.by_repeated_inputs(call)
         except RequestRefused:
             return []
         found = self._kept(call, named) if sent is None else [sent]
         can_say = bool(self._compose.state(call.operation.item_schema or {}, is_cancelled=True))
-        told = [r.facts for r in found if can_say or not r.facts.get(OVER)]
-        return self._matching(call, told)
+        shown = [r.facts for r in found if can_say or not r.facts.get(OVER)]
+        return self._matching(call, shown)
 
     def _kept(self, call: Call, named: str) -> list[Resource]:
-        """What was made of the kind that is listed, under the same parents."""
+        """Return the resources of the listed kind under the same parents."""
         place = self._document.kind_place(call.operation)
         makers = self._document.makers_at(place.things) if place else []
         if not makers:
@@ -124,7 +123,7 @@ class ProviderReads:
         return self._matching(call, things)
 
     def _matching(self, call: Call, things: list[JsonObject]) -> list[JsonObject]:
-        """Those that the call asks for, as items of its list."""
+        """Return the facts that match the call, as items of its list."""
         schema = call.operation.item_schema or {}
         items = [self._compose.projected(call, schema, facts) for facts in things]
         asks_for_span = {"start_date", "end_date"} <= call.operation.input_names
@@ -136,19 +135,19 @@ class ProviderReads:
         schema = call.operation.item_schema or {}
         rng = self._compose.rng(call)
         shuffled = {k: rng.sample(v, len(v)) for k, v in self._playbook.words.items()}
-        said = {**parents, **call.arguments}
+        known = {**parents, **call.arguments}
         offers = []
         properties = self._document.book.properties(schema)
         fullest = max((len(shuffled[name]) for name in shuffled if name in properties), default=0)
         for number in range(max(rng.randint(3, 5), fullest)):
-            # In turn, so that no two items of one answer share a name, and each name is offered.
+            # In turn, so that items of one answer have distinct names and each name is offered.
             words = {name: choices[number % len(choices)] for name, choices in shuffled.items()}
             salt = Random(f"{rng.random()}")
-            offers.append(self._compose.filled(call, schema, {**words, **said}, rng=salt))
+            offers.append(self._compose.filled(call, schema, {**words, **known}, rng=salt))
         return offers
 
     def remember(self, name: str, items: list[JsonObject]) -> None:
-        """Let later calls name these things by this id."""
+        """Let later calls name these items by this id."""
         for item in items:
             if is_id(item.get(name)):
                 self._store.remember_offer(name, str(item[name]), item)
@@ -177,7 +176,7 @@ class ProviderReads:
 
 
 def _counted(value: Any, number: int) -> Any:
-    """What is said beside a list, with as many things and pages as there are: {"pagination": ...}.
+    """Set counts of items and pages in the values next to a list: {"pagination": ...}.
 
     Everything is on the first page.
     """

@@ -1,4 +1,4 @@
-"""What the providers remember: resources, offers they made, cancellations, answers given."""
+"""The providers' memory: resources, offers, cancellations and answers by key."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.sandbox.database import Database
-from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.effect_ledger import Database
+from orchestrator.sandbox.served_schemas import JsonObject
 
 
 @dataclass(frozen=True)
 class Resource:
-    """Something that a create made; `named` is the property that holds its id.
+    """A resource that a create made; `named` is the property that holds its id.
 
-    Its facts are all that is known of it, its answer included.
+    Its facts are everything known about it, including its answer.
     """
 
     named: str
@@ -27,7 +27,7 @@ class Resource:
 
 @dataclass(frozen=True)
 class GivenAnswer:
-    """The answer that a key was given, and the fingerprint of the request that came with it."""
+    """The answer of an idempotency key, and the fingerprint of its request."""
 
     fingerprint: str
     status: int
@@ -42,41 +42,32 @@ class ProviderStore:
         self._provider = provider
 
     def resource(self, property_name: str, resource_id: str) -> Resource | None:
-        """The resource of that id; None when there is none."""
+        """Return the resource of that id, or None."""
         return self._first("property = ? AND resource_id = ?", property_name, resource_id)
 
     def resource_by_reference(
         self, client_reference: str, property_name: str | None = None
     ) -> Resource | None:
-        """The resource that the caller gave this reference, of one kind or of any."""
+        """Return the resource with this client reference, of one kind or of any."""
         where = "client_reference = ? AND (? IS NULL OR property = ?) ORDER BY seq"
         return self._first(where, client_reference, property_name, property_name)
 
-    def resource_of_id(self, resource_id: str) -> Resource | None:
-        """The newest resource of that id, whatever the property is called; None for none."""
-        return self._first("resource_id = ? ORDER BY seq DESC", resource_id)
-
     def resources_of_id(self, resource_id: str) -> list[Resource]:
-        """All of that id, of whatever kind, newest first."""
+        """Return all resources of that id, of any kind, newest first."""
         return self._select("resource_id = ? ORDER BY seq DESC", resource_id)
 
-    def is_offered(self, offer_id: str) -> bool:
-        """Whether any list ever named this id."""
-        sql = "SELECT 1 FROM offers WHERE provider = ? AND offer_id = ?"
-        return self._database.row(sql, self._provider, offer_id) is not None
-
     def offer_of_id(self, offer_id: str) -> JsonObject:
-        """What a list once said of this id, whatever it called it; {} for nothing."""
+        """Return the facts that a list gave for this id under any name; {} for none."""
         sql = "SELECT facts FROM offers WHERE provider = ? AND offer_id = ?"
         row = self._database.row(sql, self._provider, offer_id)
         return json.loads(row["facts"]) if row else {}
 
     def resources_of(self, operation: str) -> list[Resource]:
-        """All that one operation made, newest first."""
+        """Return everything that one operation made, newest first."""
         return self._select("operation = ? ORDER BY seq DESC", operation)
 
     def resources(self, property_name: str) -> list[Resource]:
-        """All resources that this property names, newest first."""
+        """Return all resources that this property names, newest first."""
         return self._select("property = ? ORDER BY seq DESC", property_name)
 
     def _select(self, where: str, *values: Any) -> list[Resource]:
@@ -96,7 +87,7 @@ class ProviderStore:
         return next(iter(self._select(where, *values)), None)
 
     def count(self) -> int:
-        """How many resources were made so far, which numbers the next one."""
+        """Return the number of resources made so far, which numbers the next one."""
         sql = "SELECT COUNT(*) AS n FROM resources WHERE provider = ?"
         return int(self._database.rows(sql, self._provider)[0]["n"])
 
@@ -111,7 +102,7 @@ class ProviderStore:
         )
 
     def offer(self, property_name: str, offer_id: str) -> JsonObject | None:
-        """What a list once said of this id; None when none ever gave it."""
+        """Return the facts that a list gave for this id; None when no list did."""
         row = self._database.row(
             "SELECT facts FROM offers WHERE provider = ? AND property = ? AND offer_id = ?",
             *(self._provider, property_name, offer_id),
@@ -119,14 +110,14 @@ class ProviderStore:
         return json.loads(row["facts"]) if row else None
 
     def remember_offer(self, property_name: str, offer_id: str, facts: Mapping[str, Any]) -> None:
-        """Keep what a list says of this id; the newest word counts."""
+        """Store the facts that a list gives for this id; the latest ones win."""
         self._database.write(
             "INSERT OR REPLACE INTO offers VALUES (?, ?, ?, ?)",
             *(self._provider, property_name, offer_id, json.dumps(facts)),
         )
 
     def cancellation(self, operation: str, resource_id: str) -> Any:
-        """The answer that a cancel gave; None when it never ran for this resource."""
+        """Return the answer that a cancel gave; None when it never ran for this resource."""
         row = self._database.row(
             "SELECT body FROM cancellations WHERE provider = ? AND operation = ?"
             " AND resource_id = ?",
@@ -142,14 +133,14 @@ class ProviderStore:
         )
 
     def forget_cancellations(self, resource_id: str) -> None:
-        """A resource that came back to life can be cancelled anew."""
+        """Make a resource that became live again cancellable."""
         self._database.write(
             "DELETE FROM cancellations WHERE provider = ? AND resource_id = ?",
             *(self._provider, resource_id),
         )
 
     def answer(self, operation: str, idempotency_key: str) -> GivenAnswer | None:
-        """The answer this key was given; None for a new key."""
+        """Return the answer of this key; None for a new key."""
         row = self._database.row(
             "SELECT * FROM answers WHERE provider = ? AND operation = ? AND idempotency_key = ?",
             *(self._provider, operation, idempotency_key),

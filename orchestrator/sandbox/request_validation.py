@@ -1,9 +1,14 @@
-"""Holds each request against its document and says which field is wrong."""
+"""Validation of requests against their document, naming the invalid fields."""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from email.parser import BytesParser
+from email.policy import HTTP
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -12,35 +17,30 @@ from starlette.requests import Request
 
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.problems import RequestRefused, Violation
-from orchestrator.sandbox.runtime_expressions import is_key
-from orchestrator.sandbox.served_operations import ServedOperation
-from orchestrator.sandbox.served_schemas import Schema
-from orchestrator.sandbox.wire_bodies import (
-    UnknownType,
-    UnreadableBody,
-    described_type,
-    essence_of,
-    is_json,
-    read_body,
-)
-from orchestrator.sandbox.wire_parameters import (
+from orchestrator.sandbox.served_operations import ServedOperation, is_key
+from orchestrator.sandbox.served_schemas import Schema, SchemaBook
+from orchestrator.sandbox.wire_values import (
     ABSENT,
     RawQuery,
     Style,
+    WireValues,
+    essence_of,
+    is_json_type,
     read_header,
     read_named,
     read_path,
     read_style,
 )
-from orchestrator.sandbox.wire_values import WireValues
 
 _SLASH = re.compile("%2f", re.IGNORECASE)
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
-"""OpenAPI: parameters of these names are ignored."""
+"""OpenAPI ignores parameters of these names."""
+_FORM = "application/x-www-form-urlencoded"
+_STYLES = frozenset({"style", "explode", "allowReserved"})
 
 
 class _Declared(NamedTuple):
-    """One parameter as it is declared."""
+    """A declared parameter."""
 
     location: str
     required: bool
@@ -50,8 +50,8 @@ class _Declared(NamedTuple):
 class RequestValidator:
     """Validates requests of one document.
 
-    The texts are read here, by the document's styles and encodings: openapi-core, which the product
-    asks, knows neither nested forms nor nested parameters.
+    It decodes texts by the document's styles and encodings itself: openapi-core, which the client
+    uses, supports neither nested forms nor nested parameters.
     """
 
     def __init__(self, document: Document) -> None:
@@ -63,9 +63,9 @@ class RequestValidator:
     def arguments(
         self, operation: ServedOperation, request: Request, path: str, body: bytes
     ) -> dict[str, Any]:
-        """The typed values of path, query and body, with the defaults of what was left out.
+        """Return the typed values of path, query and body, with the defaults of missing ones.
 
-        `path` is what follows the document's prefix.
+        `path` is the path after the document's prefix.
 
         Raises:
             RequestRefused: the request does not follow the document.
@@ -97,7 +97,7 @@ class RequestValidator:
     def _read_parameters(self, operation: ServedOperation) -> Iterator[_Declared]:
         item = self._book.follow(self._document.raw["paths"][operation.path])
         written = [*(item.get("parameters") or ()), *(operation.raw.get("parameters") or ())]
-        # The operation's own declaration replaces the path's: the last one of a name wins.
+        # The operation's declaration replaces that of the path: the last one of a name wins.
         unique = {(raw["in"], raw["name"]): raw for raw in map(self._book.follow, written)}
         for (location, name), raw in unique.items():
             if location == "header" and str(name).lower() in _IGNORED_HEADERS:
@@ -156,7 +156,7 @@ class RequestValidator:
             violations.append(Violation("body", str(error)))
             return {}
         schema = entry.get("schema")
-        if isinstance(schema, Mapping) and _speaks(media_type, self._values.types(schema)):
+        if isinstance(schema, Mapping) and _is_schema_for(media_type, self._values.types(schema)):
             violations += self._breaches("body", schema, value)
         return value if isinstance(value, dict) else {"body": value}
 
@@ -164,16 +164,16 @@ class RequestValidator:
         yield from _schema_violations(field, self._book.errors_of_request(schema, value))
 
 
-def _speaks(media_type: str, types: set[str]) -> bool:
-    """Whether the schema is of what was read: of XML and its like only the text was."""
+def _is_schema_for(media_type: str, types: set[str]) -> bool:
+    """Return True if the schema applies to the value read: of XML, only the text is read."""
     essence = essence_of(media_type)
-    is_structured = is_json(media_type) or essence.startswith("multipart/")
+    is_structured = is_json_type(media_type) or essence.startswith("multipart/")
     is_text = not types or bool(types - {"object", "array", "null"})
     return is_structured or essence.endswith("/x-www-form-urlencoded") or is_text
 
 
 def sent_path(scope: Mapping[str, Any]) -> str:
-    """What follows the document's prefix, decoded but for its encoded slashes: they divide nothing.
+    """Return the path after the document's prefix, decoded except for encoded slashes.
 
     Args:
         scope: of the request, by ASGI.
@@ -186,9 +186,9 @@ def sent_path(scope: Mapping[str, Any]) -> str:
 
 
 def _path_texts(operation: ServedOperation, request: Request, path: str) -> dict[str, str]:
-    """What stands for each parameter of the path, percent-encoded as it came where that is known.
+    """Return the text of each path parameter, percent-encoded as it arrived if known.
 
-    A delimiter inside of an element is told from one between elements by its encoding alone.
+    Only the encoding distinguishes a delimiter inside an element from one between elements.
     """
     decoded = [text.replace("%2F", "/") for text in operation.path_values(path) or []]
     raw = request.scope.get("raw_path") or b""
@@ -219,3 +219,129 @@ def _body_defaults(operation: ServedOperation) -> dict[str, Any]:
     properties = operation.book.properties(operation.body_schema or {})
     resolved = {name: operation.book.resolve(schema) for name, schema in properties.items()}
     return {name: schema["default"] for name, schema in resolved.items() if "default" in schema}
+
+
+class UnreadableBody(ValueError):
+    """A body that does not match its content type."""
+
+
+class UnknownType(ValueError):
+    """A content type that the operation does not accept."""
+
+
+class _Part(NamedTuple):
+    content_type: str
+    content: bytes
+
+
+def described_type(content: Mapping[str, Any], content_type: str) -> Mapping[str, Any]:
+    """Return a document's entry for a media type: its own, else that of a matching range.
+
+    Raises:
+        UnknownType: there is none.
+    """
+    essence = essence_of(content_type)
+    exact = {essence_of(name): entry for name, entry in content.items()}
+    for name in (essence, *sorted(exact, key=lambda name: name.count("*"))):
+        if name in exact and fnmatchcase(essence, name):
+            entry: Mapping[str, Any] = exact[name] or {}
+            return entry
+    offered = ", ".join(content)
+    raise UnknownType(f"content type {essence!r} is not taken; send {offered}")
+
+
+def read_body(book: SchemaBook, entry: Mapping[str, Any], content_type: str, data: bytes) -> Any:
+    """Return the value of a body.
+
+    Raises:
+        UnreadableBody: it does not match its content type.
+    """
+    schema: Schema = entry.get("schema") or {}
+    values = WireValues(book)
+    essence = essence_of(content_type)
+    if is_json_type(content_type):
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise UnreadableBody(f"the body is not valid {essence}") from error
+    if essence == _FORM:
+        return _form(values, entry, schema, data)
+    if essence.startswith("multipart/"):
+        return _of_parts(values, entry, schema, content_type, data)
+    text = _text(data)
+    return values.scalar(schema, text) if values.types(schema) - {"object", "array"} else text
+
+
+def _form(values: WireValues, entry: Mapping[str, Any], schema: Schema, data: bytes) -> Any:
+    try:
+        query = RawQuery.of(data.decode())
+    except UnicodeDecodeError as error:
+        raise UnreadableBody("the body is not text in UTF-8") from error
+    encodings = entry.get("encoding") or {}
+    declared = values.names(schema)
+    roots = dict.fromkeys([*declared, *(name.partition("[")[0] for name, _ in query.pairs)])
+    found: dict[str, Any] = {}
+    taken: set[str] = set()
+    for name in roots:
+        field = values.property(schema, name)
+        encoding = encodings.get(name) or {}
+        is_styled = not _STYLES.isdisjoint(encoding)
+        style = str(encoding.get("style") or "form")
+        explode = encoding.get("explode", style == "form")
+        own = Style(name, style, bool(explode), field)
+        if not is_styled:
+            # Without a style an object is one JSON text, not several fields.
+            own = Style(name, "deepObject", True, field)
+        claimed = [other for other in declared if other != name]
+        value = ABSENT if name in taken else read_named(own, query, claimed, values)
+        if value is not ABSENT:
+            found[name] = value
+            if is_styled and style == "form" and explode and isinstance(value, dict):
+                taken |= value.keys()
+    return found
+
+
+def _of_parts(
+    values: WireValues, entry: Mapping[str, Any], schema: Schema, content_type: str, data: bytes
+) -> Any:
+    parts: dict[str, list[_Part]] = {}
+    head = b"Content-Type: " + content_type.encode() + b"\r\n\r\n"
+    message: Any = BytesParser(policy=HTTP).parsebytes(head + data)
+    if not message.is_multipart():
+        if data.strip().startswith(b"--"):
+            return {}
+        raise UnreadableBody("the body has no parts between the boundaries that it names")
+    for part in message.iter_parts():
+        name = part.get_param("name", header="content-disposition")
+        if name is not None:
+            content = part.get_payload(decode=True) or b""
+            parts.setdefault(str(name), []).append(_Part(part.get_content_type(), content))
+    return {
+        name: _field(values, values.property(schema, name), sent) for name, sent in parts.items()
+    }
+
+
+def _field(values: WireValues, schema: Schema, parts: list[_Part]) -> Any:
+    is_list = "array" in values.types(schema)
+    items = values.items(schema) if is_list else schema
+    read = [_one(values, items, part) for part in parts]
+    if is_list and not (len(read) == 1 and isinstance(read[0], list)):
+        return read
+    return read[-1]
+
+
+def _one(values: WireValues, schema: Schema, part: _Part) -> Any:
+    if is_json_type(part.content_type):
+        try:
+            return json.loads(part.content)
+        except (ValueError, RecursionError) as error:
+            raise UnreadableBody("a part is not the JSON that it says it is") from error
+    return values.scalar(schema, _text(part.content))
+
+
+def _text(data: bytes) -> str:
+    """Decode text; other data becomes a `data:` URL."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return f"data:;base64,{base64.b64encode(data).decode()}"

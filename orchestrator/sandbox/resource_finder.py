@@ -1,4 +1,4 @@
-"""Finds the things that a request is about: by their ids, by a reference, by what was sent."""
+"""Lookup of the resources that a request means: by id, by reference, by repeated inputs."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.json_object import JsonObject
-from orchestrator.sandbox.places import Position, ThingPlace
-from orchestrator.sandbox.playbook import Playbook
+from orchestrator.sandbox.playbook import Call, Playbook
 from orchestrator.sandbox.problems import RequestRefused
-from orchestrator.sandbox.provider_call import Call
 from orchestrator.sandbox.provider_store import ProviderStore, Resource
-from orchestrator.sandbox.runtime_expressions import sole
-from orchestrator.sandbox.served_operations import ServedOperation, is_id
+from orchestrator.sandbox.served_operations import (
+    Position,
+    ThingPlace,
+    is_id,
+    sole,
+)
+from orchestrator.sandbox.served_schemas import JsonObject
 
 SENT = "$request"
-"""Among the facts of a thing the request that made it, which a cancel or a probe may repeat."""
+"""Fact that holds the request which made the resource; a cancel or a probe may repeat it."""
 KEY = "$key"
 OVER = "$over"
-"""Among the facts of a thing that it was cancelled."""
+"""Fact that marks a cancelled resource."""
 
 
 class ResourceFinder:
-    """Finds things of one document; with `is_stocked`, whatever else an id names exists too."""
+    """Finds resources of one document; with `is_stocked`, every other id exists too."""
 
     def __init__(
         self, document: Document, store: ProviderStore, playbook: Playbook, *, is_stocked: bool
@@ -34,7 +36,7 @@ class ResourceFinder:
         self._is_stocked = is_stocked
 
     def parents(self, call: Call) -> JsonObject:
-        """The facts of everything that the arguments name by an id of this document."""
+        """Return the facts of everything that the arguments name by an id of this document."""
         facts: JsonObject = {}
         chosen = self._document.chosen_name(call.operation)
         for name, value in call.arguments.items():
@@ -43,8 +45,8 @@ class ResourceFinder:
             if name in self._document.known_ids:
                 facts |= self._facts(call, name, str(value))
             elif name in call.operation.path_names:
-                found = self._store.resource_of_id(str(value))
-                facts |= found.facts if found else {}
+                newest = self._store.resources_of_id(str(value))[:1]
+                facts |= newest[0].facts if newest else {}
         return facts
 
     def _facts(self, call: Call, name: str, value: str) -> JsonObject:
@@ -60,10 +62,10 @@ class ResourceFinder:
         return known
 
     def at_place(self, call: Call) -> Resource | None:
-        """The thing that the path names as one of its kind; None when nobody made it.
+        """Return the resource that the path names as one of its kind; None when nobody made it.
 
         Raises:
-            RequestRefused: things of this kind are made or listed here, and this one never was.
+            RequestRefused: resources of this kind are made or listed here, and this one never was.
         """
         place = call.operation.place
         value = call.arguments.get(place.parameter) if place is not None else None
@@ -72,29 +74,29 @@ class ResourceFinder:
         for resource in self._store.resources_of_id(str(value)):
             if self._is_of_kind(resource, place):
                 return resource
-        if self._is_unheard_of(call, place, str(value)):
+        if self._is_missing(call, place, str(value)):
             raise self._unknown(call, place.parameter, value)
         return None
 
     def _is_of_kind(self, resource: Resource, place: ThingPlace) -> bool:
-        """Whether a thing was made where those of a place are, or nobody can tell where."""
+        """True if a resource was made at a place, or its own place is unknown."""
         maker = self._document.operation(resource.operation)
         at = maker.place if maker is not None else None
         return at is None or at.position is Position.WITHIN or at.things == place.things
 
-    def _is_unheard_of(self, call: Call, place: ThingPlace, value: str) -> bool:
-        """Whether a thing of this id would be known if there were one."""
+    def _is_missing(self, call: Call, place: ThingPlace, value: str) -> bool:
+        """True if a resource of this id would be known if it existed."""
         is_known_kind = self._document.kind_place(call.operation) is not None
         if self._is_stocked or not is_known_kind or place.position is Position.ALL:
             return False
         standing = (self._playbook.standing_thing(n, value) for n in self._playbook.standing)
-        return not self._store.is_offered(value) and not any(standing)
+        return not self._store.offer_of_id(value) and not any(standing)
 
     def by_reference(self, call: Call, named: str | None) -> Resource:
-        """The thing of the client reference that a call gives.
+        """Return the resource of the call's client reference.
 
         Raises:
-            RequestRefused: it gives none, or nothing has it.
+            RequestRefused: there is no reference, or no resource has it.
         """
         reference = call.arguments.get("client_reference")
         found = self._store.resource_by_reference(str(reference), named) if reference else None
@@ -102,22 +104,22 @@ class ResourceFinder:
             raise self._unknown(call, "client_reference", reference)
         return found
 
-    def by_what_was_sent(self, call: Call) -> Resource | None:
-        """The newest thing whose request said what this call repeats; None when it repeats nothing.
+    def by_repeated_inputs(self, call: Call) -> Resource | None:
+        """Return the newest resource whose request has the values that this call repeats, if any.
 
         Raises:
-            RequestRefused: it repeats something, and no request said so.
+            RequestRefused: the call repeats values, and no request had them.
         """
-        # That one has an index of its own.
+        # References have an index of their own.
         if "client_reference" in call.arguments:
             return None
         repeated = None
-        for maker, inputs in self._document.asked_by_request(call.operation):
+        for maker, inputs in self._document.repeated_inputs(call.operation):
             wanted = {n: reading for n, reading in inputs.items() if n in call.arguments}
             for resource in self._store.resources_of(maker.operation_id) if wanted else ():
                 sent = resource.facts.get(SENT, {})
-                said = {n: sent.get(KEY) if r.is_key else r.of(sent) for n, r in wanted.items()}
-                if all(sole(call.arguments[name]) == value for name, value in said.items()):
+                values = {n: sent.get(KEY) if r.is_key else r.of(sent) for n, r in wanted.items()}
+                if all(sole(call.arguments[name]) == value for name, value in values.items()):
                     return resource
             repeated = next(iter(wanted), repeated)
         if repeated is not None:
@@ -125,36 +127,29 @@ class ResourceFinder:
         return None
 
     def to_cancel(self, call: Call) -> Resource:
-        """The thing that a cancel of a pair means: by its id, else by what was sent to make it.
+        """Return the resource that a paired cancel means: by its id, else by repeated inputs.
 
         Raises:
             RequestRefused: there is none.
         """
         ids: dict[str, str] = {}
-        for maker in self.makers(call.operation):
+        for maker in self._document.cancelled_by(call.operation):
             ids |= self._document.cancel_inputs(maker)
-        found = self._by_id(call, ids) or self.by_what_was_sent(call)
+        found = self._by_id(call, ids) or self.by_repeated_inputs(call)
         return found or self.by_reference(call, next(iter(ids.values()), None))
 
     def unpaired(self, call: Call) -> Resource | None:
-        """The thing that a DELETE without a pair means; None for one that nobody made.
+        """Return the resource that an unpaired DELETE means; None for one that nobody made.
 
         Raises:
-            RequestRefused: there is none, and there would be if it had been made.
+            RequestRefused: it would be known if it existed.
         """
         if "client_reference" in call.arguments:
             return self.by_reference(call, None)
         return self.at_place(call) or self.named(call)
 
-    def makers(self, cancel: ServedOperation) -> list[ServedOperation]:
-        """The operations that this one cancels, by either end of the pair."""
-        operations = self._document.operations
-        by_cancel = [o for o in operations if o.operation_id == cancel.cancel_for]
-        by_maker = [o for o in operations if o.cancels == cancel.operation_id]
-        return [*by_cancel, *(o for o in by_maker if o not in by_cancel)]
-
     def named(self, call: Call) -> Resource | None:
-        """The thing whose id a call gives; None when it gives no id.
+        """Return the resource whose id a call gives; None when it gives no id.
 
         Raises:
             RequestRefused: nothing has this id.
@@ -165,7 +160,7 @@ class ResourceFinder:
     def _by_id(
         self, call: Call, ids: Mapping[str, str], *, is_stocked: bool = False
     ) -> Resource | None:
-        """What the first argument among these names, each with the property that holds the id."""
+        """Return the resource of the first given argument; `ids` maps them to id properties."""
         for name, named in ids.items():
             if name in call.arguments:
                 found = self._store.resource(named, str(sole(call.arguments[name])))

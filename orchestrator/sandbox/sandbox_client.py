@@ -1,4 +1,4 @@
-"""Asks a running sandbox what happened, and plans its fault; for tests and the demo."""
+"""HTTP client of a running sandbox: reads its ledger and plans its faults."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Self
 import httpx
 
 from orchestrator.sandbox.faults import RULES, FaultRule
-from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.served_schemas import JsonObject
 
 _KEPT_OPEN_S = 2.0
-"""The sandbox closes what was idle for five: a question must not meet that."""
+"""Shorter than the five seconds after which the sandbox closes an idle connection."""
 
 
 class SandboxClient:
-    """The endpoints under /_sandbox; effects, requests and duplicates come as plain JSON.
+    """Client of the endpoints under /_sandbox; results are plain JSON.
 
     Example:
         async with SandboxClient("http://127.0.0.1:8700") as sandbox:
@@ -25,19 +25,18 @@ class SandboxClient:
     def __init__(
         self, base_url: str, *, timeout_s: float = 10.0, keeps_connections: bool = True
     ) -> None:
-        """Take where the sandbox is.
+        """Take the sandbox's address.
 
         Args:
-            base_url: without the path of its control.
-            timeout_s: of each question, in seconds.
-            keeps_connections: False leaves nothing open between two questions, so that there is
-                nothing to close.
+            base_url: without the path of its control endpoints.
+            timeout_s: of each request, in seconds.
+            keeps_connections: False closes the connection after each request.
         """
         limits = httpx.Limits(
             max_keepalive_connections=None if keeps_connections else 0,
             keepalive_expiry=_KEPT_OPEN_S,
         )
-        # trust_env: a proxy of the environment must not stand between loopback and us.
+        # trust_env: a proxy of the environment must not intercept loopback requests.
         self._http = httpx.AsyncClient(
             base_url=f"{base_url.rstrip('/')}/_sandbox",
             timeout=timeout_s,
@@ -46,23 +45,23 @@ class SandboxClient:
         )
 
     async def health(self) -> bool:
-        """True when it answers."""
+        """Return True when the sandbox answers."""
         return bool((await self._get("/health"))["healthy"])
 
     async def ledger(self, mission_id: str | None = None) -> list[JsonObject]:
-        """Every effect, oldest first."""
+        """Return every effect, oldest first."""
         return list((await self._get("/ledger", mission_id))["effects"])
 
     async def requests(self, mission_id: str | None = None) -> list[JsonObject]:
-        """Every request that reached an operation, oldest first."""
+        """Return every request that reached an operation, oldest first."""
         return list((await self._get("/ledger", mission_id))["requests"])
 
     async def live(self, mission_id: str | None = None) -> list[JsonObject]:
-        """The obligations that still stand."""
+        """Return the live obligations."""
         return list((await self._get("/live", mission_id))["live"])
 
     async def duplicates(self, mission_id: str | None = None) -> list[JsonObject]:
-        """The calls that had their effect more than once."""
+        """Return the calls that had their effect more than once."""
         return list((await self._get("/duplicates", mission_id))["duplicates"])
 
     async def set_faults(self, rules: Sequence[FaultRule], *, seed: int | None = None) -> None:
@@ -71,15 +70,15 @@ class SandboxClient:
         (await self._http.put("/faults", json=plan)).raise_for_status()
 
     async def faults(self, request_prefix: str = "") -> JsonObject:
-        """The planned faults, of one prefix or all, and how often each rule struck."""
+        """Return the planned faults of a prefix, or all, and how often each rule struck."""
         return await self._get("/faults", request_prefix=request_prefix)
 
     async def clear_faults(self) -> None:
-        """No faults from now on."""
+        """Remove all planned faults."""
         (await self._http.delete("/faults")).raise_for_status()
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Runs the sandbox on a real socket, alone or inside a running event loop."""
+"""The sandbox on a real socket, alone or inside a running event loop."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from orchestrator.sandbox.app import create_app, memories_of, utc_now
+from orchestrator.sandbox.app import DocumentMemory, create_app, memories_of, utc_now
 from orchestrator.sandbox.document_files import load_documents
 from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import FaultPlan
 from orchestrator.sandbox.playbook import Playbook
-from orchestrator.sandbox.providers import STANDARD
-from orchestrator.sandbox.remembered import DocumentMemory
-from orchestrator.sandbox.spoilt_answers import TRANSPORT
+from orchestrator.sandbox.responses import TRANSPORT
+from orchestrator.sandbox.standard_playbook import STANDARD
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8700
@@ -37,7 +36,7 @@ class RunningSandbox:
     ledger: EffectLedger
     faults: FaultPlan
     memories: tuple[DocumentMemory, ...] = ()
-    """Where each document is served, what is remembered of it, and what of it is not served."""
+    """Where each document is served, what is remembered of it, and what is not served."""
 
     @property
     def port(self) -> int:
@@ -46,7 +45,7 @@ class RunningSandbox:
 
 
 class _DroppableProtocol(H11Protocol):
-    """HTTP/1.1 whose app can close the connection under the caller, which ASGI cannot say."""
+    """HTTP/1.1 that gives the app its connection, which ASGI has no way to close."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -54,7 +53,7 @@ class _DroppableProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it takes requests, and leaves signals to whom it is a guest of."""
+    """A server that signals when it is ready, and as a guest leaves OS signals to its host."""
 
     def __init__(self, app: Starlette, *, is_guest: bool) -> None:
         config = uvicorn.Config(
@@ -80,7 +79,7 @@ class _Server(uvicorn.Server):
         self._ready.set()
 
     async def until_ready(self, running: asyncio.Task[None]) -> None:
-        """Return once requests are accepted; raise what ended the server before that."""
+        """Return once requests are accepted; raise the error that ended the server before that."""
         ready = asyncio.create_task(self._ready.wait())
         await asyncio.wait({ready, running}, return_when=asyncio.FIRST_COMPLETED)
         if not ready.done():
@@ -108,11 +107,11 @@ async def running_sandbox(
         documents: OpenAPI documents by name; see `load_documents`.
         ledger: left open at the end; by default one in memory, closed at the end.
         faults: planned faults; may be changed while it runs.
-        clock: says what time it is, in UTC.
-        seed: of everything made up.
+        clock: returns the current time in UTC.
+        seed: of all random values.
         tokens: accepted credentials; empty accepts any.
-        playbook: hand-written behaviour beside the generic one.
-        is_stocked: whatever a request names by an id exists.
+        playbook: hand-written behaviour in addition to the generic one.
+        is_stocked: every id in a request exists.
         host: address to listen on.
         port: 0 takes a free one.
 
@@ -158,12 +157,12 @@ def run(
 
     Args:
         specs: OpenAPI files, or folders of them.
-        documents: by name, in place of files: read by somebody else, with overlays applied.
+        documents: by name, instead of files: already read, with overlays applied.
         host: address to listen on.
         port: 0 takes a free one.
         db: SQLite file of the ledger; kept for the next run.
-        seed: of everything made up.
-        on_ready: told once requests are accepted.
+        seed: of all random values.
+        on_ready: called once requests are accepted.
 
     Raises:
         DocumentError: a document is missing, does not parse or cannot be served.
@@ -181,13 +180,13 @@ def run(
             on_ready(RunningSandbox(_url(listener), ledger, faults, memories_of(app)))
             await task
 
-    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once done
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again after shutdown
         asyncio.run(serve())
 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, or asyncio leaves Nagle's delay on: 40 ms an answer.
+    # Declared as TCP, or asyncio keeps Nagle's algorithm on: 40 ms per answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,34 +1,41 @@
-"""One operation of a document, as the sandbox reads it: what it takes and answers, and its kind."""
+"""An operation of a document: its inputs, answers and kind, and the resources of its path."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from orchestrator.sandbox.places import Position, ThingPlace, bare_path, names_like
-from orchestrator.sandbox.runtime_expressions import unescaped
-from orchestrator.sandbox.served_schemas import Schema, SchemaBook
+from orchestrator.sandbox.served_schemas import Schema, SchemaBook, unescaped
 
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
 _ID_NAME = re.compile(r"id|.*(?:_id|-id|[a-z0-9]I[dD])")
 _IS_STATE = re.compile(
     r"""\$response\.body#/(?:.*/)?(?P<name>[^/=!\s]+)\s*==\s*["'](?P<state>.+)["']"""
 )
-"""The condition that a property has a certain text."""
+"""The condition that a property equals a text."""
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+ERROR_LISTS = ("errors", "warnings")
+"""Lists in an answer that are empty on success."""
+_NAME = re.compile(r"\{[^{}]*\}")
+_ENDING = re.compile(r"(?<=[^/])\.\w+$")
+"""`.json`, in a path that names its format."""
 
-
-TROUBLES = ("errors", "warnings")
-"""Lists in an answer that are empty when nothing went wrong."""
+_CALLER = frozenset({"me", "my", "self", "user"})
+"""Path segments that stand for the caller."""
+_EXPRESSION = re.compile(
+    r"\$(?P<message>request|response)\."
+    r"(?:(?P<source>header|path|query)\.(?P<name>.+)|body(?:#/(?P<pointer>.+))?)"
+)
+_KEY_HEADERS = ("idempotency-key", "x-idempotency-key")
 
 
 class OperationKind(StrEnum):
-    """What a call of an operation does to the world."""
+    """The effect of a call of an operation."""
 
     READ = "read"
     CREATE = "create"
@@ -37,7 +44,7 @@ class OperationKind(StrEnum):
 
 
 class ServedParameter(NamedTuple):
-    """One declared parameter; location is path, query, header or cookie."""
+    """A declared parameter; location is path, query, header or cookie."""
 
     name: str
     location: str
@@ -47,7 +54,7 @@ class ServedParameter(NamedTuple):
 
 @dataclass(frozen=True)
 class ServedOperation:
-    """One operation of a document, with its references followed."""
+    """An operation of a document, with its references followed."""
 
     operation_id: str
     method: str
@@ -56,14 +63,14 @@ class ServedOperation:
     parameters: tuple[ServedParameter, ...]
     book: SchemaBook
     is_cancel: bool = False
-    """Whether another operation names it as its cancel."""
+    """True if another operation names it as its cancel."""
     place: ThingPlace | None = None
-    """Which things its path is about."""
+    """The resources of its path."""
 
     def path_values(self, path: str) -> list[str] | None:
-        """What a path has for each parameter, the first as long as can be; None for another path.
+        """Return the path's text for each parameter, the first as long as possible, or None.
 
-        Without a regular expression: one for many parameters in a row would go back and forth.
+        It uses no regular expression: one for many adjacent parameters would backtrack.
         """
         first, *others = _PARAMETER.split(bare_path(self.path))[::2]
         if not others:
@@ -83,22 +90,28 @@ class ServedOperation:
 
     @cached_property
     def path_names(self) -> list[str]:
-        """The names of the path's parameters, in order."""
+        """Names of the path's parameters, in order."""
         return _PARAMETER.findall(bare_path(self.path))
 
     @cached_property
     def written_query(self) -> dict[str, str]:
-        """The query that is written into the path, which tells it from another: `?beta=true`."""
+        """The query that is part of the path and distinguishes it from another: `?beta=true`."""
         query = self.path.partition("?")[2].partition("#")[0]
         return dict(parse_qsl(query, keep_blank_values=True))
 
     @cached_property
+    def _responses(self) -> dict[str, Any]:
+        return {str(code): response for code, response in self.raw.get("responses", {}).items()}
+
+    @cached_property
     def success_status(self) -> int:
-        """The lowest declared 2xx status, of those with a body if any has one; else 200."""
-        declared = {str(code): said for code, said in self.raw.get("responses", {}).items()}
-        statuses = {int(c): said for c, said in declared.items() if c.isdigit() and c[0] == "2"}
-        told = [code for code, said in statuses.items() if self.book.follow(said).get("content")]
-        return min(told or statuses, default=200)
+        """The lowest declared 2xx status, preferring those with a body; else 200."""
+        found = self._responses.items()
+        statuses = {int(c): response for c, response in found if c.isdigit() and c[0] == "2"}
+        with_body = [
+            code for code, response in statuses.items() if self.book.follow(response).get("content")
+        ]
+        return min(with_body or statuses, default=200)
 
     @cached_property
     def answer_schema(self) -> Schema | None:
@@ -109,11 +122,11 @@ class ServedOperation:
     def answer_type(self) -> str | None:
         """The media type of the success answer; None when it has no body."""
         names = list(self._answer_content)
-        return next((name for name in names if is_json(name)), next(iter(names), None))
+        return next((name for name in names if may_be_json(name)), next(iter(names), None))
 
     @cached_property
     def _answer_content(self) -> Mapping[str, Any]:
-        responses = {str(code): said for code, said in self.raw.get("responses", {}).items()}
+        responses = self._responses
         for code in (str(self.success_status), "2XX", "2xx", "default"):
             if code in responses:
                 content: Mapping[str, Any] = self.book.follow(responses[code]).get("content") or {}
@@ -135,23 +148,23 @@ class ServedOperation:
         return frozenset(own | set(self.book.properties(self.body_schema or {})))
 
     def refusal(self, *statuses: int) -> int:
-        """The first of these statuses that the operation declares; the first when none is."""
+        """Return the first of these statuses that the operation declares, else the first."""
         return next((status for status in statuses if self.declares(status)), statuses[0])
 
     def declares(self, status: int) -> bool:
-        """Whether the document says that it may answer so."""
-        return str(status) in {str(code) for code in self.raw.get("responses", {})}
+        """Return True if the document declares this status."""
+        return str(status) in self._responses
 
     @cached_property
     def chosen_name(self) -> str | None:
-        """The path parameter by which the caller names what this call makes: `PUT /orders/{id}`."""
+        """The path parameter by which the caller names a new resource: `PUT /orders/{id}`."""
         if self.method != "put" or not self.path.endswith("}") or not self.path_names:
             return None
         return self.path_names[-1]
 
     @property
     def probe(self) -> tuple[str, Mapping[str, Any] | None] | None:
-        """The operation that tells whether this one took effect, with its args where declared."""
+        """The probe of this operation, with its args where declared."""
         declared = self.raw.get("x-orchet-compensation-probe")
         if isinstance(declared, str):
             return declared, None
@@ -161,7 +174,7 @@ class ServedOperation:
 
     @property
     def gone_states(self) -> list[tuple[str, str]]:
-        """What its probe's `gone-when` compares with a text: the property, and the text."""
+        """Properties and texts that its probe's `gone-when` compares."""
         declared = self.raw.get("x-orchet-compensation-probe")
         written = declared.get("gone-when") if isinstance(declared, Mapping) else None
         conditions = written if isinstance(written, list) else [written]
@@ -175,7 +188,7 @@ class ServedOperation:
 
     @property
     def compensation_args(self) -> Mapping[str, Any] | None:
-        """How its cancel is filled; None leaves that to the names."""
+        """The declared inputs of its cancel; None fills them by name."""
         return self.raw.get("x-orchet-compensation-args")
 
     @property
@@ -185,7 +198,7 @@ class ServedOperation:
 
     @cached_property
     def kind(self) -> OperationKind:
-        """What a call does; see `_kind_of_post` for the only judgement in it."""
+        """The kind of the operation; only `_kind_of_post` has to guess."""
         if self.cancel_for or self.is_cancel or self._ends_one:
             return OperationKind.CANCEL
         if self.cancels or (self.is_writing and self.success_status == 201):
@@ -201,7 +214,7 @@ class ServedOperation:
 
     @property
     def _ends_one(self) -> bool:
-        """A DELETE that says which thing it ends: by its path, or by what it is sent."""
+        """A DELETE that names its resource, by its path or by its inputs."""
         is_named = bool(self.path_names) or bool(self.input_names)
         return self.method == "delete" and is_named and not self._is_at(Position.WITHIN)
 
@@ -214,9 +227,9 @@ class ServedOperation:
         return self.method in ("post", "put", "patch", "delete")
 
     def _kind_of_post(self) -> OperationKind:
-        # A search is often a POST. Where the contract is silent, only an answer that is a list is
-        # taken for one, and not if a person is asked before: a witness rather sees an effect too
-        # many. That nobody is asked says nothing of what a call does.
+        # A search is often a POST. Without a declaration, only a list is taken for one, and not if
+        # the operation requires confirmation: a witness rather records an effect too many. A
+        # declared absence of confirmation says nothing about the effect.
         is_confirmed = self.raw.get("x-orchet-requires-confirmation", False) is not False
         if self.list_name is not None and not is_confirmed:
             return OperationKind.READ
@@ -225,39 +238,39 @@ class ServedOperation:
 
     @cached_property
     def names_itself(self) -> bool:
-        """Whether the answer has an id of its own, or what it wraps has one."""
+        """True if the answer, or the object it wraps, has an id of its own."""
         answers = self.book.properties(self.answer_schema or {})
         inner = (self.book.properties(s) for s in answers.values() if self.book.is_object(s))
         return any(self.own_ids(names) for names in (answers, *inner))
 
     def own_ids(self, answers: Mapping[str, Schema]) -> list[str]:
-        """Those of the properties that may be the id of what this is about, the likeliest first.
+        """Return the properties that may be the resource's own id, the likeliest first.
 
-        What paths to such a thing call it comes first: beside ids of others, its own is often
-        called by no more than "id", or in a way of the provider's own. No id has parts: what is
-        called like the path's parameter and has some is the thing itself.
+        The name of the path's parameter comes first: next to ids of other resources, the own id is
+        often just "id", or has a name of the provider's own. A property with parts is not an id but
+        the resource itself.
         """
         parted = {n for n, schema in answers.items() if self.book.is_compound(schema)}
         listed = [name for name in answers if name not in parted]
         ids = id_names(listed)
         called = names_like(listed, self.place.named_by) if self.place is not None else []
-        # The longest says most: account_id before id.
+        # The longest is the most specific: account_id before id.
         first = [*sorted(called, key=len, reverse=True), *(n for n in ids if n == "id")]
         return list(dict.fromkeys([*first, *ids]))
 
     @cached_property
     def list_name(self) -> str | None:
-        """Where the answer holds its items: a property name, "" for the answer itself, or None."""
+        """The property that holds the answer's items, "" for the answer itself, or None."""
         schema = self.book.resolve(self.answer_schema or {})
         if self._is_object_list(schema):
             return ""
         properties = self.book.properties(schema)
-        # An answer that names itself is one thing that has parts, not a list of things.
+        # An answer with an id of its own is one resource with parts, not a list.
         if id_names(properties):
             return None
         lists = [name for name, value in properties.items() if self._is_object_list(value)]
-        asked = bare_path(self.path).rstrip("/").rpartition("/")[2]
-        return next((n for n in lists if n not in TROUBLES or n == asked), None)
+        last_segment = bare_path(self.path).rstrip("/").rpartition("/")[2]
+        return next((n for n in lists if n not in ERROR_LISTS or n == last_segment), None)
 
     @cached_property
     def item_schema(self) -> Schema | None:
@@ -276,24 +289,154 @@ class ServedOperation:
 
 
 def is_id(value: Any) -> bool:
-    """True for a value that can name a thing: a text or a whole number."""
+    """True for a value that can identify a resource: a text or a whole number."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def json_schema(book: SchemaBook, content: Mapping[str, Any]) -> Schema | None:
-    """The schema of the JSON among these media types; None when none of them is JSON."""
+    """Return the schema of the JSON media type; None when there is none."""
     for media_type, value in content.items():
-        if is_json(media_type):
+        if may_be_json(media_type):
             return book.resolve(value.get("schema") or {})
     return None
 
 
-def is_json(media_type: str) -> bool:
-    """Whether bodies of this type are JSON."""
+def may_be_json(media_type: str) -> bool:
+    """Return True if bodies of this type are JSON."""
     kind = media_type.split(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json") or kind == "*/*"
 
 
 def id_names(names: Iterable[str]) -> list[str]:
-    """Those of the names that usually hold an id: id, order_id, orderId."""
+    """Return the names that usually hold an id: id, order_id, orderId."""
     return [name for name in names if _ID_NAME.fullmatch(name)]
+
+
+class Position(StrEnum):
+    """Relation of a path to the resources that it is about."""
+
+    ALL = "all"
+    """`/orders`: all of them."""
+    ONE = "one"
+    """`/orders/{id}`."""
+    WITHIN = "within"
+    """`/orders/{id}/pay`: something about one of them."""
+
+
+class ThingPlace(NamedTuple):
+    """The resources of a path: `things` is equal for all paths about the same kind."""
+
+    things: str
+    position: Position
+    parameter: str
+    """The path parameter that identifies the one; "" for all of them."""
+    named_by: str = ""
+    """The name of the kind's id in its paths."""
+
+    @property
+    def label(self) -> str:
+        """The last word of the resources' path."""
+        return next((s for s in reversed(self.things.split("/")) if s and s != "{}"), "things")
+
+
+def bare_path(path: str) -> str:
+    """Return the path without the query and fragment that distinguish operations."""
+    return re.split(r"[?#]", path, maxsplit=1)[0]
+
+
+def places_of(paths: Iterable[str]) -> dict[str, ThingPlace]:
+    """Return the place of each path that has one."""
+    listed = list(paths)
+    ones = [steps for steps in map(_steps, listed) if _is_name(steps[-1:])]
+    kinds = {_things(steps[:-1]): steps[-1][1:-1] for steps in reversed(ones)}
+    found = {path: _place(_steps(path), kinds) for path in listed}
+    return {path: place for path, place in found.items() if place is not None}
+
+
+def names_like(names: Iterable[str], parameter: str) -> list[str]:
+    """Return the names that a path parameter ends with: `gid` of `task_gid`."""
+    return [name for name in names if name and _is_last_word(name, parameter)]
+
+
+def _is_last_word(name: str, parameter: str) -> bool:
+    start = len(parameter) - len(name)
+    if start < 0 or not parameter.lower().endswith(name.lower()):
+        return False
+    # A whole word: after a separator, or where a capital starts one.
+    return start == 0 or parameter[start - 1] in "_-." or parameter[start].isupper()
+
+
+def _place(steps: list[str], kinds: Mapping[str, str]) -> ThingPlace | None:
+    if _is_name(steps[-1:]):
+        return ThingPlace(_things(steps[:-1]), Position.ONE, steps[-1][1:-1], steps[-1][1:-1])
+    for things in (_things(steps), *_without_caller(steps)):
+        if things in kinds:
+            return ThingPlace(things, Position.ALL, "", kinds[things])
+    named = [at for at, step in enumerate(steps) if _is_name([step])]
+    if not named:
+        return None
+    parameter = steps[named[-1]][1:-1]
+    return ThingPlace(_things(steps[: named[-1]]), Position.WITHIN, parameter)
+
+
+def _without_caller(steps: list[str]) -> Iterator[str]:
+    """Yield the kind of which a path lists the caller's own: `/playlists` of `/me/playlists`."""
+    if len(steps) > 1 and steps[-2] in _CALLER:
+        yield _things([*steps[:-2], steps[-1]])
+
+
+def _steps(path: str) -> list[str]:
+    return _ENDING.sub("", bare_path(path).rstrip("/")).split("/")
+
+
+def _is_name(step: list[str]) -> bool:
+    return bool(step) and _NAME.fullmatch(step[0]) is not None
+
+
+def _things(steps: list[str]) -> str:
+    return _NAME.sub("{}", "/".join(steps))
+
+
+def sole(value: Any) -> Any:
+    """Return the element of a list that has one element; else the value itself."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+class RuntimeExpression(NamedTuple):
+    """The source of a value: `$request.body#/a/b` is ("request", "body", ("a", "b"))."""
+
+    message: str
+    source: str
+    path: tuple[str, ...]
+
+    @property
+    def is_key(self) -> bool:
+        """True if it reads the idempotency key."""
+        return self.source == "header" and is_key(self.path[0])
+
+    def of(self, values: Mapping[str, Any]) -> Any:
+        """Return its value in the arguments of a request, or None."""
+        found: Any = values
+        for step in self.path:
+            found = found.get(step) if isinstance(found, Mapping) else None
+        return found
+
+
+def is_key(header: str) -> bool:
+    """Return True if a header of this name holds an idempotency key."""
+    return header.lower() in _KEY_HEADERS
+
+
+def read_expression(value: Any) -> RuntimeExpression | None:
+    """Return one whole expression; None for a constant or for text with expressions inside.
+
+    It may be the only element of a list: a cancel of many resources can be given one.
+    """
+    value = sole(value)
+    found = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    if found["source"]:
+        return RuntimeExpression(found["message"], found["source"], (found["name"],))
+    steps = (found["pointer"] or "").split("/") if found["pointer"] else []
+    return RuntimeExpression(found["message"], "body", tuple(map(unescaped, steps)))

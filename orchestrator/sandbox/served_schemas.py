@@ -1,8 +1,8 @@
-"""JSON schemas of one document: following references, joining allOf, checking a value."""
+"""JSON schemas of one document: references, merged allOf, alternatives and validity."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,16 +17,16 @@ from openapi_schema_validator import (
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from orchestrator.sandbox.asked_schemas import asked
-from orchestrator.sandbox.bounded_patterns import bounded
-from orchestrator.sandbox.joined_schemas import is_discriminator, joined_schema, values_of
-from orchestrator.sandbox.runtime_expressions import unescaped
+from orchestrator.sandbox.schema_validators import bounded, for_requests
 
 Schema = Mapping[str, Any]
 
 _BASE = "urn:sandbox:document"
 _BRANCHES = 40
-"""Alternatives that are looked at: of more than that a value is found among the first."""
+"""Most alternatives that are examined."""
+_MOST = 40
+
+JsonObject = dict[str, Any]
 
 
 class SchemaBook:
@@ -38,16 +38,16 @@ class SchemaBook:
         self._formats = oas30_format_checker if is_30 else oas31_format_checker
         self._kind = bounded(OAS30Validator if is_30 else OAS31Validator, document)
         resource = DRAFT202012.create_resource(_absolute(document))
-        # Crawled once: an uncrawled registry is crawled anew by every check.
+        # Crawled once: every check would crawl an uncrawled registry again.
         self._registry: Registry[Any] = Registry().with_resource(_BASE, resource).crawl()
-        # By identity; what a key belongs to is kept, for a freed id may be given to another one.
+        # By identity; the schema is kept too, because a freed id may be reused.
         self._resolved: dict[int, tuple[Schema, Schema]] = {}
         self._variants: dict[int, tuple[Schema, tuple[Schema, ...]]] = {}
         self._validators: dict[int, tuple[Schema, Validator]] = {}
-        self._asked: dict[int, tuple[Schema, Validator]] = {}
+        self._request_validators: dict[int, tuple[Schema, Validator]] = {}
 
     def follow(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The object that a chain of references ends at; a node without one is itself.
+        """Follow a chain of references to its end; a node without one is returned itself.
 
         Raises:
             LookupError: the reference leaves the document, finds nothing or leads in a circle.
@@ -62,7 +62,7 @@ class SchemaBook:
         return node
 
     def resolve(self, schema: Schema) -> Schema:
-        """The schema with its own reference and allOf folded in; children stay as they are."""
+        """Return the schema with its own reference and allOf merged; children stay as they are."""
         if "$ref" not in schema and "allOf" not in schema:
             return schema
         if id(schema) not in self._resolved:
@@ -70,16 +70,16 @@ class SchemaBook:
         return self._resolved[id(schema)][1]
 
     def _folded(self, schema: Schema) -> Schema:
-        beside = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+        siblings = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
         parts = [self._lookup(str(schema["$ref"]))] if "$ref" in schema else []
         parts = [*parts, *schema.get("allOf", [])]
         joined: dict[str, Any] = {}
-        for part in [*(self.resolve(part) for part in parts), beside]:
+        for part in [*(self.resolve(part) for part in parts), siblings]:
             joined = joined_schema(joined, part)
         return joined
 
     def variants(self, schema: Schema) -> tuple[Schema, ...]:
-        """The schema with each of its alternatives folded in; itself alone when it has none."""
+        """Return the schema merged with each of its alternatives; itself alone when it has none."""
         key = id(schema)
         if key not in self._variants:
             self._variants[key] = (schema, tuple(self._alternatives(self.resolve(schema))))
@@ -90,15 +90,15 @@ class SchemaBook:
         if keyword is None:
             yield schema
             return
-        beside = {name: part for name, part in schema.items() if name != keyword}
+        siblings = {name: part for name, part in schema.items() if name != keyword}
         for branch in schema[keyword][:_BRANCHES]:
             resolved = self.resolve(branch)
             named = self._discriminated(schema.get("discriminator"), branch, resolved)
-            folded = joined_schema(joined_schema(beside, resolved), named)
+            folded = joined_schema(joined_schema(siblings, resolved), named)
             yield from self._alternatives(self.resolve(folded))
 
     def _discriminated(self, discriminator: Any, branch: Any, resolved: Schema) -> Schema:
-        """What a discriminator asks of the values of one branch, which may say so itself."""
+        """Return the constraint that a discriminator puts on one branch."""
         if not is_discriminator(discriminator) or not isinstance(branch, Mapping):
             return {}
         name = discriminator["propertyName"]
@@ -109,19 +109,19 @@ class SchemaBook:
         return {"properties": {name: {"enum": values}}, "required": [name]} if values else {}
 
     def properties(self, schema: Schema) -> dict[str, Schema]:
-        """The properties of an object schema, those of its first alternative included."""
+        """Return the properties of an object schema, including those of its first alternative."""
         resolved = self.resolve(schema)
         own = dict(resolved.get("properties", {}))
         alternative = self.alternative(resolved)
         return {**self.properties(alternative), **own} if alternative else own
 
     def alternative(self, schema: Schema) -> Schema | None:
-        """The first oneOf or anyOf branch; None when the schema has none."""
+        """Return the first oneOf or anyOf branch, or None."""
         branches = schema.get("oneOf") or schema.get("anyOf")
         return self.resolve(branches[0]) if branches else None
 
     def type_of(self, schema: Schema) -> str | None:
-        """The JSON type that values take, null aside; None when the schema leaves it open."""
+        """Return the JSON type of the values apart from null; None when the schema allows any."""
         declared = schema.get("type")
         if isinstance(declared, list):
             return next((str(name) for name in declared if name != "null"), "null")
@@ -132,26 +132,29 @@ class SchemaBook:
         return "array" if "items" in schema else None
 
     def is_object(self, schema: Schema) -> bool:
-        """Whether the first that the schema allows is an object."""
+        """True if the schema's first alternative is an object."""
         return self.type_of(self.variants(schema)[0]) == "object"
 
     def is_compound(self, schema: Schema) -> bool:
-        """Whether the first that the schema allows has parts."""
+        """True if the schema's first alternative is an object or an array."""
         return self.type_of(self.variants(schema)[0]) in ("object", "array")
 
     def is_valid(self, schema: Schema, value: Any) -> bool:
-        """True when the value conforms, formats included."""
+        """True if the value conforms, formats included."""
         key = id(schema)
         if key not in self._validators:
             self._validators[key] = (schema, self._validator(schema))
         return self._validators[key][1].is_valid(value)
 
     def errors_of_request(self, schema: Schema, value: Any) -> Iterator[ValidationError]:
-        """What of a value that was sent breaks the schema."""
+        """Yield the errors of a value in a request."""
         key = id(schema)
-        if key not in self._asked:
-            self._asked[key] = (schema, self._validator(schema, asked(self._kind)))
-        yield from self._asked[key][1].iter_errors(value)
+        if key not in self._request_validators:
+            self._request_validators[key] = (
+                schema,
+                self._validator(schema, for_requests(self._kind)),
+            )
+        yield from self._request_validators[key][1].iter_errors(value)
 
     def _validator(self, schema: Schema, kind: Any = None) -> Validator:
         absolute = _absolute(schema)
@@ -165,7 +168,7 @@ class SchemaBook:
 
 
 def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
-    """The object that a reference within a document names.
+    """Return the object that a reference within a document names.
 
     Raises:
         LookupError: the reference leaves the document, or finds no object.
@@ -188,7 +191,7 @@ def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
 
 
 def _absolute(node: Any) -> Any:
-    """The node with local references made absolute, so that a part of it can be checked alone."""
+    """Make local references absolute, so that a part of the document can be checked alone."""
     if isinstance(node, Mapping):
         if is_discriminator(node.get("discriminator")):
             return _with_discriminator(node)
@@ -203,7 +206,7 @@ def _absolute_entry(key: str, value: Any) -> Any:
 
 
 def _with_discriminator(node: Mapping[str, Any]) -> Any:
-    """The node with a discriminator that names a schema for each of its values."""
+    """Complete the mapping of a discriminator for each branch that is a reference."""
     branches = node.get("oneOf") or node.get("anyOf") or []
     mapping = {
         value: _BASE + reference
@@ -211,8 +214,100 @@ def _with_discriminator(node: Mapping[str, Any]) -> Any:
         if isinstance(branch, Mapping)
         for value, reference in values_of(node["discriminator"], branch)
     }
-    beside = {key: _absolute_entry(key, part) for key, part in node.items()}
+    siblings = {key: _absolute_entry(key, part) for key, part in node.items()}
     if not mapping:
-        return {key: part for key, part in beside.items() if key != "discriminator"}
+        return {key: part for key, part in siblings.items() if key != "discriminator"}
     property_name = node["discriminator"]["propertyName"]
-    return {**beside, "discriminator": {"propertyName": property_name, "mapping": mapping}}
+    return {**siblings, "discriminator": {"propertyName": property_name, "mapping": mapping}}
+
+
+def joined_schema(first: Schema, second: Schema) -> dict[str, Any]:
+    """Merge two schemas; where that is impossible, the second wins."""
+    joined = {**first, **second}
+    for keyword in first.keys() & second.keys():
+        join = _JOINS.get(keyword)
+        if join is not None:
+            joined[keyword] = join(first[keyword], second[keyword])
+    return joined
+
+
+def _properties(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    both = {
+        name: {"allOf": [first[name], second[name]]}
+        for name in first.keys() & second.keys()
+        if first[name] != second[name]
+    }
+    return {**first, **second, **both}
+
+
+def _common(first: list[Any], second: list[Any]) -> list[Any]:
+    return [value for value in first if value in second]
+
+
+def _types(first: Any, second: Any) -> Any:
+    kinds = [kind if isinstance(kind, list) else [kind] for kind in (first, second)]
+    both = [
+        name
+        for name in kinds[0]
+        if name in kinds[1] or (name == "integer" and "number" in kinds[1])
+    ]
+    if "number" in kinds[0] and "integer" in kinds[1]:
+        both.append("integer")
+    return both[0] if len(both) == 1 else both or second
+
+
+def _branches(first: list[Any], second: list[Any]) -> list[Any]:
+    """Combine each alternative of one schema with each of the other."""
+    pairs = [{"allOf": [one, other]} for one in first for other in second]
+    return pairs if len(pairs) <= _MOST else second
+
+
+def _required(first: Any, second: Any) -> Any:
+    if isinstance(first, list) and isinstance(second, list):
+        return [*first, *(name for name in second if name not in first)]
+    return second
+
+
+_JOINS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "properties": _properties,
+    "required": _required,
+    "enum": _common,
+    "type": _types,
+    "oneOf": _branches,
+    "anyOf": _branches,
+    "minimum": max,
+    "minLength": max,
+    "minItems": max,
+    "maximum": min,
+    "maxLength": min,
+    "maxItems": min,
+    # Null is valid only where both parts allow it.
+    "nullable": lambda first, second: first is True and second is True,
+}
+
+
+def is_discriminator(value: Any) -> bool:
+    """Return True for a discriminator with a property name."""
+    return isinstance(value, Mapping) and isinstance(value.get("propertyName"), str)
+
+
+def values_of(
+    discriminator: Mapping[str, Any], branch: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield the discriminator values that select an alternative, each with its reference."""
+    reference = branch.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return
+    name = reference.rpartition("/")[2]
+    mapping = discriminator.get("mapping")
+    mapped = [
+        (value, reference)
+        for value, target in (mapping if isinstance(mapping, Mapping) else {}).items()
+        if isinstance(target, str) and target.rpartition("/")[2] == name
+    ]
+    yield from mapped or [(name, reference)]
+
+
+def unescaped(step: str) -> str:
+    """Return the name that a step of a JSON pointer stands for."""
+    return step.replace("~1", "/").replace("~0", "~")

@@ -1,4 +1,4 @@
-"""One document as an ASGI app: checks a request, injects the planned faults, does it, answers."""
+"""A document as an ASGI app: validates requests, injects faults, performs and answers."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.sandbox.credential_check import check_credentials
-from orchestrator.sandbox.declared_refusals import refusal_response
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import Cause, EffectLedger
 from orchestrator.sandbox.faults import FaultPlan, FaultRule, InjectedFault
+from orchestrator.sandbox.playbook import Call, ProviderAnswer, timestamp
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider import Provider
-from orchestrator.sandbox.provider_call import Call, ProviderAnswer, timestamp
 from orchestrator.sandbox.request_validation import RequestValidator, sent_path
-from orchestrator.sandbox.sent_answers import answer_response
+from orchestrator.sandbox.responses import (
+    answer_response,
+    break_off,
+    broken_success,
+    drop,
+    gateway_page,
+    refusal_response,
+)
 from orchestrator.sandbox.served_operations import ServedOperation
-from orchestrator.sandbox.spoilt_answers import break_off, broken_success, drop, gateway_page
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 _log = logging.getLogger(__name__)
 _BROKEN_OFF = frozenset({"truncate", "cut_chunk"})
-_UNTOLD = frozenset({"status_after", "drop_after", "refuse_repeat"})
-"""Kinds of which the caller does not learn what came of it."""
+_UNREPORTED = frozenset({"status_after", "drop_after", "refuse_repeat"})
+"""Kinds that hide the outcome from the caller."""
 _UNANSWERED = frozenset({"drop_after", "refuse_repeat"}) | _BROKEN_OFF
 
 
 class _Visit(NamedTuple):
-    """One request to an operation; path is what follows the document's prefix."""
+    """A request to an operation; path is the path after the document's prefix."""
 
     operation: ServedOperation
     request: Request
@@ -43,7 +47,7 @@ class _Visit(NamedTuple):
     body: bytes
 
     def cause(self, arguments: Mapping[str, Any]) -> Cause:
-        """Who asks, from the headers and from the reference among the arguments."""
+        """Return the origin of the request, from its headers and its client reference."""
         headers = self.request.headers
         reference = arguments.get("client_reference")
         key = headers.get("idempotency-key") or headers.get("x-idempotency-key")
@@ -80,7 +84,7 @@ class Service:
         request = Request(scope, receive)
         body = await request.body()
         path = sent_path(scope)
-        found = self._meant(request, path, body)
+        found = self._called_operation(request, path, body)
         if found is None:
             await self._not_found(request.method, path).to_response()(scope, receive, send)
             return
@@ -100,8 +104,8 @@ class Service:
         else:
             await response(scope, receive, send)
 
-    def _meant(self, request: Request, path: str, body: bytes) -> ServedOperation | None:
-        """The operation that is called: of several at one path the first that takes the request."""
+    def _called_operation(self, request: Request, path: str, body: bytes) -> ServedOperation | None:
+        """Return the called operation: the first at this path that accepts the request."""
         query = dict(request.query_params)
         found = self._document.candidates(request.method, path, query)
         for operation in found if len(found) > 1 else ():
@@ -118,7 +122,7 @@ class Service:
         return RequestRefused(405, f"{path} takes {allow}, not {method}.", headers={"Allow": allow})
 
     async def _handle(self, visit: _Visit, fault: InjectedFault) -> Response | None:
-        """The response, or None when the connection is to be closed without one."""
+        """Return the response, or None when the connection is to be closed without one."""
         if fault.delay_s:
             await asyncio.sleep(fault.delay_s)
         refusal = _refusal_before(visit.operation, fault)
@@ -126,16 +130,16 @@ class Service:
             return self._refuse(visit, refusal, fault)
         rule = fault.rule
         if rule and rule.kind in ("drop_before", "gateway", "breach_before"):
-            return self._do_nothing(visit, fault, rule)
+            return self._unperformed(visit, fault, rule)
         response = self._perform(visit, fault)
         if rule and rule.kind == "duplicate":
             self._perform(visit, fault)
         if rule and rule.kind == "late_duplicate":
-            self._later(rule.delay_s, visit, fault)
+            self._repeat_later(rule.delay_s, visit, fault)
         return response
 
-    def _do_nothing(self, visit: _Visit, fault: InjectedFault, rule: FaultRule) -> Response | None:
-        """The response to a request that the provider never works on."""
+    def _unperformed(self, visit: _Visit, fault: InjectedFault, rule: FaultRule) -> Response | None:
+        """Return the response to a request that the provider does not perform."""
         status = visit.operation.success_status
         if rule.kind == "drop_before":
             self._record(visit, None, fault)
@@ -148,41 +152,41 @@ class Service:
         self._record(visit, status, fault)
         return broken_success(rule.breach, status)
 
-    def _later(self, delay_s: float, visit: _Visit, fault: InjectedFault) -> None:
-        """The same request once more, after its answer; whom it would be answered to is gone."""
+    def _repeat_later(self, delay_s: float, visit: _Visit, fault: InjectedFault) -> None:
+        """Perform the same request again after its answer; its own answer goes nowhere."""
         loop = asyncio.get_running_loop()
         loop.call_later(delay_s, self._perform, visit, fault)
 
     def _perform(
         self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
     ) -> Response | None:
-        """Do what is asked, and answer as the fault lets it."""
+        """Perform the request, and answer as the fault allows."""
         rule = fault.rule
-        is_told = rule is None or rule.kind not in _UNTOLD
+        is_reported = rule is None or rule.kind not in _UNREPORTED
         try:
             answer = self._answer(visit, fault, is_kept=is_kept)
         except RequestRefused as problem:
-            if is_told:
+            if is_reported:
                 return self._refuse(visit, problem, fault)
             self._record(visit, _status_seen(rule, problem.status), fault)
         else:
             if rule and rule.kind.startswith("breach"):
                 return broken_success(rule.breach, answer.status, answer)
-            if is_told:
-                return answer_response(visit.operation, answer, asked=str(visit.request.url))
+            if is_reported:
+                return answer_response(visit.operation, answer, url=str(visit.request.url))
         is_status = rule is not None and rule.kind == "status_after"
         return _failed(rule).to_response() if rule and is_status else None
 
     def _answer(
         self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
     ) -> ProviderAnswer:
-        """Check the request, do it, and record it with its effect in one transaction.
+        """Validate, perform and record a request with its effect in one transaction.
 
-        What is not to be kept is done and undone: its answer is all that comes of it.
+        A request that is not to be kept is rolled back after its answer is made.
 
         Raises:
             RequestRefused: credentials are missing, the request does not follow the document, the
-                provider refuses, or no answer can be made up from the schema.
+                provider refuses, or no answer can be made from the schema.
         """
         operation, request = visit.operation, visit.request
         check_credentials(self._document, operation, request, tokens=self._tokens)
@@ -222,7 +226,7 @@ class Service:
         call: Call | None = None,
         replayed: bool = False,
     ) -> None:
-        """Write down that a request arrived; status is None when no answer leaves."""
+        """Record that a request arrived; status is None when no answer is sent."""
         self._ledger.record_request(
             at=timestamp(self._clock()),
             provider=self._document.name,
@@ -235,7 +239,7 @@ class Service:
         )
         answered = "no answer" if status is None else status
         planned = f", as planned: {fault.name}" if fault.name else ""
-        again = ", told again" if replayed else ""
+        again = ", replayed" if replayed else ""
         _log.info("%s: %s%s%s", visit.operation.operation_id, answered, planned, again)
 
 
@@ -265,3 +269,47 @@ def _status_seen(rule: FaultRule | None, status: int) -> int | None:
     if rule and rule.kind in _UNANSWERED:
         return None
     return rule.status if rule and rule.kind == "status_after" else status
+
+
+def check_credentials(
+    document: Document,
+    operation: ServedOperation,
+    request: Request,
+    *,
+    tokens: Collection[str] = (),
+) -> None:
+    """Check that one of the operation's security alternatives is met.
+
+    Args:
+        document: whose security schemes apply.
+        operation: the called one; its own `security` replaces the document's.
+        request: its headers, cookies and query.
+        tokens: the accepted credentials; empty accepts any non-empty one.
+
+    Raises:
+        RequestRefused: 401; the credential is missing or unknown.
+    """
+    alternatives = operation.raw.get("security", document.raw.get("security")) or []
+    if not alternatives or any(not alternative for alternative in alternatives):
+        return
+    schemes = document.raw.get("components", {}).get("securitySchemes", {})
+    for alternative in alternatives:
+        found = [_credential(schemes.get(name, {}), request) for name in alternative]
+        if all(value and (not tokens or value in tokens) for value in found):
+            return
+    wanted = " or ".join(" and ".join(alternative) for alternative in alternatives)
+    raise RequestRefused(
+        401,
+        f"{operation.operation_id} needs the credential {wanted}; it is missing or unknown.",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+def _credential(scheme: Mapping[str, Any], request: Request) -> str | None:
+    if scheme.get("type") == "apiKey":
+        places = {"query": request.query_params, "cookie": request.cookies}
+        return places.get(str(scheme.get("in")), request.headers).get(str(scheme.get("name")))
+    kind, _, value = request.headers.get("authorization", "").partition(" ")
+    # OAuth 2 and OpenID Connect end in a bearer token.
+    wanted = str(scheme.get("scheme", "bearer")).lower()
+    return value.strip() if kind.lower() == wanted else None

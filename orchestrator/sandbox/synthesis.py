@@ -1,36 +1,100 @@
-"""Makes plausible values from JSON schemas; the same seed and hints give the same value."""
+"""Plausible values made from JSON schemas; equal seeds and hints give equal values."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import base64
+import re
+import string
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
+from uuid import UUID
 
-from orchestrator.sandbox.bounded_patterns import texts_matching
-from orchestrator.sandbox.made_values import (
-    ATTEMPTS,
-    examples,
-    identifiers,
-    integers,
-    numbers,
-    strings,
-)
-from orchestrator.sandbox.scenes import Scene, UnsupportedSchema
-from orchestrator.sandbox.served_operations import TROUBLES
+from orchestrator.sandbox.currency_amount import DEFAULT_CURRENCY, MONEY_NAMES
+from orchestrator.sandbox.playbook import timestamp
+from orchestrator.sandbox.schema_validators import texts_matching
+from orchestrator.sandbox.served_operations import ERROR_LISTS
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
-__all__ = ["Scene", "Synthesizer", "UnsupportedSchema"]
-
+_PLENTY = 1_000
+_MOST = 5_000
 _DEEPEST = 5
 _DEEP = 40
-"""Schemas within one another: beyond this nothing more is begun."""
+"""Levels of schemas beyond which nothing more is made."""
 _OTHER_KINDS = ("string", "integer", "boolean", "object", "array", "null")
-# An order like this reads as a thing that was just made and still stands.
+# A state of this list means that the resource was just made and is live.
 _STANDING_STATES = ("confirmed", "booked", "active", "reserved", "accepted", "sent", "submitted")
 _ALWAYS_TRUE = ("healthy", "ok", "success", "allowed", "available")
 _CANCEL = ("cancel", "refund", "void", "revert", "recall", "withdraw", "delete", "remove", "releas")
 _GONE = (*_CANCEL, "reject", "declin", "fail", "expir", "error", "draft", "deliver", "reimburs")
+ATTEMPTS = 20
+_LONGEST = 5_000_000
+_LONG = 1_000
+_CODE = string.ascii_lowercase + string.digits
+_PLAIN_WORDS = ("green", "north", "harbour", "garden", "river", "stone", "central", "morning")
+_EXAMPLE_NETS = ("192.0.2", "198.51.100", "203.0.113")
+_SOME_DAY = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+class UnsupportedSchema(ValueError):
+    """No value could be made; the schema needs an example."""
+
+
+@dataclass
+class Effort:
+    """The number of values made for one answer; a long text counts for several."""
+
+    values: int = 0
+
+    @property
+    def is_large(self) -> bool:
+        """True if only required values should be made from now on."""
+        return self.values > _PLENTY
+
+    def spend(self, values: int) -> None:
+        """Count values.
+
+        Raises:
+            UnsupportedSchema: they are more than an answer may have.
+        """
+        self.values += values
+        if self.values > _MOST:
+            raise UnsupportedSchema(f"more than {_MOST:,} values would have to be made")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The inputs of one answer.
+
+    Attributes:
+        rng: the only random source.
+        now: the moment of the call.
+        day: the day of the request; dates are near it.
+        hints: values by property name, used where they fit the schema.
+        omit: selects optional properties to leave out, by name.
+        wrappers: properties that wrap the resource, so that the hints apply inside them.
+        is_request: arguments are made: examples come first, and at every depth only required
+            properties.
+        effort: the values made so far.
+    """
+
+    rng: Random
+    now: datetime
+    day: datetime
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    omit: Callable[[str], bool] = lambda name: False
+    wrappers: Collection[str] = ()
+    is_request: bool = False
+    effort: Effort = field(default_factory=Effort)
+
+    def inside(self) -> Scene:
+        """Return the scene of a nested object: of the hints only the currency keeps its meaning."""
+        kept = {key: value for key, value in self.hints.items() if key == "currency"}
+        inside = Scene(self.rng, self.now, self.day, kept, effort=self.effort)
+        return replace(inside, omit=self.omit, is_request=True) if self.is_request else inside
 
 
 class Synthesizer:
@@ -41,10 +105,10 @@ class Synthesizer:
         self._words = words
 
     def value(self, schema: Schema, scene: Scene, *, name: str = "", depth: int = 0) -> Any:
-        """One value that conforms to the schema.
+        """Return one value that conforms to the schema.
 
         Raises:
-            UnsupportedSchema: nothing that was tried conforms.
+            UnsupportedSchema: no candidate conforms.
         """
         scene.effort.spend(1)
         if depth > _DEEP:
@@ -57,10 +121,10 @@ class Synthesizer:
         return self._first_valid(resolved, candidates, name)
 
     def object(self, schema: Schema, scene: Scene, *, depth: int = 0) -> dict[str, Any]:
-        """One object with every property that the scene does not omit.
+        """Return one object with every property that the scene does not omit.
 
         Raises:
-            UnsupportedSchema: nothing that was tried conforms.
+            UnsupportedSchema: no candidate conforms.
         """
         resolved = self._book.resolve(schema)
         first: dict[str, Any] | None = None
@@ -75,11 +139,11 @@ class Synthesizer:
                 fault = fault or error
         if first is None:
             raise fault or UnsupportedSchema("no value found for the answer: give it an example")
-        # What it says of itself contradicts itself: as much as can be said is still worth most.
+        # The schema contradicts itself: an object with as many values as possible is best.
         return first
 
     def _objects(self, schema: Schema, scene: Scene, depth: int) -> Iterator[dict[str, Any]]:
-        """Objects with as much as can be made, and with as little as is required."""
+        """Yield an object with as many properties as possible, then one with as few."""
         yield self._object(schema, scene, depth, is_scarce=False)
         yield self._object(schema, scene, depth, is_scarce=True)
 
@@ -93,9 +157,11 @@ class Synthesizer:
         for name, inner in properties.items():
             is_wanted = name in required
             is_enough = depth > _DEEPEST or scene.effort.is_large or is_scarce
-            if not is_wanted and (is_enough or scene.omit(name) or self._is_unsaid(inner, scene)):
+            if not is_wanted and (
+                is_enough or scene.omit(name) or self._is_other_direction(inner, scene)
+            ):
                 continue
-            if name.casefold() in TROUBLES and self._leaves_empty(name, inner, scene):
+            if name.casefold() in ERROR_LISTS and self._leaves_empty(name, inner, scene):
                 if is_wanted:
                     made[name] = []
                 continue
@@ -106,30 +172,32 @@ class Synthesizer:
                 if is_wanted:
                     raise
         for name in required - set(properties):
-            made[name] = self.value(_beside(schema), scene.inside(), name=name, depth=depth + 1)
-        return self._filled_up(schema, made, scene, depth)
+            made[name] = self.value(
+                _additional_schema(schema), scene.inside(), name=name, depth=depth + 1
+            )
+        return self._with_min_properties(schema, made, scene, depth)
 
     def _leaves_empty(self, name: str, schema: Schema, scene: Scene) -> bool:
-        """True if an answer lists troubles there, of which a success has none."""
+        """True if an answer lists errors there, of which a success has none."""
         if scene.is_request or name in scene.hints:
             return False
         listed = self._book.resolve(schema)
         return self._book.type_of(listed) == "array" and not listed.get("minItems")
 
-    def _is_unsaid(self, schema: Schema, scene: Scene) -> bool:
-        """Whether a property has no business in this direction."""
+    def _is_other_direction(self, schema: Schema, scene: Scene) -> bool:
+        """True if a property does not occur in this direction."""
         resolved = self._book.resolve(schema)
         return resolved.get("readOnly" if scene.is_request else "writeOnly") is True
 
-    def _filled_up(
+    def _with_min_properties(
         self, schema: Schema, made: dict[str, Any], scene: Scene, depth: int
     ) -> dict[str, Any]:
-        """With as many more members as the schema wants, under the names that it lets them have."""
+        """Add members under allowed names until the schema's `minProperties` is met."""
         missing = int(schema.get("minProperties", 0)) - len(made)
         if missing <= 0:
             return made
         patterns = schema.get("patternProperties") or {}
-        pattern, inner = next(iter(patterns.items()), ("", _beside(schema)))
+        pattern, inner = next(iter(patterns.items()), ("", _additional_schema(schema)))
         attempts = ATTEMPTS + missing
         names = (
             texts_matching(pattern, scene.rng, attempts=attempts)
@@ -142,10 +210,10 @@ class Synthesizer:
         return made
 
     def identifier(self, schema: Schema, rng: Random, *, name: str) -> str | int:
-        """An id in the style of the schema's example: "bkg_4f81c0" gives "bkg_" and more.
+        """Return an id in the style of the schema's example: "bkg_4f81c0" gives "bkg_" and more.
 
         Raises:
-            UnsupportedSchema: nothing that was tried conforms.
+            UnsupportedSchema: no candidate conforms.
         """
         kinds = self._book.variants(schema)
         named = (kind for kind in kinds if self._book.type_of(kind) in ("string", "integer"))
@@ -159,19 +227,19 @@ class Synthesizer:
     def status(
         self, schema: Schema, *, is_cancelled: bool, gone: Collection[str] = frozenset()
     ) -> Any:
-        """The word of an enum that says the thing stands, or is cancelled; None for none.
+        """Return the value of an enum that means live or cancelled, or None.
 
         Args:
-            schema: of the property that says it.
-            is_cancelled: which of both is wanted.
-            gone: the words of which the document says that they mean cancelled.
+            schema: of the property with the state.
+            is_cancelled: the wanted meaning.
+            gone: the values that the document declares as cancelled.
         """
         listed = self._book.resolve(schema).get("enum", [])
         states = {state: state.casefold() for state in listed if isinstance(state, str) and state}
         if is_cancelled:
-            said = [state for state in states if state in gone]
+            declared = [state for state in states if state in gone]
             worded = (state for word in _CANCEL for state in states if word in states[state])
-            return next(iter([*said, *worded]), None)
+            return next(iter([*declared, *worded]), None)
         left = [state for state in states if state not in gone]
         best = [state for word in _STANDING_STATES for state in left if states[state] == word]
         fresh = [state for state in left if not any(word in states[state] for word in _GONE)]
@@ -189,7 +257,7 @@ class Synthesizer:
             yield from examples(schema)
         variants = self._book.variants(schema)
         if depth > 0:
-            # A thing that is named in place of told is shorter, and as true.
+            # A reference by id is shorter than a nested object, and as valid.
             variants = tuple(sorted(variants, key=self._is_compound))
         for variant in variants:
             with suppress(UnsupportedSchema):
@@ -200,7 +268,7 @@ class Synthesizer:
         return self._book.type_of(schema) in ("object", "array")
 
     def _plain(self, schema: Schema, scene: Scene, name: str, depth: int) -> Iterator[Any]:
-        """Values of a schema without alternatives."""
+        """Yield values of a schema without alternatives."""
         if "const" in schema:
             yield schema["const"]
         if "enum" in schema:
@@ -259,11 +327,143 @@ class Synthesizer:
         return items
 
 
-def _beside(schema: Schema) -> Schema:
-    """The schema of members that no property describes."""
+def _additional_schema(schema: Schema) -> Schema:
+    """Return the schema of members that no property describes."""
     found = schema.get("additionalProperties")
     return found if isinstance(found, Mapping) else {}
 
 
 def _nothing_for(name: str) -> UnsupportedSchema:
     return UnsupportedSchema(f"no value found for {name or 'the answer'!r}: give it an example")
+
+
+def strings(
+    schema: Schema, scene: Scene, name: str, words: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Yield texts that may conform, the likeliest first."""
+    rng = scene.rng
+    scene.effort.spend(int(schema.get("minLength", 0)) // _LONG)
+    yield from _formatted(str(schema.get("format")), scene, name)
+    if name == "id" or name.endswith("_id"):
+        yield from identifiers(schema, rng, name)
+    if "currency" in name:
+        yield DEFAULT_CURRENCY
+    if name in words:
+        yield from rng.sample(words[name], len(words[name]))
+    yield from (text for text in examples(schema) if isinstance(text, str))
+    if "pattern" in schema:
+        yield from texts_matching(schema["pattern"], rng, attempts=ATTEMPTS)
+    yield from _sentences(schema, rng, name)
+    yield "".join(rng.choices(_CODE, k=min(int(schema.get("maxLength", 12)), _LONG)))
+
+
+def examples(schema: Schema) -> list[Any]:
+    """Return the schema's own examples and default."""
+    single = [schema["example"]] if "example" in schema else []
+    default = [schema["default"]] if "default" in schema else []
+    several = schema.get("examples")
+    return [*(several if isinstance(several, list) else []), *single, *default]
+
+
+def identifiers(schema: Schema, rng: Random, name: str) -> Iterator[str]:
+    """Yield texts that can be ids: of the format, else in the style of the schema's example."""
+    yield from _formatted(str(schema.get("format")), Scene(rng, _SOME_DAY, _SOME_DAY), name)
+    if "pattern" in schema:
+        yield from texts_matching(schema["pattern"], rng, attempts=ATTEMPTS)
+    styles = (re.match(r"([A-Za-z]+[_-])", str(example)) for example in examples(schema))
+    prefix = next((style[1] for style in styles if style), name.removesuffix("_id")[:3] + "_")
+    code = "".join(rng.choices(_CODE, k=10))
+    if any(isinstance(example, str) and example.isdecimal() for example in examples(schema)):
+        yield str(rng.randrange(10**5, 10**9))
+    yield prefix + code
+    yield code[: int(schema.get("maxLength", 10))]
+    yield "".join(rng.choices(_CODE, k=min(int(schema.get("minLength", 12)), _LONGEST)))
+
+
+def _formatted(kind: str, scene: Scene, name: str) -> Iterator[str]:
+    rng = scene.rng
+    match kind:
+        case "date":
+            yield scene.day.date().isoformat()
+        case "date-time":
+            yield timestamp(_moment(scene, name))
+        case "time":
+            yield f"{rng.randint(7, 21):02}:{rng.choice((0, 15, 30, 45)):02}:00Z"
+        case "uuid":
+            yield str(UUID(int=rng.getrandbits(128), version=4))
+        case "email":
+            yield f"{rng.choice(('alex', 'kim', 'sam', 'robin'))}@example.com"
+        case "uri" | "url" | "uri-reference":
+            yield f"https://example.com/{''.join(rng.choices(_CODE, k=8))}"
+        case "byte":
+            yield base64.b64encode(" ".join(rng.sample(_PLAIN_WORDS, 2)).encode()).decode()
+        case "ipv4":
+            yield f"{rng.choice(_EXAMPLE_NETS)}.{rng.randint(1, 254)}"
+        case "ipv6":
+            yield f"2001:db8::{rng.randint(1, 0xFFFF):x}"
+        case "hostname":
+            yield f"{'-'.join(rng.sample(_PLAIN_WORDS, 2))}.example.com"
+        case "duration":
+            yield f"PT{rng.randint(1, 9) * 15}M"
+
+
+def _moment(scene: Scene, name: str) -> datetime:
+    if name.startswith("expire"):
+        # Whole days: the same search within a day gives the same offers.
+        return scene.now.replace(hour=23, minute=59, second=0) + timedelta(days=1)
+    is_past = name.endswith("_at") and not scene.is_request
+    if is_past and not name.startswith(("depart", "arriv", "start", "end", "send")):
+        return scene.now
+    later = timedelta(days=1) if name.startswith(("end", "valid_until")) else timedelta()
+    return scene.day.replace(hour=scene.rng.randint(7, 18), minute=0, second=0) + later
+
+
+def _sentences(schema: Schema, rng: Random, name: str) -> Iterator[str]:
+    words = " ".join(rng.sample(_PLAIN_WORDS, 2))
+    text = f"{name.replace('_', ' ')} {words}".strip()
+    most = int(schema.get("maxLength", len(text)))
+    yield text[:most].strip().ljust(int(schema.get("minLength", 0)), "x")
+
+
+def integers(schema: Schema, rng: Random, name: str) -> Iterator[int]:
+    """Yield whole numbers that may conform."""
+    low, high = _bounds(schema, name, 1)
+    step = max(1, int(schema.get("multipleOf", 1)))
+    least, most = -(-int(low) // step), int(high) // step
+    yield from (rng.randint(least, max(least, most)) * step for _ in range(ATTEMPTS))
+    yield from (int(low), int(high))
+
+
+def numbers(schema: Schema, rng: Random, name: str) -> Iterator[float]:
+    """Yield numbers that may conform."""
+    low, high = _bounds(schema, name, 0.01)
+    step = schema.get("multipleOf")
+    for _ in range(ATTEMPTS):
+        drawn = rng.uniform(low, high)
+        yield round(drawn, 2)
+        if step:
+            yield round(drawn / step) * step
+    yield from (low, high)
+
+
+def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
+    """Return the declared limits, and usual ones for the name where they are missing."""
+    is_money = name in MONEY_NAMES or "price" in name
+    usual = (20.0, 300.0) if is_money else (1.0, 100.0)
+    low, high = _limit(schema, "Minimum", step), _limit(schema, "Maximum", -step)
+    if low is None:
+        low = usual[0] if high is None or high >= usual[0] else high - usual[1]
+    elif is_money and low < usual[0] and (high is None or high >= usual[0]):
+        low = usual[0]
+    if high is None:
+        high = max(usual[1], low + usual[1])
+    return float(low), float(high)
+
+
+def _limit(schema: Schema, name: str, step: float) -> Any:
+    """Return the declared limit, one step inside if it is exclusive, or None."""
+    limit, exclusive = schema.get(name.lower()), schema.get(f"exclusive{name}")
+    # OpenAPI 3.0 writes exclusive limits as true next to the limit, 3.1 as the limit itself.
+    if isinstance(exclusive, int | float) and not isinstance(exclusive, bool):
+        return exclusive + step
+    return limit + step if exclusive is True and limit is not None else limit

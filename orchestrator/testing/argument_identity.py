@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from orchestrator.catalog.expressions import Expression, expressions_of
+from orchestrator.catalog.call_templates import expressions_of
+from orchestrator.catalog.expressions import Expression
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.sandbox.scenes import Scene, UnsupportedSchema
 from orchestrator.sandbox.served_schemas import SchemaBook
-from orchestrator.sandbox.synthesis import Synthesizer
+from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 
 Steps = tuple[str, ...]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from orchestrator.catalog.fees import CompensationFee
+from orchestrator.catalog.declared_prices import CompensationFee
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -12,7 +12,7 @@ from orchestrator.language.intent import IntentFrame
 from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.routing.selection import Band, Selection
 from orchestrator.saga.ledger import Ledger, Obligation
-from orchestrator.saga.served import Order
+from orchestrator.saga.orders import Order
 
 _WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -32,7 +32,6 @@ from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.new_requests import new_mission_id
 from orchestrator.planning.models import StepDecision
-from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.worker import build
 from orchestrator.sandbox import Playbook, RunningSandbox, redirected, running_sandbox
@@ -124,7 +123,9 @@ async def installed(
         temporal = await stack.enter_async_context(running_temporal(folder))
         tools = await stack.enter_async_context(_tools(catalog, settings))
         usual = functools.cache(Router)
-        planner = ScriptedPlanner(ChainingPlanner(usual))
+        from orchestrator.planning.rules.rule_planner import RulePlanner
+
+        planner = ScriptedPlanner(RulePlanner(usual))
         for worker in build(
             temporal,
             settings,

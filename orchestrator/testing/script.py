@@ -1,5 +1,6 @@
 """Missions whose steps a test writes down, on real parts: a planner that reads a script."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -17,6 +18,7 @@ from orchestrator.planning.models import (
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.saga.orders import Order
 from orchestrator.testing.fakes import fake_selection
 
 LEG = "1-script"
@@ -48,8 +50,16 @@ class ScriptedPlanner:
             return await self._usual.split_goal(brief, catalog, agents)
         called = dict.fromkeys(step.tool for step in script if isinstance(step, CallTool))
         goal = _GOAL + ", ".join(called)
-        agent = AgentProfile(name="script", max_steps=len(script) + 1)
-        return MissionPlan(legs=(LegPlan(leg_id=LEG, goal=goal, agent=agent),))
+        # It finishes, and is told once if an order lacks its effect then.
+        agent = AgentProfile(name="script", max_steps=len(script) + 2)
+        effects = Counter(
+            step.tool
+            for step in script
+            if isinstance(step, CallTool) and catalog.tool(step.tool).is_side_effect
+        )
+        orders = tuple(Order(tools=(tool,), count=count) for tool, count in effects.items())
+        leg = LegPlan(leg_id=LEG, goal=goal, agent=agent, orders=orders)
+        return MissionPlan(legs=(leg,))
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog

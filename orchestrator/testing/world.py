@@ -30,7 +30,7 @@ from activities.prepare_activities import PrepareActivities
 from activities.reserved_money import ReservedMoney
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
-from activities.tool_activities import check_grant, held_back, with_cancel_arguments, with_looks
+from activities.tool_activities import check_grant, held_back, with_cancel_arguments
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.http.pinning import PersonalValues
@@ -45,6 +45,7 @@ from orchestrator.core.errors import (
     NotReserved,
     OrchestratorError,
 )
+from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
@@ -68,7 +69,6 @@ from orchestrator.planning.finishing import doubt_about_finish, doubt_about_orde
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
-    Decided,
     Doubt,
     Finish,
     LegPlan,
@@ -77,11 +77,10 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.planner import PlannedStep, as_planned
-from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.orders import MOST_EFFECTS, Order
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.saga.served import Order
 from orchestrator.testing.fakes import fake_selection
 from orchestrator.testing.memory import (
     MemoryCatalogs,
@@ -198,13 +197,14 @@ class FakeWorld:
         self.calls: list[FakeCall] = []
         self._plan = MissionPlan(legs=())
         self._decisions: dict[str, list[DecideStep]] = {}
-        self._decided: dict[str, tuple[Decided, ...]] = {}
         self._outcomes: dict[str, list[PlayCall]] = {}
         self._compensations: dict[str, list[PlayCompensation]] = {}
         self._found: dict[str, tuple[str, ...]] = {}
         self._forwarded: tuple[str, ...] = tuple(made.tools)
         self.usage: Usage | None = None
         """What each planner step takes, as a model would."""
+        self.checks_orders = False
+        """Whether a leg that states no orders may have no effect without a person."""
         self.wants_proof = False
         """Whether a leg that orders nothing has to read something, as it has with a real worker."""
         self.model_problems: dict[str, str] = {}
@@ -230,8 +230,8 @@ class FakeWorld:
     def govern(self, policy: MissionPolicy, approval_keys: ApprovalKeys | None = None) -> None:
         """From now on, what the worker's policy is, and with which keys decisions are signed."""
         self._authority = Authority(policy, approval_keys)
-        self._prepare = PrepareActivities(
-            self._catalogs, self._wire, self._client, authority=self._authority
+        self._prepare = _Prepare(
+            self, self._catalogs, self._wire, self._client, authority=self._authority
         )
         self._overcharges = OverchargeActivities(self._catalogs, self._client, self._authority)
         plans = _ScriptedPlans(self._begun)
@@ -243,7 +243,7 @@ class FakeWorld:
 
     def staff(self, *agents: AgentProfile) -> None:
         """The worker's profiles, by which legs hand parts of theirs over; none by default."""
-        self._hand_overs = HandOverActivities(self._catalogs, _no_router, agents)
+        self._hand_overs = HandOverActivities(self._catalogs, agents)
 
     def doubt(self, *doubts: Doubt) -> None:
         """What of the goal of every mission is in doubt."""
@@ -253,17 +253,18 @@ class FakeWorld:
         """What each goal is planned as from the next one on; the last one again and again."""
         self._plans = list(plans)
 
-    def order(self, *orders: Order, left_out: Iterable[str] = ()) -> None:
-        """What the goal of every mission orders, and what of it no leg takes up."""
-        self._plan = self._plan.model_copy(update={"orders": orders, "left_out": tuple(left_out)})
+    def plan_by_model(self) -> None:
+        """Let the plan be one that a model made: its orders are nobody's yet."""
+        origin = PlanOrigin(planner="model", model="test:model")
+        self._plan = self._plan.model_copy(update={"made_by": origin})
+
+    def uncover(self, *texts: str) -> None:
+        """What of the goal of every mission no leg says it serves."""
+        self._plan = self._plan.model_copy(update={"uncovered": texts})
 
     def decide(self, leg_id: str, *decisions: DecideStep) -> None:
         """What the planner decides at each step of a leg; after the last one the leg finishes."""
         self._decisions[leg_id] = list(decisions)
-
-    def find_out(self, leg_id: str, *decided: Decided) -> None:
-        """What the conditions that a leg decides come to when it finishes."""
-        self._decided[leg_id] = decided
 
     def answer(self, tool: str, *outcomes: PlayCall) -> None:
         """What each attempt to call a tool comes to; the last one again and again."""
@@ -428,7 +429,6 @@ class FakeWorld:
             refusal=refusal,
             usage=planned.usage or self.usage,
             dropped=planned.dropped,
-            decided=self._decided.get(context.leg_id, ()) if ends else (),
             unproved=nothing_read(context) if ends and self.wants_proof else "",
         )
 
@@ -457,7 +457,7 @@ class FakeWorld:
         """Why the agent may not make the call, or not end yet, as a real worker says it."""
         if isinstance(decision, Finish):
             asked = doubt_about_finish if self.wants_proof else doubt_about_orders
-            return asked(context)
+            return asked(decision, context)
         if not isinstance(decision, CallTool) or decision.tool not in self.catalog.tools:
             return None
         guard = WallGuard()
@@ -501,7 +501,7 @@ class FakeWorld:
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
         outcome = await played(call) if callable(played) else played
-        outcome = with_looks(with_cancel_arguments(tool, call, outcome), call)
+        outcome = with_cancel_arguments(tool, call, outcome)
         return await self._kept.shortened(outcome, call) if call.past else outcome
 
     @activity.defn(name=names.COMPENSATE)
@@ -532,6 +532,21 @@ class FakeWorld:
             self.catalogs.get(self.catalog.digest)
 
 
+class _Prepare(PrepareActivities):
+    """Prepares calls; a leg that states no orders may do what its script says."""
+
+    def __init__(self, world: FakeWorld, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._world = world
+
+    async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
+        if not (wanted.orders or self._world.checks_orders):
+            every = Order(tools=tuple(self._world.catalog.tools), count=MOST_EFFECTS)
+            changes = {"orders": (every,), "covered": (every,), "effects": ()}
+            wanted = wanted.model_copy(update=changes)
+        return await super()._checked(wanted, catalog, tool)
+
+
 class _ScriptedPlans:
     """What plans in the place of a planner and a router."""
 
@@ -543,12 +558,8 @@ class _ScriptedPlans:
         return await self._begun(mission)
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
-        """Every tool: what a leg is likely to call follows from what its goal orders."""
+        """Every tool."""
         return fake_selection(*catalog.tools, catalog_size=len(catalog), band="moderate")
-
-    def feeders(self, name: str, catalog: Catalog) -> tuple[str, ...]:
-        """None."""
-        return ()
 
 
 class _NoWire(ToolClient):
@@ -568,10 +579,6 @@ def _no_wire() -> httpx.AsyncClient:
         raise httpx.ConnectError("a fake world has no wire", request=request)
 
     return httpx.AsyncClient(transport=httpx.MockTransport(refuse))
-
-
-def _no_router(catalog: Catalog) -> Router:
-    raise LookupError("a fake world has no router: words alone say what is ordered")
 
 
 def _next(scripts: Mapping[str, list[_T]], name: str) -> _T | None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -36,11 +37,14 @@ def main() -> None:
         help="which goals; all injections; times of missions",
     )
     parser.add_argument("--only", help="a category or the beginning of a goal's id; a suite")
+    parser.add_argument("--show", action="store_true", help="goals: those that went right too")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(known):
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
     chosen = {name: getattr(arguments, name) for name in ("part", "only")}
     options = {name: value for name, value in chosen.items() if value is not None}
+    if arguments.show:
+        options["show"] = True
     if options and arguments.names not in (["goals"], ["injection"], ["missions"]):
         parser.error("--part and --only are for goals, injection or missions alone")
     if options.get("part") == "all" and arguments.names != ["injection"]:
@@ -58,7 +62,7 @@ def main() -> None:
 
 
 def _measured(
-    names: Sequence[str], options: Mapping[str, str]
+    names: Sequence[str], options: Mapping[str, Any]
 ) -> Iterator[tuple[str, list[Figure]]]:
     progress = Console(stderr=True)
     for name in names:

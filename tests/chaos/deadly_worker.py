@@ -9,14 +9,14 @@ from typing import Any
 
 from temporalio import activity
 
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.settings import load_settings
 from tests.chaos.kept_alive_worker import serve_kept_alive
 
-_plan_step = ChainingPlanner.plan_step
+_plan_step = RulePlanner.plan_step
 
 
-async def _deadly(planner: ChainingPlanner, *given: Any) -> Any:
+async def _deadly(planner: RulePlanner, *given: Any) -> Any:
     folder = load_settings().state_dir
     if not (folder / "mended").exists():
         with (folder / "deaths").open("a") as deaths:
@@ -27,7 +27,7 @@ async def _deadly(planner: ChainingPlanner, *given: Any) -> Any:
 
 def main() -> None:
     """Keep the worker alive until SIGTERM."""
-    ChainingPlanner.plan_step = _deadly  # type: ignore[method-assign, assignment]
+    RulePlanner.plan_step = _deadly  # type: ignore[method-assign, assignment]
     serve_kept_alive("python -m tests.chaos.deadly_worker")
 
 

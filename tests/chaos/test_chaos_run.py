@@ -21,7 +21,7 @@ def test_a_short_run_with_every_fault_keeps_every_invariant(
 
     The command is run in this process, so that its workers are forked when they are struck.
     """
-    monkeypatch.setattr("orchestrator.cli.chaos_missions.Stack", ForkedStack)
+    monkeypatch.setattr("orchestrator.cli.chaos_runs.Stack", ForkedStack)
     command = ["chaos", "run", "--json", "--missions=8", "--workers=2", f"--seed={SEED}"]
     monkeypatch.setattr(sys, "argv", ["orchestrator", *command])
     with pytest.raises(SystemExit) as ended:

@@ -37,8 +37,8 @@ WRONG: dict[tuple[str, ...], str] = {
     ("mission", "start", WEATHER, "--budget", "9", "PTS"): "'PTS' is no currency of ISO 4217",
     ("mission", "start", WEATHER, "--input", "guests"): "'guests' is not NAME=VALUE",
     ("mission", "start", WEATHER, "--id", "a.b"): "mission_id: ",
-    ("mission", "start", ""): "goal: ",
-    ("mission", "start", " \t "): "goal: it says nothing",
+    ("mission", "start", ""): "say what to do",
+    ("mission", "start", " \t "): "say what to do",
     ("mission", "list", "--status", "parkt"): "'parkt' is no status of a mission; use one of: ",
     ("mission", "show", "nobody-knows-1"): "no mission 'nobody-knows-1'",
     ("mission", "watch", "nobody-knows-1"): "no mission 'nobody-knows-1'",
@@ -61,7 +61,7 @@ UNKNOWN: dict[tuple[str, ...], str] = {
     ("fly",): "No such command 'fly'",
     ("mission", "fly"): "No such command 'fly'",
     ("mission", "list", "--colour"): "No such option",
-    ("mission", "start"): "Missing argument",
+    ("mission", "start"): "say what to do",
     ("confirm", "reject", "a.b.1"): "Missing option '--reason'",
 }
 """Commands that are none."""

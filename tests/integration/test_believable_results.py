@@ -18,11 +18,12 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.demo import DINING, LEAVING, RETURNING, day_in
 from orchestrator.runtime.devserver import Ports, Stack
-from orchestrator.sandbox import FaultRule
+from orchestrator.saga.orders import Order
+from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.testing import approve, eventually, run_to_end
 from tests.forked import ForkedStack
 from tests.integration.installations import served_by
@@ -40,7 +41,7 @@ async def _claims(messages: list[ModelMessage], info: AgentInfo) -> ModelRespons
     return ModelResponse(parts=[ToolCallPart("part_done", {"summary": BOOKED})])
 
 
-class HalfOfIt(ChainingPlanner):
+class HalfOfIt(RulePlanner):
     """A planner that forgets all of a goal but its first part."""
 
     async def split_goal(
@@ -49,7 +50,9 @@ class HalfOfIt(ChainingPlanner):
         """The first leg of what would be done."""
         plan = await super().split_goal(brief, catalog, agents)
         first: LegPlan = plan.legs[0]
-        return MissionPlan(legs=(first,))
+        orders = (*first.orders, Order(tools=("message_send",), clause="send the message"))
+        legs = (first.model_copy(update={"orders": orders}),)
+        return MissionPlan(legs=legs, uncovered=tuple(leg.goal for leg in plan.legs[1:]))
 
 
 async def test_a_model_that_only_says_so_has_booked_nothing(
@@ -57,7 +60,7 @@ async def test_a_model_that_only_says_so_has_booked_nothing(
 ) -> None:
     """It is told once that nothing was done; its word stands in the result, marked as that."""
     model = LlmPlanner(default_model="a:model", models=lambda name: FunctionModel(_claims))
-    planner = PerAgentPlanner(ChainingPlanner(Router), lambda: model, default_model="a:model")
+    planner = PerAgentPlanner(RulePlanner(Router), lambda: model, default_model="a:model")
     async with served_by(stack, planner, "claiming") as client:
         mission = await client.start(
             MissionRequest(goal=f"Book a flight from Berlin to Lisbon on {LEAVING}")
@@ -69,7 +72,7 @@ async def test_a_model_that_only_says_so_has_booked_nothing(
     assert await sandbox.live(result.mission_id) == []
     assert result.status is MissionStatus.INCOMPLETE
     assert result.summary == f"The planner says, unproved: {BOOKED} (in no answer: 'ABC123')"
-    assert [u.leg_id for u in result.unserved] == ["1-flights"]
+    assert [u.leg_id for u in result.unserved] == ["1-whole"]
     assert [s.outcome for s in result.legs[0].steps] == ["refused", "done"]
     assert shown.exit_code == 0
     assert f"unserved: 'Book a flight from Berlin to Lisbon on {LEAVING}'" in shown.stdout
@@ -81,10 +84,8 @@ async def test_a_model_that_only_says_so_has_booked_nothing(
 async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
     """What was done stands, needs a decision to be taken back, and is then rolled back."""
     async with served_by(stack, HalfOfIt(Router), "forgetting") as client:
-        goal = f"{TABLE}, send the message 'see you' to my team and show me the weather in Oslo"
+        goal = f"{TABLE}; show me the weather in Oslo"
         mission = await client.start(MissionRequest(goal=goal))
-        (asked,) = await eventually(mission.questions)
-        await mission.answer(asked.question_id, {"answer": "go on"})
         result = await run_to_end(mission, approve)
         with pytest.raises(UsageError, match="rolling it back is a decision"):
             await client.rollback(mission.mission_id, reason="wrong")
@@ -92,12 +93,9 @@ async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
         await client.rollback(mission.mission_id, reason="wrong", approver="ann")
         after = await mission.result()
 
-    assert "I have not understood: \"send the message 'see you' to my team\"" in asked.question
     assert result.status is MissionStatus.INCOMPLETE
-    assert [u.clause for u in result.unserved] == [
-        "send the message 'see you' to my team",
-        "show me the weather in Oslo",
-    ]
+    assert [u.clause for u in result.unserved] == ["send the message"]
+    assert ["weather in Oslo" in text for text in result.uncovered] == [True]
     assert [r.tool for r in result.receipts] == ["dining_reserve_table"]
     assert preview.is_a_decision
     assert after.status is MissionStatus.ROLLED_BACK
@@ -111,8 +109,8 @@ async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
     ("goal", "unserved"),
     [
         (
-            f"Book a hotel in Lisbon from {LEAVING} to {RETURNING}, "
-            f"and one in Porto from {RETURNING} to {day_in(15)}",
+            f"Book a hotel in Lisbon from {LEAVING} to {RETURNING}; "
+            f"book a hotel in Porto from {RETURNING} to {day_in(15)}",
             "done: 1 of 2",
         ),
         ("Send the message 'we are live' to #general and #finance", "done: 1 of 2"),
@@ -150,7 +148,7 @@ async def test_a_change_that_no_tool_makes_is_asked_about_before_anything(
     await mission.answer(asked.question_id, {"answer": "stop"})
     result = await run_to_end(mission, approve)
 
-    assert "'event': that is of calendar" in asked.question
+    assert f"nothing uses {change.split()[0]!r}" in asked.question
     assert result.status is MissionStatus.FAILED
     assert await sandbox.live(result.mission_id) == []
 
@@ -201,7 +199,7 @@ async def test_an_empty_answer_is_an_answer(client: MissionClient) -> None:
     result = await run_to_end(mission)
 
     assert result.status is MissionStatus.SUCCEEDED
-    assert result.summary == "No events from 3 to 4 February 2031 were found."
+    assert result.summary == "No events found."
     assert result.unserved == ()
 
 
@@ -213,8 +211,8 @@ async def lockers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sta
         yield installation
 
 
-async def test_an_order_under_a_condition_is_not_done_by_looking(lockers: Stack) -> None:
-    """Showing the rental does not end it: it says why nothing did, or that no tool fits."""
+async def test_an_order_under_a_condition_is_asked_about_and_not_done(lockers: Stack) -> None:
+    """What it depends on is named in a question, and stopping there leaves the rental as it is."""
     client = await lockers.client()
     rented = await run_to_end(
         await client.start(MissionRequest(goal="Rent a locker in building North for 3 days")),
@@ -222,9 +220,16 @@ async def test_an_order_under_a_condition_is_not_done_by_looking(lockers: Stack)
     )
     rental = rented.receipts[0].reference["rental_id"]
     goal = f"End the locker rental {rental}, only if it is in building South"
-    result = await run_to_end(await client.start(MissionRequest(goal=goal)), approve)
+    mission = await client.start(MissionRequest(goal=goal))
+    (asked,) = await eventually(mission.questions)
+    assert await mission.confirmations() == []
+    await mission.answer(asked.question_id, {"answer": "stop"})
+    result = await run_to_end(mission, approve)
 
+    assert str(rental) in asked.question
+    assert "not carry out 'if it is in building South'" in asked.question
+    assert result.status is MissionStatus.FAILED
     assert result.cancelled == ()
-    assert str(rental) in (result.error or result.summary)
-    if result.status is MissionStatus.SUCCEEDED:
-        assert any(leg.not_called_for for leg in result.legs), result.summary
+    assert all(leg.steps == () for leg in result.legs)
+    async with SandboxClient(lockers.sandbox_url) as providers:
+        assert rental in {effect["resource_id"] for effect in await providers.live()}

@@ -9,7 +9,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.mission import MissionRequest, MissionStatus
-from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.demo import DINNER, LEAVING, RETURNING, TRIP
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end
 
@@ -31,6 +31,11 @@ async def open_card(mission: MissionHandle, tool: str = "") -> ConfirmationCard:
     card = await eventually(wanted)
     assert card is not None
     return card
+
+
+TRIP_AT_ONCE = TRIP.replace("for those nights", f"from {LEAVING} to {RETURNING}")
+"""Two legs that need nothing of each other, and one that does."""
+DINNER_AND_NEWS = DINNER.replace("about it", '"Dinner at eight"')
 
 
 async def listed_cards(
@@ -59,7 +64,7 @@ async def test_a_trip_from_start_to_receipts(
     cli: Cli, client: MissionClient, sandbox: Witness
 ) -> None:
     """`start --wait --json` in one process, `confirm list, show, approve` in others."""
-    start = ("mission", "start", TRIP, "--id", "trip-by-commands", "--wait", "--json")
+    start = ("mission", "start", TRIP_AT_ONCE, "--id", "trip-by-commands", "--wait", "--json")
     started = asyncio.create_task(cli(*start))
     first, second = await listed_cards(cli, client, "trip-by-commands", at_least=2)
     shown = await cli("confirm", "show", first["confirmation_id"])
@@ -95,7 +100,7 @@ async def test_a_mission_is_listed_shown_and_watched(cli: Cli, client: MissionCl
 
     statuses = {one["mission_id"]: one["status"] for one in listed.json}
     assert statuses[mission.mission_id] == "succeeded"
-    assert shown.json == result.model_dump(mode="json")
+    assert shown.json == result.document()
     assert {one["kind"] for one in watched.lines} >= {
         "plan",
         "selection",
@@ -181,7 +186,7 @@ async def test_an_amended_card_is_approved_anew_and_sent_as_amended(
     cli: Cli, client: MissionClient, sandbox: Witness
 ) -> None:
     """The digest that was read before the amendment approves nothing any more."""
-    mission = await client.start(MissionRequest(goal=DINNER))
+    mission = await client.start(MissionRequest(goal=DINNER_AND_NEWS))
     card = await open_card(mission, "message_send")
     cid = card.confirmation_id
     wrong = await cli("confirm", "amend", cid, "text=7", "colour=red")

@@ -27,12 +27,11 @@ from tests.forked import ForkedStack
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pydantic import JsonValue
-
 OSLO = f"Book a hotel in Oslo from {LEAVING} to {RETURNING}"
 GENOA = "Subscribe to the weather alerts for Genoa"
-MADRID = "Please cancel my hotel in Madrid"
-BERGEN = "Stop the weather alerts for Bergen"
+OTHERS_OSLO = "Please cancel my hotel in Oslo"
+OTHERS_GENOA = "Stop the weather alerts for Genoa"
+NOBODYS = ("Please cancel my hotel in Madrid", "Stop the weather alerts for Bergen")
 OWN = "Subscribe to the weather alerts for Rome, then stop the weather alerts for Rome"
 
 
@@ -71,16 +70,11 @@ async def others(missions: MissionClient) -> list[MissionResult]:
     return list(await asyncio.gather(*(run_to_end(mission) for mission in started)))
 
 
-async def waits(
-    missions: MissionClient, goal: str, **answer: JsonValue
-) -> tuple[MissionHandle, ConfirmationCard, str]:
-    """A mission with that goal, the card that it waits at, and what it asked before."""
+async def waits(missions: MissionClient, goal: str) -> tuple[MissionHandle, ConfirmationCard]:
+    """A mission with that goal, and the card that it waits at."""
     mission = await missions.start(MissionRequest(goal=goal))
-    (asked,) = await eventually(mission.questions)
-    assert await mission.confirmations() == []
-    await mission.answer(asked.question_id, answer)
     (card,) = await eventually(mission.confirmations)
-    return mission, card, asked.question
+    return mission, card
 
 
 def read(card: ConfirmationCard) -> dict[str, str]:
@@ -90,14 +84,12 @@ def read(card: ConfirmationCard) -> dict[str, str]:
 async def test_another_missions_booking_shows_itself_and_stands_when_it_is_rejected(
     missions: MissionClient, providers: SandboxClient, others: list[MissionResult]
 ) -> None:
-    """Asked for Madrid, and only Oslo is there: that is asked; the card says Oslo, and whose."""
-    mission, card, asked = await waits(missions, MADRID, answer="go on")
+    """The card says which booking it is, and whose; rejected, nothing is cancelled."""
+    mission, card = await waits(missions, OTHERS_OSLO)
     before = await providers.live()
     await mission.reject(card, reason="that is Oslo", approver="ann")
     result = await run_to_end(mission)
 
-    assert "you said 'Madrid'" in asked
-    assert "with city Oslo" in asked
     assert (card.tool, card.card_type) == ("hotel_cancel_booking", "structured-cancellation")
     assert read(card)["City"] == "Oslo"
     assert read(card)["Whose"] == "This mission did not make it"
@@ -108,12 +100,29 @@ async def test_another_missions_booking_shows_itself_and_stands_when_it_is_rejec
     assert await providers.ledger(mission.mission_id) == []
 
 
+@pytest.mark.parametrize("goal", NOBODYS)
+async def test_a_cancel_of_what_is_not_there_takes_nothing_else_for_it(
+    missions: MissionClient, providers: SandboxClient, others: list[MissionResult], goal: str
+) -> None:
+    """Of another place there is a thing that could be cancelled: no card proposes it."""
+    before = await providers.live()
+    result = await run_to_end(await missions.start(MissionRequest(goal=goal)), refuse_any)
+
+    assert result.status is MissionStatus.FAILED
+    assert "nothing that was found" in (result.error or "")
+    assert await providers.live() == before
+
+
+async def refuse_any(mission: MissionHandle, card: ConfirmationCard) -> None:
+    raise AssertionError(f"a card proposes {card.tool}")
+
+
 async def test_an_approved_cancel_of_anothers_happens_once_though_the_worker_dies(
     place: Stack, missions: MissionClient, providers: SandboxClient, others: list[MissionResult]
 ) -> None:
     """Killed with the approval given and the cancel on the wire; a new worker ends it, once."""
-    genoa = others[1].receipts[0].reference["alert_subscription_id"]
-    mission, card, asked = await waits(missions, BERGEN, alert_subscription_ids=[genoa])
+    genoa = str(others[1].receipts[0].reference["alert_subscription_id"])
+    mission, card = await waits(missions, OTHERS_GENOA)
     await providers.set_faults(
         [FaultRule(operation_id="weather_unsubscribe_alerts", kind="latency", delay_s=2, times=1)]
     )
@@ -124,8 +133,9 @@ async def test_an_approved_cancel_of_anothers_happens_once_though_the_worker_die
     result = await run_to_end(mission)
     effects = await providers.ledger(mission.mission_id)
 
-    assert "Nothing that was found says 'Bergen'" in asked
-    assert "Genoa" in asked
+    assert genoa in {line.value for part in card.sections() for line in part.lines} or (
+        genoa in str(card.arguments)
+    )
     assert read(card)["City"] == "Genoa"
     assert result.status is MissionStatus.SUCCEEDED
     assert [(e["operation"], e["kind"]) for e in effects] == [

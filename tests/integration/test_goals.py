@@ -19,8 +19,11 @@ from orchestrator.testing import approve, run_to_end
 if TYPE_CHECKING:
     from tests.integration.conftest import Witness
 
-RENTAL = f"Rent a car in Lisbon from {LEAVING} to {RETURNING} and add it to my calendar"
-SHARE = "Find the latest sales report file and share it with lee@example.com"
+RENTAL = (
+    f"Rent a car in Lisbon from {LEAVING} to {RETURNING}. "
+    f'Add an event titled "Car rental" in Lisbon from {LEAVING} to {RETURNING} to my calendar'
+)
+SHARE = "Share the file sales-report-q3.xlsx with lee@example.com"
 WEATHER = "What is the weather in Oslo tomorrow?"
 
 MOST_TOOLS = 8
@@ -191,14 +194,14 @@ async def test_a_question_is_answered_without_asking_anybody(
 async def test_the_rental_is_in_the_calendar_on_its_days(
     runs: dict[str, Run], sandbox: Witness
 ) -> None:
-    """The event has the dates and the place of the car that was rented."""
+    """The event has the dates of the car that was rented, and the place that the goal says."""
     result = runs[RENTAL].result
     car = await sandbox.made(result.mission_id, "car_book_offer")
     event = await sandbox.made(result.mission_id, "calendar_create_event")
 
     assert (car["start_date"], car["end_date"]) == (LEAVING, RETURNING)
     assert (event["start_date"], event["end_date"]) == (car["start_date"], car["end_date"])
-    assert event["place"] == car["place"]
+    assert event["place"] == car["city"] == "Lisbon"
 
 
 async def test_the_file_that_was_looked_for_is_shared(

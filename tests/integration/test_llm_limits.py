@@ -13,7 +13,7 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.testing import approve, run_to_end
 from tests.integration.installations import served_by
@@ -42,7 +42,7 @@ class Looper:
 async def run(stack: Stack, mind: Looper, limits: Limits) -> tuple[MissionStatus, str]:
     """The end of a mission that the model plans within limits."""
     model = LlmPlanner(default_model="a:model", models=lambda name: FunctionModel(mind))
-    planner = PerAgentPlanner(ChainingPlanner(Router), lambda: model, default_model="a:model")
+    planner = PerAgentPlanner(RulePlanner(Router), lambda: model, default_model="a:model")
     async with served_by(stack, planner, "looping") as client:
         policy = MissionPolicy(limits=limits)
         mission = await client.start(MissionRequest(goal=GOAL, policy=policy))

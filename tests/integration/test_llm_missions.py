@@ -23,7 +23,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.testing import approve, run_to_end
 from tests.integration.installations import served_by
@@ -86,7 +86,7 @@ async def modelled(stack: Stack, mind: Mind) -> AsyncIterator[MissionClient]:
     model = LlmPlanner(
         default_model="a:model", models=lambda name: FunctionModel(mind), pieces=pieces
     )
-    planner = PerAgentPlanner(ChainingPlanner(Router), lambda: model, default_model="a:model")
+    planner = PerAgentPlanner(RulePlanner(Router), lambda: model, default_model="a:model")
     async with served_by(stack, planner, QUEUE) as client:
         yield client
 

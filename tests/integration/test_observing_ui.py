@@ -152,7 +152,7 @@ async def test_hostile_text_is_only_text_in_the_ui(stack: Stack, client: Mission
         await _safely_drawn(stack, client, leg_workflow_id(mission.mission_id, leg.leg_id))
     await mission.cancel()
 
-    assert "I have not understood" in of_mission.text
+    assert "what of its goal is in doubt is asked about" in of_mission.text
 
 
 async def _safely_drawn(stack: Stack, client: MissionClient, workflow_id: str) -> _Drawn:

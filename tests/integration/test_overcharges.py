@@ -198,6 +198,7 @@ async def test_what_was_charged_is_asked_about_and_undone(harbour: Installation)
     await mission.reject(card, reason="too dear", approver="ann")
     result = await run_to_end(mission)
 
+    assert result.status is MissionStatus.INCOMPLETE
     assert states_of(result.ledger) == {"dear_book": "cancelled", "fair_book": "committed"}
     assert [str(m) for m in result.spend.amounts()] == ["78.00 EUR"]
     assert await standing(harbour, mission) == ["fair_book"]

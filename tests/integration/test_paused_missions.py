@@ -13,7 +13,7 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.messages.model_trouble import ModelPause
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.demo import day_in
 from orchestrator.testing import approve, eventually, run_to_end
@@ -31,7 +31,7 @@ GOAL = f"Book a flight from Lisbon to Oslo on {day_in(50)}"
 
 def _planner(server: ModelServer) -> PerAgentPlanner:
     model = LlmPlanner(default_model="openai:gpt-5", models=server.model)
-    return PerAgentPlanner(ChainingPlanner(Router), lambda: model, default_model="openai:gpt-5")
+    return PerAgentPlanner(RulePlanner(Router), lambda: model, default_model="openai:gpt-5")
 
 
 async def _pause(mission: MissionHandle) -> ModelPause | None:

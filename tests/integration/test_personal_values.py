@@ -137,7 +137,7 @@ async def test_values_go_when_their_mission_is_over(
     assert early.exit_code == 2
     assert "still runs" in early.stderr
     assert purged.json["removed"] == ["traveler_id"]
-    assert "nothing that is kept" in again.stdout
+    assert "none is kept" in again.stdout
     assert mission.mission_id not in open_vault(stack.settings).contents().missions()
 
 

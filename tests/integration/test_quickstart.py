@@ -157,7 +157,7 @@ async def test_missions_succeed_and_roll_back(newcomer: Newcomer) -> None:
     taken_back = await newcomer.types("mission", "rollback", done.json["mission_id"], *scripted)
     first = (await newcomer.ledger())[0]
 
-    assert "createTicket" in planned.stdout
+    assert "Create a ticket" in planned.stdout
     assert done.json["status"] == "succeeded", done.stdout
     assert made == [["createTicket", "create", "live"]]
     assert undone.json["status"] == "rolled_back", undone.stdout

@@ -19,10 +19,7 @@ from orchestrator.messages.mission import MissionRequest
 from orchestrator.runtime.demo import DINNER, day_in
 from orchestrator.testing import approve, eventually, run_to_end
 
-UNDERSTOOD_IN_PART = (
-    f"Reserve a table for four in Lisbon on {day_in(90)} at 20:00. "
-    "The traveller is Wilhelmina Octavia"
-)
+UNDERSTOOD_IN_PART = f"Reserve a table for four in Lisbon on {day_in(90)} at 20:00 unless it rains"
 _TASK_COMPLETED = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import httpx
@@ -20,23 +19,21 @@ if TYPE_CHECKING:
     from tests.integration.conftest import Witness
 
 THREE = (
-    "Email ann@example.com, bob@example.com and cy@example.com that the office is closed, and "
-    f"reserve two tables for four in Lisbon on {day_in(90)} at 19:00"
+    "Email ann@example.com, bob@example.com and cy@example.com that the office is closed. "
+    f"Reserve a table for four in Lisbon on {day_in(90)} at 19:00. "
+    f"Reserve a table for four in Lisbon on {day_in(91)} at 19:00"
 )
-FIRST = (datetime.now(UTC).date().replace(day=1) + timedelta(days=62)).replace(day=1)
-"""Of a month to come, and not of the next one."""
-MONTH = f"Cancel all my reminders in {FIRST:%B}"
-DAYS = [(FIRST + timedelta(days=days)).isoformat() for days in (1, 27, 32)]
-"""Two of that month, and one of the month behind it."""
+DAYS = [day_in(60), day_in(60), day_in(61)]
+ON_ONE_DAY = f"Cancel all my reminders on {DAYS[0]}"
 
 
-async def remind(stack: Stack, day: str) -> str:
+async def remind(stack: Stack, number: int, day: str) -> str:
     """A reminder that somebody has set before."""
     async with httpx.AsyncClient(base_url=stack.sandbox_url) as http:
         answer = await http.post(
             "/calendar/reminders",
             json={"reminder_text": f"Water the plants on {day}", "date": day},
-            headers={"authorization": "Bearer sandbox", "idempotency-key": f"before-{day}"},
+            headers={"authorization": "Bearer sandbox", "idempotency-key": f"before-{number}"},
         )
     answer.raise_for_status()
     return str(answer.json()["reminder_id"])
@@ -63,17 +60,15 @@ async def test_as_many_as_are_asked_for_are_made_each_by_a_card_of_its_own(
     told = [sandbox.resource(str(e["resource_id"])).get("recipient_email") for e in live]
     assert {"ann@example.com", "bob@example.com", "cy@example.com"} <= {*told}
     assert len(cards) == 5
-    tables = [card for card in cards.values() if card.tool == "dining_reserve_table"]
-    assert sorted(card.reason[:13] for card in tables) == ["number 1 of 2", "number 2 of 2"]
 
 
 async def test_all_that_are_meant_are_ended_and_no_other(
     stack: Stack, client: MissionClient, sandbox: Witness
 ) -> None:
-    """Two reminders are in that month; the one behind it stays."""
-    ids = [await remind(stack, day) for day in DAYS]
+    """Two reminders are on that day; the one of the day after stays."""
+    ids = [await remind(stack, number, day) for number, day in enumerate(DAYS)]
 
-    mission = await client.start(MissionRequest(goal=MONTH))
+    mission = await client.start(MissionRequest(goal=ON_ONE_DAY))
     result = await run_to_end(mission, approve)
 
     alive = {str(effect["resource_id"]) for effect in await sandbox.live()}
@@ -93,5 +88,5 @@ async def test_more_than_are_done_one_by_one_are_not_begun(
         result = await mission.result()
 
     assert result.status is MissionStatus.FAILED
-    assert "more than 20 calls of message_send_email" in (result.error or "")
+    assert "asks for 21 calls of message_send_email" in (result.error or "")
     assert await sandbox.live(result.mission_id) == []

@@ -106,12 +106,13 @@ TILL = {
 
 
 def _renamed(node: Any, old: str, new: str) -> Any:
-    """The document with one property called otherwise, and without examples of whole answers."""
+    """The document with a property called otherwise; without prices declared, whole examples."""
     if isinstance(node, list):
         return [new if item == old else _renamed(item, old, new) for item in node]
     if not isinstance(node, dict):
         return node
     kept = {k: v for k, v in node.items() if k != "examples" or isinstance(v, list)}
+    kept.pop("x-orchet-price", None)
     return {new if k == old else k: _renamed(v, old, new) for k, v in kept.items()}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
-from orchestrator.runtime.demo import LEAVING
+from orchestrator.runtime.demo import LEAVING, day_in
 from orchestrator.testing import eventually, run_to_end
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ async def test_a_question_is_shown_and_answered_in_words(
     assert question["commands"][-1] in silent.stderr
     assert answered.json["values"]["check_in"] == LEAVING
     assert result.status is MissionStatus.SUCCEEDED
-    assert "hotel rooms in Lisbon from " in result.summary
+    assert "hotel rooms: " in result.summary
+    (fact,) = result.legs[0].facts
+    assert (fact.arguments["check_in"], fact.arguments["check_out"]) == (LEAVING, day_in(12))
     assert result.legs[0].table is not None
     assert await sandbox.ledger(mission.mission_id) == []

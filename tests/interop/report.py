@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.catalog.skipped import SkippedOperation
+from orchestrator.catalog.operations import SkippedOperation
 from tests.interop.calls import Call
 from tests.interop.listing import Listed
 from tests.interop.reading import Reading

@@ -15,7 +15,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import Finish, StepContext, StepDecision
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.runtime.defaults import default_tools
@@ -29,7 +29,7 @@ REQUESTER = "ann@example.com"
 TABLE = f"Reserve a table for four at an Italian restaurant in Lisbon on {DINING} at 20:00"
 
 
-class OnlySays(ChainingPlanner):
+class OnlySays(RulePlanner):
     """A planner that says at once that all is done."""
 
     async def plan_step(

@@ -15,15 +15,15 @@ import pytest
 import yaml
 
 from orchestrator import AgentProfile, Catalog, GoalBrief, PlannerParts, Router, Settings
-from orchestrator.catalog.lint.keyword_values import document_keywords
 from orchestrator.catalog.lint.linter import CODES
+from orchestrator.catalog.lint.published_schemas import document_keywords
 from orchestrator.catalog.lint.subject import subjects
 from orchestrator.catalog.operations import operations
 from orchestrator.cli.main import COMMANDS, main
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.planning.models import Observation, StepContext
 from orchestrator.planning.planner import check_decision, check_plan
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.scoring.embedding import EmbeddedCards
 from orchestrator.runtime.extensions import load_embedder, load_planner
 from orchestrator.settings import bundled_specs
@@ -103,7 +103,7 @@ async def test_the_planner_with_rules_leaves_the_rest_to_the_default(
     """It is found by its place, and is given the planner that there would be without it."""
     module_of("A planner", "house_rules")
     (named,) = re.findall(r"ORCHESTRATOR_PLANNER=(\S+:\S+)", _code("A planner", "bash"))
-    parts = PlannerParts(Settings(), (), Router, ChainingPlanner(Router))
+    parts = PlannerParts(Settings(), (), Router, RulePlanner(Router))
     planner = load_planner(named, parts)
     brief = GoalBrief(
         mission_id="m", goal="weather in Oslo tomorrow", now=now, catalog_digest=catalog.digest

@@ -22,7 +22,7 @@ _SDK_LABELS = {"task_queue", "worker_type", "workflow_type", "failure_reason", "
 
 
 def test_the_docs_hold_the_table_that_is_printed() -> None:
-    assert markdown_table() in (_ROOT / "docs" / "telemetry.md").read_text()
+    assert markdown_table() in (_ROOT / "docs" / "observing.md").read_text()
 
 
 def test_names_are_told_once() -> None:

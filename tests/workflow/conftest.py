@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,6 +60,7 @@ from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.runtime.registration import INDEXED
 from orchestrator.runtime.worker import let_tasks_last
 from orchestrator.saga.ledger import Obligation, Resolution
+from orchestrator.saga.orders import Order
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
 
@@ -364,6 +365,8 @@ class Stage:
         budget: Money | None = None,
         policy: MissionPolicy | None = None,
         requester: str = "",
+        read_only: bool = False,
+        orders: Iterable[Order] = (),
     ) -> Mission:
         self._started += 1
         mission_id = f"{self.task_queue[-60:].lstrip('-_')}-{self._started}"
@@ -374,6 +377,8 @@ class Stage:
             mission_id=mission_id,
             policy=policy or MissionPolicy(call_timeout=timedelta(seconds=4), call_attempts=3),
             requester=requester,
+            read_only=read_only,
+            orders=tuple(orders),
         )
         handle = await self.env.client.start_workflow(
             names.MISSION_WORKFLOW,

@@ -45,7 +45,7 @@ async def buying(
 ) -> Mission:
     world.plan(fake_leg("ticket"))
     world.decide("ticket", call or buy())
-    return await stage.start(policy=under(policy))
+    return await stage.start(goal="Buy a ticket for seat 12A at 49.5 EUR", policy=under(policy))
 
 
 def approval(card: ConfirmationCard, by: str) -> Approve:

@@ -20,6 +20,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.saga.orders import Order
 from orchestrator.testing import FakeWorld, fake_leg
 
 if TYPE_CHECKING:
@@ -157,31 +158,26 @@ async def test_a_part_that_fails_after_a_consequence_rolls_all_back(
     assert sorted(staffed.subjects(names.COMPENSATE)) == ["book_flight", "book_hotel"]
 
 
-async def test_what_the_goal_does_not_order_is_asked_about(
+async def test_a_part_takes_along_the_orders_that_its_agent_can_serve(
     stage: Stage, staffed: FakeWorld
 ) -> None:
-    """A person says whether it is to be done; else nothing of it is begun."""
-    staffed.decide("trip", PART.model_copy(update={"goal": "book a car"}), Finish(summary="There."))
+    """Its effects serve them for the leg that handed it over, which orders no second one then."""
+    hotel = Order(tools=("book_hotel",), clause="a hotel")
+    staffed.plan(fake_leg("trip", agent=FLYER, orders=[hotel]))
+    staffed.decide(NEW, CallTool(tool="book_hotel"), Finish(summary="A room."))
+    again = PART.model_copy(update={"goal": "one more hotel"})
+    staffed.decide("trip", PART, again, Finish(summary="There."))
+    staffed.decide("h2-trip", CallTool(tool="book_hotel"), Finish(summary="Another room."))
 
+    staffed.checks_orders = True
     mission = await stage.start()
-    question = await mission.question("trip")
-    await mission.answer(question, {"do_it": False})
+    card = await mission.card("h2-trip")
+    await mission.reject(card, "one is enough")
     result = await mission.end()
 
-    assert "book a car" in question.question
-    assert [leg.leg_id for leg in result.legs] == ["trip"]
-    assert result.legs[0].steps[-2].error == "a person said that it is not to be done"
-
-
-async def test_who_says_yes_has_it_done(stage: Stage, staffed: FakeWorld) -> None:
-    """The new leg begins then."""
-    staffed.decide("trip", PART.model_copy(update={"goal": "book a car"}), Finish(summary="There."))
-
-    mission = await stage.start()
-    await mission.answer(await mission.question("trip"), {"do_it": True})
-    result = await mission.end()
-
-    assert [leg.leg_id for leg in result.legs] == ["trip", "h2-trip"]
+    assert card.unordered
+    assert result.status is MissionStatus.SUCCEEDED
+    assert len(staffed.sent("book_hotel")) == 1
 
 
 async def test_a_signal_that_no_leg_sent_starts_nothing(stage: Stage, staffed: FakeWorld) -> None:

@@ -14,8 +14,8 @@ from orchestrator.messages.rollback import RollbackReport
 from orchestrator.messages.standing import after_rollback
 from orchestrator.messages.unserved import Unserved
 from orchestrator.planning.models import CallTool, Finish, StepContext, StepDecision
+from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.saga.served import Order
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
@@ -80,23 +80,6 @@ async def test_what_was_done_of_an_incomplete_mission_stands(
     assert [u.clause for u in result.unserved] == ["book a hotel"]
     assert states_of(result.ledger) == {"book_flight": "committed"}
     assert await mission.rollback_status() is None
-
-
-async def test_a_goal_that_was_split_in_half_is_half_served(stage: Stage, world: FakeWorld) -> None:
-    """What no leg takes up stands in the result, whether it was to be done or to be told."""
-    world.plan(fake_leg("flight", orders=[FLIGHT]))
-    world.order(FLIGHT, HOTEL, left_out=["what is the weather there"])
-    world.decide("flight", CallTool(tool="book_flight"))
-
-    mission = await stage.start()
-    result = await mission.end()
-
-    assert result.status is MissionStatus.INCOMPLETE
-    assert [(u.clause, u.leg_id) for u in result.unserved] == [
-        ("book a hotel", None),
-        ("what is the weather there", None),
-    ]
-    assert not result.legs[0].unproved
 
 
 async def test_a_planner_may_correct_itself_once(stage: Stage, world: FakeWorld) -> None:

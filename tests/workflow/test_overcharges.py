@@ -284,11 +284,12 @@ async def test_a_standing_approval_approves_up_to_its_amount(
         rule = StandingApproval(name="passes", tools=("buy_pass",), max_amount=eur(amount))
         return MissionPolicy(confirmation=ConfirmationPolicy(standing=(rule,)))
 
+    goal = "Buy a pass for 78 EUR"
     world.plan(fake_leg("north"))
     world.decide("north", buy("78.00"))
     world.answer("buy_pass", charged("97.50"))
-    within = await (await stage.start(policy=up_to("100"))).end()
-    above = await stage.start(policy=up_to("80"))
+    within = await (await stage.start(goal=goal, policy=up_to("100"))).end()
+    above = await stage.start(goal=goal, policy=up_to("80"))
     await above.approve(await overcharge_card(above))
 
     assert within.ledger.obligations[0].overcharged is None

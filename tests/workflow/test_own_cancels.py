@@ -14,6 +14,7 @@ from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.planning.models import CallTool, GiveUp, StepContext, StepDecision
 from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, fake_obligation, fake_tool, states_of
 
@@ -81,6 +82,23 @@ async def test_a_cancel_asks_nobody_and_has_a_key_of_its_own(
     assert result.legs[0].decisions == ()
     assert cancel.grant is None
     assert cancel.call_id != booking.call_id
+
+
+async def test_a_cancelled_booking_takes_no_room_of_its_order(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """One flight is ordered: the one that was cancelled does not stand, and nobody is asked."""
+    world.checks_orders = True
+    flight = Order(tools=("book_flight",), clause="a flight")
+    world.plan(fake_leg("trip", orders=[flight]))
+    rome = CallTool(tool="book_flight", arguments={"to": "Rome"})
+    world.decide("trip", CallTool(tool="book_flight"), cancel_what_was_seen, rome)
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert result.legs[0].decisions == ()
+    assert [o.state.value for o in result.ledger.obligations] == ["cancelled", "committed"]
 
 
 async def test_another_leg_may_cancel_it(stage: Stage, world: FakeWorld) -> None:

@@ -28,7 +28,7 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.plan_preview import PlanInput, PlanPreview
 from orchestrator.planning.models import CallTool, Doubt, MissionPlan
-from orchestrator.saga.served import Order
+from orchestrator.saga.orders import Order
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
 from tests.workflow.replays import replays_at_every_task
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 FIRST = MissionPolicy(plan_first=True)
 FLIGHT = Order(clause="book a flight", tools=("book_flight",))
-LOST = Doubt(kind="not_understood", about="and feed the cat", why="no tool does that")
+LOST = Doubt(kind="left_over", about="and feed the cat", why="no tool does that")
 
 
 def a_trip(world: FakeWorld) -> None:
@@ -78,8 +78,8 @@ async def test_nothing_begins_before_the_plan_is_approved(stage: Stage, world: F
         "do look (agent look)",
         "find_flights: Find flights; reads",
         "do flight (agent flight, after look)",
-        "book_flight: Book flight; sent without asking, as its document says; undone by "
-        "cancel_flight",
+        "Book flight: once; for 'book a flight'; sent without asking, as its document says; "
+        "undone by cancel_flight",
     ]
     assert result.status is MissionStatus.SUCCEEDED
     assert [(d.kind, d.approver, d.digest) for d in result.plan_decisions] == [
@@ -342,15 +342,15 @@ async def test_a_plan_that_is_shown_does_nothing(stage: Stage, world: FakeWorld)
     """One activity planned; there is no leg, no catalog was pinned, and no call was prepared."""
     world.plan(fake_leg("look"), fake_leg("flight", after=("look",), orders=[FLIGHT]))
     world.doubt(LOST)
-    world.order(FLIGHT, Order(clause="feed the cat"), left_out=["what it costs"])
+    world.uncover("what it costs")
 
     preview = await shown(stage)
 
     assert [call.activity for call in world.calls] == [names.PREVIEW_PLAN]
     assert [(leg.leg_id, leg.stage) for leg in preview.legs] == [("look", 1), ("flight", 2)]
     assert [tool.name for tool in preview.legs[1].tools] == ["book_flight"]
-    assert preview.legs[1].consequences == ("book a flight",)
-    assert preview.unserved == ("feed the cat", "what it costs")
+    assert preview.legs[1].orders == (FLIGHT,)
+    assert preview.uncovered == ("what it costs",)
     assert preview.doubts == (LOST,)
     assert preview.asks_first
     assert not preview.needs_approval

@@ -18,7 +18,7 @@ from orchestrator.messages.mission import AcceptedMission, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.plan_answers import MOST_ROUNDS
 from orchestrator.planning.models import CallTool, Doubt, GiveUp, MissionPlan
-from orchestrator.saga.served import Order
+from orchestrator.saga.orders import Order
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from tests.workflow.replays import replays_at_every_task
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
 
 FLIGHT = Order(clause="book a flight", tools=("book_flight",))
-LOST = Doubt(kind="not_understood", about="and feed the cat", why="no tool does that")
+LOST = Doubt(kind="left_over", about="and feed the cat", why="no tool does that")
 MISMATCH = Doubt(
-    kind="not_matched", about="from Acme", why="no vendor is called that", choices=("Acme Ltd",)
+    kind="ambiguous", about="from Acme", why="no vendor is called that", choices=("Acme Ltd",)
 )
 
 
@@ -71,16 +71,15 @@ async def test_a_doubt_about_a_consequence_is_asked_before_anything(
 async def test_going_on_does_it_and_says_what_was_left(
     stage: Stage, world: FakeWorld, words: str
 ) -> None:
-    """What was not understood is unserved, with who went on past it."""
+    """What a person set aside is listed with who said so, and changes no status."""
     mission, question = await at_the_question(stage, world)
 
     await mission.answer(question, {"answer": words})
     result = await mission.end()
 
-    assert result.status is MissionStatus.INCOMPLETE
-    assert [str(one) for one in result.unserved] == [
-        "'and feed the cat': it was not understood, and ada said to go on"
-    ]
+    assert result.status is MissionStatus.SUCCEEDED
+    assert result.unserved == ()
+    assert result.set_aside == ("'and feed the cat': no tool does that; ada said to go on",)
     assert [a.came_to for a in result.plan_answers] == ["go on"]
     assert len(world.sent("book_flight")) == 1
 
@@ -103,17 +102,6 @@ async def test_what_was_done_past_a_doubt_is_rolled_back(
 
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
     assert report.notes == ()
-
-
-async def test_who_goes_on_past_what_does_not_match_means_it_so(
-    stage: Stage, world: FakeWorld
-) -> None:
-    """It was read, and a person let it be: nothing of the goal is left."""
-    mission, question = await at_the_question(stage, world, MISMATCH)
-
-    await mission.answer(question, {"answer": "go on"})
-
-    assert (await mission.end()).status is MissionStatus.SUCCEEDED
 
 
 async def test_stopping_ends_it_with_nothing_done(stage: Stage, world: FakeWorld) -> None:
@@ -200,16 +188,16 @@ async def test_nobody_answering_ends_it(stage: Stage, world: FakeWorld) -> None:
     assert [a.came_to for a in result.plan_answers] == ["expired"]
 
 
-async def test_a_mission_that_only_reads_is_not_asked(stage: Stage, world: FakeWorld) -> None:
-    """What it did not understand is told in its result."""
+async def test_words_left_over_in_a_read_ask_nobody(stage: Stage, world: FakeWorld) -> None:
+    """They are listed in the result."""
     world.plan(fake_leg("look"))
     world.doubt(LOST)
 
     result = await (await stage.start()).end()
 
     assert result.plan_answers == ()
-    assert result.status is MissionStatus.INCOMPLETE
-    assert [str(one) for one in result.unserved] == ["'and feed the cat': it was not understood"]
+    assert result.status is MissionStatus.SUCCEEDED
+    assert result.set_aside == ("'and feed the cat': no tool does that",)
 
 
 async def test_a_goal_in_a_language_that_is_not_read_is_always_asked(
@@ -246,7 +234,7 @@ async def test_wrong_late_and_repeated_answers_are_refused(stage: Stage, world: 
     )
     assert twice.type == "QuestionUnknown"
     assert "it is closed: somebody said to go on" in twice.message
-    assert result.status is MissionStatus.INCOMPLETE
+    assert result.status is MissionStatus.SUCCEEDED
 
 
 async def test_a_cancel_ends_the_question(stage: Stage, world: FakeWorld) -> None:
@@ -285,7 +273,7 @@ async def test_the_talk_replays_at_every_task(forgetful: Stage, world: FakeWorld
     tasks = await replays_at_every_task(mission.handle)
 
     assert result.goal_became == "say it anew"
-    assert result.status is MissionStatus.INCOMPLETE
+    assert result.status is MissionStatus.SUCCEEDED
     assert tasks > 5
 
 

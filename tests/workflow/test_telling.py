@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.planning.models import CallTool, DiscoverTools, Doubt, GiveUp
+from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import CompensationOutcome
-from orchestrator.saga.served import Order
 from orchestrator.testing import FakeWorld, fake_leg
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def test_a_question_about_a_plan_is_told_when_it_opens(
 ) -> None:
     """By its id: whoever reads the log knows that the mission waits, and for what."""
     world.plan(fake_leg("flight", orders=[Order(clause="book it", tools=("book_flight",))]))
-    world.doubt(Doubt(kind="not_understood", about=PLANTED, why="no tool does that"))
+    world.doubt(Doubt(kind="left_over", about=PLANTED, why="no tool does that"))
 
     mission = await forgetful.start(goal=f"book a flight for {PLANTED}")
     question = await mission.plan_question()

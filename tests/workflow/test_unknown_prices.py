@@ -107,8 +107,8 @@ async def test_a_standing_approval_does_not_cover_an_unknown_price(
     world.plan(fake_leg("north"))
     world.decide("north", unpriced())
 
-    free = await (await stage.start(policy=policy)).end()
-    bound = await stage.start(policy=policy, budget=EIGHTY)
+    free = await (await stage.start(goal="a pass of of-1", policy=policy)).end()
+    bound = await stage.start(goal="a pass of of-1", policy=policy, budget=EIGHTY)
     await bound.approve(await bound.card("north"))
 
     assert free.ledger.obligations[0].confirmed_by == "policy:any"

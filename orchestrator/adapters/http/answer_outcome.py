@@ -7,7 +7,7 @@ from orchestrator.adapters.http.attempt import Attempt
 from orchestrator.adapters.http.masking import Mask
 from orchestrator.adapters.http.operation_contract import ResponseCheck
 from orchestrator.adapters.http.refusal import is_in_progress, phrase_of, reason_of, retry_after_s
-from orchestrator.catalog.conditions import all_hold, parse_conditions
+from orchestrator.catalog.expressions import all_hold, parse_conditions
 from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.saga.answer_names import names_another

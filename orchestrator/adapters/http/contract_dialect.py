@@ -10,7 +10,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
-from orchestrator.json_schema.discriminators import discriminating, led_branches
+from orchestrator.json_schema.openapi_dialect import branch_values, discriminator_property
 from orchestrator.json_schema.validator import Keyword, with_patterns
 
 Hidden = Literal["readOnly", "writeOnly"]
@@ -57,9 +57,11 @@ def _led(plain: Keyword, hidden: Hidden) -> Keyword:
     def checked(
         validator: Any, branches: Any, instance: Any, schema: Any
     ) -> Iterator[ValidationError]:
-        name = discriminating(schema)
+        name = discriminator_property(schema)
         value = instance.get(name) if isinstance(instance, dict) and name is not None else None
-        led = led_branches(schema, branches, _lookup(validator)) if isinstance(value, str) else None
+        led = (
+            branch_values(schema, branches, _lookup(validator)) if isinstance(value, str) else None
+        )
         fitting = [index for index, one in enumerate(led or ()) if value in one.values]
         if len(fitting) == 1:
             (index,) = fitting

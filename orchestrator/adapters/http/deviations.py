@@ -17,7 +17,7 @@ from orchestrator.catalog.stated_prices import names_currency, names_price
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import follow, parse_pointer
+from orchestrator.json_schema.references import follow, parse_pointer
 from orchestrator.json_schema.validator import extra_names
 
 _READ_FROM_ANSWER: Final = re.compile(r"\$response\.body#?((?:/[^\s/=!<>\"'{}]+)+)")

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from orchestrator.adapters.http.credentials import Alternative, read_alternatives
 from orchestrator.adapters.http.servers import Origin, base_url, declared_origins
+from orchestrator.catalog.call_templates import response_headers_read
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.expressions import response_headers_read
 from orchestrator.catalog.operations import Operation, operations
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid

@@ -51,9 +51,9 @@ from orchestrator.catalog.arguments import unreadable_schema
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.formats import ANSWERED, ASKED
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
+from orchestrator.json_schema.validation import SCHEMA_FAULTS, describe_violations
+from orchestrator.json_schema.validator import ANSWER_FORMATS, REQUEST_FORMATS
 
 _WITHOUTBODY = frozenset({204, 205, 304})
 _RESOLVED = 512
@@ -139,14 +139,14 @@ class OperationContract:
             spec,
             path_finder_cls=finder,
             schema_validators_factory=_KeptValidators(
-                request_class.schema_validators_factory, "readOnly", ASKED
+                request_class.schema_validators_factory, "readOnly", REQUEST_FORMATS
             ),
         )
         self._responses = response_class(
             spec,
             path_finder_cls=finder,
             schema_validators_factory=_KeptValidators(
-                response_class.schema_validators_factory, "writeOnly", ANSWERED
+                response_class.schema_validators_factory, "writeOnly", ANSWER_FORMATS
             ),
             extra_media_type_deserializers=_AnyType(),
         )

@@ -12,8 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from orchestrator.adapters.storage.schema import catalog_pins, catalogs
 from orchestrator.adapters.storage.store_database import StoreDatabase
-from orchestrator.catalog.archive import pack, unpack
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.catalog import Catalog, pack, unpack
 from orchestrator.core.errors import CatalogDamaged, CatalogNotFound, UsageError
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")

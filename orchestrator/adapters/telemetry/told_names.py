@@ -1,7 +1,7 @@
 """Every name under which telemetry leaves: spans, measurements, attributes; no other is made.
 
 The table is what instruments and spans are made from, what `orchestrator telemetry` prints, and
-what docs/telemetry.md is held to.
+the table of docs/observing.md.
 """
 
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ HTTP_DURATION: Final = Measured(
     "histogram",
     "s",
     (*_HTTP, *_HTTP_END),
-    "How long requests to providers took.",
+    "Duration of requests to providers.",
     SECONDS,
 )
 TOOL_CALLS: Final = Measured(
@@ -93,8 +93,7 @@ TOOL_CALLS: Final = Measured(
     "counter",
     "{call}",
     (TOOL_NAME, OUTCOME),
-    "Requests to tools, cancels and probes included, by what each came to: succeeded, rejected, "
-    "unknown, or failed where there was no answer.",
+    "Requests to tools, cancels and probes included, by outcome; failed: without an answer.",
 )
 SELECTIONS: Final = Measured(
     "orchestrator.route.selections",
@@ -124,7 +123,7 @@ REFUSALS: Final = Measured(
     "counter",
     "{call}",
     ("at",),
-    "Calls outside what their agent may touch, by where they were stopped: decision, preparation, "
+    "Calls outside the wall of their agent, by where they were refused: decision, preparation, "
     "sending.",
 )
 TOKENS: Final = Measured(
@@ -140,7 +139,7 @@ MODEL_DURATION: Final = Measured(
     "histogram",
     "s",
     (*_MODEL, ERROR_TYPE),
-    "How long models took to answer.",
+    "Duration of requests to models.",
     SECONDS,
 )
 MODEL_COST: Final = Measured(
@@ -148,14 +147,14 @@ MODEL_COST: Final = Measured(
     "counter",
     "{USD}",
     _MODEL,
-    "What requests to models cost by list price, in US dollars; nothing of models without one.",
+    "Cost of requests to models by list price; models without one are left out.",
 )
 PARKED: Final = Measured(
     "orchestrator.rollback.parked",
     "gauge",
     "{obligation}",
     (),
-    "Obligations that wait for an operator, in the whole namespace: every worker tells the same.",
+    "Obligations that wait for an operator in the whole namespace; every worker reports them all.",
 )
 WAITING: Final = Measured(
     "orchestrator.waiting",
@@ -163,7 +162,7 @@ WAITING: Final = Measured(
     "{workflow}",
     ("for",),
     "Legs, rollbacks and plans that wait for a confirmation, an answer, an operator or a provider, "
-    "in the whole namespace: every worker tells the same.",
+    "in the whole namespace; every worker reports them all.",
 )
 
 MISSION_DURATION: Final = Measured(
@@ -171,7 +170,7 @@ MISSION_DURATION: Final = Measured(
     "histogram",
     "s",
     ("status",),
-    "How long missions took, by the status that they ended with.",
+    "Duration of missions by final status.",
     LONG_SECONDS,
 )
 LEG_DURATION: Final = Measured(
@@ -179,7 +178,7 @@ LEG_DURATION: Final = Measured(
     "histogram",
     "s",
     ("agent", "status"),
-    "How long legs took, by agent and by the status that they ended with.",
+    "Duration of legs by agent and final status.",
     LONG_SECONDS,
 )
 CONFIRMATION_WAIT: Final = Measured(
@@ -187,7 +186,7 @@ CONFIRMATION_WAIT: Final = Measured(
     "histogram",
     "s",
     ("card_type", "end"),
-    "How long cards were open, by their end: approved, rejected, sent back, expired.",
+    "Time that cards were open, by their end: approved, rejected, sent back, expired.",
     LONG_SECONDS,
 )
 DECISIONS: Final = Measured(
@@ -202,15 +201,14 @@ REMINDERS: Final = Measured(
     "counter",
     "{reminder}",
     ("card_type",),
-    "Reminders of confirmations that nobody had decided.",
+    "Reminders of open cards.",
 )
 ROLLBACK_DURATION: Final = Measured(
     names.ROLLBACK_DURATION,
     "histogram",
     "s",
     ("end",),
-    "How long rollbacks took until everything had been tried, by its end: rolled_back, or parked "
-    "where an operator has to decide.",
+    "Duration of rollbacks until everything had been tried, by end: rolled_back or parked.",
     LONG_SECONDS,
 )
 OBLIGATIONS: Final = Measured(
@@ -218,7 +216,7 @@ OBLIGATIONS: Final = Measured(
     "counter",
     "{obligation}",
     ("state",),
-    "What rollbacks came to, by the state of each obligation when everything had been tried.",
+    "Obligations of rollbacks, by their state when everything had been tried.",
 )
 
 MEASUREMENTS: Final = (
@@ -228,7 +226,7 @@ MEASUREMENTS: Final = (
 )
 
 SPANS: Final = (
-    Spanned("start mission", (MISSION_ID,), "A client starts a mission; nothing else of clients."),
+    Spanned("start mission", (MISSION_ID,), "A client starts a mission."),
     Spanned("mission", (*_MISSION, STATUS, ERROR_TYPE), "A mission, from its start to its end."),
     Spanned(
         f"invoke_agent {{{AGENT_NAME}}}",
@@ -237,7 +235,7 @@ SPANS: Final = (
     ),
     Spanned("rollback", (*_MISSION, STATUS, ERROR_TYPE), "A rollback, until nothing is parked."),
     Spanned("plan preview", (ERROR_TYPE,), "A plan that is only shown."),
-    Spanned("sweep", (ERROR_TYPE,), "A look for missions that were stopped from outside."),
+    Spanned("sweep", (ERROR_TYPE,), "A search for missions that were stopped from outside."),
     Spanned(
         "{activity}",
         (

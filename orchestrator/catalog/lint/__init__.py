@@ -1,4 +1,4 @@
-"""The linter: what is wrong with the tool contracts of documents, and how to correct it."""
+"""The linter: findings on the tool contracts of documents, with their fixes."""
 
 from orchestrator.catalog.lint.finding import Code, Finding, Severity, Suppression
 from orchestrator.catalog.lint.linter import CODES, RULES, check_ignored, has_errors, lint

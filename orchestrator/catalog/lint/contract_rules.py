@@ -5,18 +5,24 @@ from urllib.parse import urlsplit
 
 from rapidfuzz import fuzz, process
 
-from orchestrator.catalog.card_layout import CARD_TYPES_KEY, declared_types
 from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD, OURS
-from orchestrator.catalog.contract import NEIGHBOURS, READ_ONLY, input_name, read_server
+from orchestrator.catalog.contract import (
+    CARD_TYPES_KEY,
+    NEIGHBOURS,
+    READ_ONLY,
+    declared_types,
+    input_name,
+    read_server,
+)
+from orchestrator.catalog.lint.finding import KEY as SUPPRESSIONS
 from orchestrator.catalog.lint.finding import Problem, rule
-from orchestrator.catalog.lint.keyword_values import (
+from orchestrator.catalog.lint.published_schemas import (
     PREFIXES,
     Breach,
     document_keywords,
     operation_keywords,
 )
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.catalog.lint.suppressions import KEY as SUPPRESSIONS
 from orchestrator.catalog.tool import Effect
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import FILES_KEY
@@ -25,12 +31,12 @@ from orchestrator.json_schema.walker import properties_of, walk
 
 @rule("ORC030", "warning", "Keywords are known")
 def known_keywords(subject: Subject) -> Iterator[Problem]:
-    """Every x-orchet-* and x-orqen-* keyword is one that is read where it stands."""
+    """Require x-orchet-* and x-orqen-* keywords that are read where they stand."""
     yield from _unknown(subject.operation.node, operation_keywords().names, f"on {subject.name}")
 
 
 def misplaced_keywords(root: DocumentNode) -> Iterator[Problem]:
-    """ORC030, beside the tools: at the root of a document, and on its paths."""
+    """Apply ORC030 outside operations: at the root of a document, and on its paths."""
     known = document_keywords().names | {FILES_KEY}
     yield from _unknown(root, known, "at the root of the document")
     for path, place in root.items("paths"):
@@ -59,19 +65,19 @@ def _better_place(keyword: str) -> str:
 
 @rule("ORC036", "error", "Values are what their keywords take")
 def valid_values(subject: Subject) -> Iterator[Problem]:
-    """Each keyword has a value that its published schema allows."""
+    """Require values that the published schema of the keyword allows."""
     for breach in subject.breaches:
         yield breached(breach, f"on {subject.name}")
 
 
 def valid_document_values(root: DocumentNode) -> Iterator[Problem]:
-    """ORC036, at the root of a document."""
+    """Apply ORC036 at the root of a document."""
     for breach in document_keywords().breaches(root):
         yield breached(breach, "at the root of the document")
 
 
 def breached(breach: Breach, where: str) -> Problem:
-    """What is wrong with a value, and what belongs there."""
+    """Return the problem of a value that breaks its keyword's schema."""
     verb = "is" if breach.is_whole else "holds"
     return Problem(
         breach.pointer,
@@ -82,12 +88,12 @@ def breached(breach: Breach, where: str) -> Problem:
 
 @rule("ORC031", "error", "Confirmation is declared")
 def declared_confirmation(subject: Subject) -> Iterator[Problem]:
-    """A tool that changes something, or may, says whether it needs confirmation."""
-    # Of a cancel tool more is asked: see ORC043.
+    """Require a tool that may change something to declare confirmation."""
+    # ORC043 asks more of a cancel tool.
     if subject.declared("x-orchet-cancel-for") is not None or _only_reads(subject):
         return
     dialects = (subject.declared(keyword) for keyword in NEIGHBOURS)
-    # What is no boolean in a neighbour's dialect says nothing that we understand.
+    # Other dialects' values count only if they are booleans.
     declared = any(found is not None and isinstance(found.value, bool) for found in dialects)
     if not declared and subject.declared("x-orchet-requires-confirmation") is None:
         yield Problem(
@@ -106,7 +112,7 @@ def _only_reads(subject: Subject) -> bool:
 
 @rule("ORC032", "error", "The card type is known")
 def known_card_type(subject: Subject) -> Iterator[Problem]:
-    """The card type is one of the standard ones, or declared by the document."""
+    """Require a standard card type, or one that the document declares."""
     declared = subject.declared("x-orchet-requires-confirmation")
     if declared is None or not isinstance(declared.value, str):
         return
@@ -121,7 +127,7 @@ def known_card_type(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC053", "warning", "A card's layout shows what is there")
 def layout_has_facts(subject: Subject) -> Iterator[Problem]:
-    """A declared card's layout names inputs, or properties of answers."""
+    """Require a declared layout to name inputs, or properties of answers."""
     if subject.tool is None or subject.tool.card_layout is None:
         return
     known = {*subject.tool.properties, *_answered(subject)}
@@ -138,7 +144,7 @@ def layout_has_facts(subject: Subject) -> Iterator[Problem]:
 
 
 def _answered(subject: Subject) -> Iterator[str]:
-    """Names of all properties in the answers of the tools of a document."""
+    """Yield the names of all properties in the answers of a document's tools."""
     for peer in subject.peers.values():
         for schema in walk(peer.tool.output_schema if peer.tool is not None else None):
             yield from properties_of(schema)
@@ -146,7 +152,7 @@ def _answered(subject: Subject) -> Iterator[str]:
 
 @rule("ORC033", "error", "Personal fields are inputs")
 def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
-    """Every personal field is an input."""
+    """Require personal fields to be inputs."""
     listed = subject.declared("x-orchet-pii-required")
     if listed is None or subject.tool is None:
         return
@@ -162,7 +168,7 @@ def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC034", "error", "Credentials resolve")
 def credentials_resolve(subject: Subject) -> Iterator[Problem]:
-    """Every security scheme that is asked for is declared, and one that we can send."""
+    """Require security schemes that are declared and that an adapter can send."""
     root = subject.operation.root
     security = subject.declared("security") or root.at("security")
     schemes = root.at("components", "securitySchemes")
@@ -194,7 +200,7 @@ def _can_be_sent(scheme: DocumentNode) -> bool:
 
 @rule("ORC035", "error", "There is a server to call")
 def absolute_server(subject: Subject) -> Iterator[Problem]:
-    """There is a server with a host, for only declared hosts are ever called."""
+    """Require a server with a host, because only declared hosts are called."""
     url, _ = read_server(subject.operation)
     if not _has_host(url):
         servers = subject.operation.inherited("servers")

@@ -1,37 +1,41 @@
-"""Rules on whole documents, and on what lies between them: overlays and names."""
+"""Rules on whole documents, on overlays, and on names that tools share."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from orchestrator.catalog.lint import contract_rules
-from orchestrator.catalog.lint.causes import Raised
-from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Finding, Problem, shortened
-from orchestrator.catalog.lint.openapi_schema import openapi_breaches
-from orchestrator.catalog.lint.place_uses import Uses
-from orchestrator.catalog.lint.referred_operations import referred_operations, spelled_out
-from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.lint.finding import (
+    MOST_FINDINGS,
+    Code,
+    Finding,
+    Problem,
+    Raised,
+    shortened,
+)
+from orchestrator.catalog.lint.published_schemas import openapi_breaches
+from orchestrator.catalog.lint.subject import Subject, Uses
+from orchestrator.catalog.operations import METHODS, UnreadFile
 from orchestrator.catalog.overlay import IdleAction
-from orchestrator.catalog.skipped import UnreadFile
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.pointer import format_pointer, parse_pointer
+from orchestrator.json_schema.references import format_pointer, parse_pointer, reference_of
 
 INVALID = Code("ORC001", "error", "A document is valid OpenAPI")
 IDLE = Code("ORC003", "warning", "An action of an overlay changes something")
-UNUSED = Code("ORC004", "warning", "What no tool needs is valid OpenAPI, too")
+UNUSED = Code("ORC004", "warning", "Unused parts are valid OpenAPI")
 TAKEN = Code("ORC011", "warning", "An operationId is unique")
 _REMEDY = "make it what the OpenAPI specification allows here"
 
 
 def unreadable(fault: DocumentInvalid) -> Raised:
-    """ORC001 of what keeps us from reading on."""
+    """Return ORC001 for a fault that stops the reading."""
     problem = Problem(fault.pointer, fault.reason, fault.remedy or _REMEDY)
     return Raised(INVALID, fault.document, problem)
 
 
 def document_findings(root: DocumentNode, content: JsonObject, uses: Uses) -> Iterator[Raised]:
-    """ORC001 and ORC004, and ORC030 and ORC036 beside the tools."""
+    """Yield ORC001 and ORC004, and ORC030 and ORC036 outside operations."""
     document = root.document
     try:
         meant = referred_operations(root)
@@ -57,7 +61,7 @@ def _referred(path: str, method: str) -> Problem:
 
 
 def _breaches(content: JsonObject, uses: Uses) -> Iterator[tuple[Code, Problem]]:
-    """Of each code at most so many: one mistake high up can cause thousands."""
+    """Yield at most MOST_FINDINGS breaches per code; one mistake high up can cause thousands."""
     found: Counter[Code] = Counter()
     for pointer, reason in openapi_breaches(content):
         code = INVALID if uses.of(parse_pointer(pointer)) else UNUSED
@@ -69,18 +73,18 @@ def _breaches(content: JsonObject, uses: Uses) -> Iterator[tuple[Code, Problem]]
 
 
 def unread_finding(file: UnreadFile) -> Finding:
-    """ORC001: a file of a folder can be read."""
+    """Return ORC001 for an unreadable file of a folder."""
     return INVALID.finding(file.document, Problem("", file.reason, file.remedy))
 
 
 def idle_finding(action: IdleAction) -> Finding:
-    """ORC003: an action of an overlay selects something."""
+    """Return ORC003 for an overlay action that changes nothing."""
     remedy = "correct the target, or remove the action if the document has changed for good"
     return IDLE.finding(action.overlay, Problem(action.pointer, action.reason, remedy))
 
 
 def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
-    """ORC011: no two tools have one operationId, in one document or in several."""
+    """Yield ORC011 for each operationId that another tool has, in any document."""
     for name, holders in names.items():
         first, others = holders[0], holders[1:] if name else []
         for subject in others:
@@ -92,3 +96,41 @@ def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
                 "choose another: the name of a tool is unique in the catalog",
             )
             yield Raised(TAKEN, subject.operation.document, problem, subject)
+
+
+def referred_operations(root: DocumentNode) -> dict[tuple[str, str], DocumentNode]:
+    """Return the target of each operation that is a reference, by path and method."""
+    return {
+        (path, method): node
+        for path, item in _path_items(root)
+        for method in METHODS
+        if (written := item.raw(method)) is not None and reference_of(written.value) is not None
+        for node in _meant(written)
+    }
+
+
+def spelled_out(content: JsonObject, meant: dict[tuple[str, str], DocumentNode]) -> JsonObject:
+    """Return the document with the targets in place of those references."""
+    paths = content.get("paths")
+    if not meant or not isinstance(paths, dict):
+        return content
+    whole = dict(paths)
+    for (path, method), node in meant.items():
+        item = whole[path]
+        whole[path] = {**(item if isinstance(item, dict) else {}), method: node.value}
+    return {**content, "paths": whole}
+
+
+def _path_items(root: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
+    paths = root.raw("paths")
+    for path, item in paths.raw_items() if paths is not None else ():
+        if isinstance(item.value, dict):
+            yield path, item
+
+
+def _meant(written: DocumentNode) -> Iterator[DocumentNode]:
+    try:
+        yield written.overlaid()
+    except DocumentInvalid:
+        # A reference without a target is skipped and reported by the compiler.
+        return

@@ -1,69 +1,73 @@
-"""What a rule is, how it is made, and what it finds."""
+"""Findings: rules make problems, suppressions of a document silence some, equal causes merge."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from orchestrator.catalog.lint.subject import Subject
-from orchestrator.core.record import Record
+from orchestrator.catalog.lint.subject import Subject, Uses
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.shown_text import number_of
+from orchestrator.json_schema.references import format_pointer, parse_pointer
 
 Severity = Literal["error", "warning", "note"]
 MOST_FINDINGS = 50
-"""Of one kind in a document that are reported: one mistake high up can cause thousands."""
+"""Most findings of one code and document; one mistake high up can cause thousands."""
+KEY = "x-orchet-lint-ignore"
+_Path = tuple[str, ...]
+_DATA = frozenset({"const", "default", "enum", "example", "examples"})
+"""Keywords whose content is a provider's data and holds no suppressions."""
 
 
 class Suppression(Record):
-    """Why a finding is not to be mended."""
+    """The reason why a finding may stay."""
 
     kind: Literal["inSource", "external"] = Field(
-        description="SARIF's words: said by the document, or on the command line"
+        description="as in SARIF: by the document, or on the command line"
     )
-    reason: str = Field(default="", description="in the words of whoever decided")
+    reason: str = Field(default="", description="as the suppression states it")
 
 
 class Finding(Record):
-    """One thing that is wrong, where, and how to correct it."""
+    """A fault, its place, and its fix."""
 
     code: str = Field(description="stable, e.g. ORC041")
     severity: Severity
     document: str
     pointer: str = Field(description="RFC 6901 pointer into the document, overlays applied")
     message: str
-    mend: str = Field(description="what would correct it")
+    mend: str = Field(description="the fix")
     operations: int = Field(
-        default=0, description="tools that it concerns; 0 where it is about the document itself"
+        default=0, description="number of tools concerned; 0 if it is about the document itself"
     )
-    suppressed: Suppression | None = Field(
-        default=None, description="None where it is to be mended"
-    )
+    suppressed: Suppression | None = Field(default=None, description="None if it is to be fixed")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What one rule says of one place; the rule's code and severity make it a Finding."""
+    """A fault that a rule reports at one place; the rule's code and severity make it a Finding."""
 
     pointer: str
     message: str
     remedy: str
     cause: str = ""
-    """What problems of several tools have in common, so that one finding says it of all; else
-    their place and their words, but for the name of the tool."""
+    """Shared by problems of several tools that become one finding; by default their place and their
+    words without the tool's name."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """What a code stands for."""
+    """A code with its severity and title."""
 
     code: str
     severity: Severity
     title: str
     is_lasting: bool = False
-    """Whether nothing suppresses it: with it, what is said of a rollback would not be so."""
+    """True if it cannot be suppressed, because rollback would not work as promised."""
 
     def finding(self, document: str, problem: Problem) -> Finding:
-        """A problem under this code."""
+        """Return a problem as a finding with this code."""
         return Finding(
             code=self.code,
             severity=self.severity,
@@ -87,13 +91,226 @@ class Rule(Code):
 def rule(
     code: str, severity: Severity, title: str, *, is_lasting: bool = False
 ) -> Callable[[Check], Rule]:
-    """Make a rule on single tools of a check: `@rule("ORC012", "warning", "It has a summary")`.
+    """Make a rule from a check of single tools: `@rule("ORC012", "warning", "It has a summary")`.
 
-    All rules of the modules that the linter knows are applied.
+    The linter applies every rule of its rule modules.
     """
     return lambda check: Rule(code, severity, title, is_lasting, check=check)
 
 
 def shortened(message: str, most: int = 240) -> str:
-    """A message that quotes a library's, cut to a length that can be read."""
+    """Return a message shortened for reading; it may quote a library's."""
     return message if len(message) <= most else f"{message[: most - 3]}..."
+
+
+IGNORED = Code("ORC065", "note", "A suppression has a reason and suppresses something")
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """A suppressed code at a place, and below it."""
+
+    code: str
+    reason: str
+    place: _Path
+    pointer: str
+    """The place of the suppression itself."""
+
+
+class Ignores:
+    """The suppressions of a document, and their use."""
+
+    def __init__(self, root: JsonObject, is_examined: Callable[[_Path], bool]) -> None:
+        """Take the document, overlays applied, and the test for places that the linter examines."""
+        self._by_place: dict[_Path, list[Ignore]] = {}
+        self._malformed: list[str] = []
+        self._used: set[Ignore] = set()
+        self._refused: set[Ignore] = set()
+        for path, value in _written(root):
+            if is_examined(path):
+                self._by_place[path] = list(self._read(path, value))
+
+    def find(self, code: Code, places: Iterable[_Path], *, is_lasting: bool) -> Suppression | None:
+        """Return the suppression of a finding at one of these places or above, or None."""
+        for place in places:
+            for length in range(len(place), -1, -1):
+                for ignore in self._by_place.get(place[:length], ()):
+                    if ignore.code == code.code and is_lasting:
+                        self._refused.add(ignore)
+                    elif ignore.code == code.code:
+                        self._used.add(ignore)
+                        return Suppression(kind="inSource", reason=ignore.reason)
+        return None
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield ORC065 for suppressions that are malformed, refused, unused or without a reason."""
+        for pointer in self._malformed:
+            yield Problem(
+                pointer,
+                f"{KEY} holds something that is no code of a finding with a reason",
+                'write a list such as [{code: ORC024, reason: "why it stays as it is"}]',
+            )
+        for ignore in (ignore for listed in self._by_place.values() for ignore in listed):
+            if ignore in self._refused:
+                yield Problem(
+                    ignore.pointer,
+                    f"{ignore.code} stays: with it a rollback would not do what is said of it",
+                    "mend the finding, and remove this",
+                )
+            elif ignore not in self._used:
+                yield Problem(
+                    ignore.pointer,
+                    f"there is no {ignore.code} here that could be suppressed",
+                    "remove it, or move it to the place of the finding or around it",
+                )
+            elif not ignore.reason:
+                yield Problem(
+                    ignore.pointer,
+                    f"{ignore.code} is suppressed, and nothing says why",
+                    "add a reason: those who come later cannot ask",
+                )
+
+    def _read(self, path: _Path, value: JsonValue) -> Iterator[Ignore]:
+        """Yield the suppressions at a place, or none when an entry is malformed."""
+        entries = value if isinstance(value, list) else [None]
+        if all(map(_is_entry, entries)):
+            for index, entry in enumerate(entries):
+                said: dict[str, Any] = entry if isinstance(entry, dict) else {}
+                pointer = format_pointer((*path, KEY, str(index)))
+                yield Ignore(said["code"], said.get("reason", "").strip(), path, pointer)
+        elif path and not _is_operation(path):
+            # On an operation and at the root, ORC036 reports the malformed value.
+            self._malformed.append(format_pointer((*path, KEY)))
+
+
+def _is_entry(entry: Any) -> bool:
+    """Return True for {code, reason}, or a code alone."""
+    if not isinstance(entry, dict) or "code" not in entry or entry.keys() - {"code", "reason"}:
+        return False
+    return all(isinstance(value, str) for value in entry.values())
+
+
+def _is_operation(path: _Path) -> bool:
+    return path[:1] == ("paths",) and len(path) == 3
+
+
+def _written(root: JsonObject) -> Iterator[tuple[_Path, JsonValue]]:
+    """Yield each place with the keyword, and its value there."""
+    waiting: list[tuple[_Path, JsonValue]] = [((), root)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            # Under `properties` each key is the name of a field, even if it looks like a keyword.
+            names_fields = path[-1:] == ("properties",)
+            if KEY in value and not names_fields:
+                yield path, value[KEY]
+            waiting += [
+                ((*path, key), inner)
+                for key, inner in value.items()
+                if isinstance(inner, dict | list) and (names_fields or key not in _DATA)
+            ]
+        elif isinstance(value, list):
+            inner = (v for v in enumerate(value) if isinstance(v[1], dict | list))
+            waiting += [((*path, str(index)), item) for index, item in inner]
+
+
+@dataclass(frozen=True)
+class Raised:
+    """A problem of one tool, or of a document."""
+
+    code: Code
+    document: str
+    problem: Problem
+    subject: Subject | None = None
+
+    @property
+    def is_lasting(self) -> bool:
+        """True if it cannot be suppressed: by its code, or because rollback calls the tool."""
+        if self.code.is_lasting or self.code.severity != "error" or self.subject is None:
+            return self.code.is_lasting
+        return self.subject.is_called_by_rollback
+
+    @property
+    def cause(self) -> tuple[str, ...]:
+        """Key shared by problems with the same cause."""
+        problem = self.problem
+        if problem.cause or self.subject is None:
+            return problem.cause, "" if problem.cause else problem.pointer + problem.message
+        name = self.subject.name
+        return problem.pointer, problem.message.replace(name, ""), problem.remedy.replace(name, "")
+
+
+def merged(
+    raised: Iterable[Raised],
+    uses: Mapping[str, Uses],
+    ignores: Mapping[str, Ignores],
+    ignored: frozenset[str],
+) -> list[Finding]:
+    """Return one finding for each cause, at its first place, with the number of tools concerned.
+
+    Args:
+        raised: in any order.
+        uses: the number of tools that use a place, for each readable document.
+        ignores: suppressions of these documents.
+        ignored: codes that the caller suppresses.
+    """
+    groups: dict[tuple[object, ...], list[tuple[Raised, Suppression | None]]] = {}
+    for found in sorted(raised, key=lambda r: (r.document, steps_of(r.problem.pointer))):
+        suppression = _suppression(found, ignores.get(found.document), ignored)
+        key = (found.code.code, found.document, found.cause, suppression)
+        groups.setdefault(key, []).append((found, suppression))
+    findings = [_finding(group, uses) for group in groups.values()]
+    for document, of_document in ignores.items():
+        for problem in of_document.problems():
+            unheeded = Raised(IGNORED, document, problem)
+            findings.append(_finding([(unheeded, _requested(unheeded, ignored))], uses))
+    return findings
+
+
+def steps_of(pointer: str) -> tuple[tuple[int, int, str], ...]:
+    """Return the sort key of a pointer: elements of lists by their number."""
+    return tuple(
+        (0, int(step), "") if step.isascii() and step.isdigit() else (1, 0, step)
+        for step in parse_pointer(pointer)
+    )
+
+
+def _suppression(
+    found: Raised, ignores: Ignores | None, ignored: frozenset[str]
+) -> Suppression | None:
+    if ignores is not None:
+        places = [parse_pointer(found.problem.pointer)]
+        if found.subject is not None:
+            places.append(found.subject.operation.node.path)
+        said = ignores.find(found.code, places, is_lasting=found.is_lasting)
+        if said is not None:
+            return said
+    return _requested(found, ignored)
+
+
+def _requested(found: Raised, ignored: frozenset[str]) -> Suppression | None:
+    is_asked = found.code.code in ignored and not found.is_lasting
+    return Suppression(kind="external") if is_asked else None
+
+
+def _finding(group: list[tuple[Raised, Suppression | None]], uses: Mapping[str, Uses]) -> Finding:
+    first, suppression = group[0]
+    problem = first.problem
+    places = {
+        found.subject.pointer if found.subject else found.problem.pointer for found, _ in group
+    }
+    number = len(places)
+    if first.subject is None and number == 1:
+        known = uses.get(first.document)
+        number = known.of(parse_pointer(problem.pointer)) if known is not None else 0
+    others = f" (and {number_of(len(places) - 1, 'more operation')})" if len(places) > 1 else ""
+    return Finding(
+        code=first.code.code,
+        severity=first.code.severity,
+        document=first.document,
+        pointer=problem.pointer,
+        message=problem.message + others,
+        mend=problem.remedy,
+        operations=number,
+        suppressed=suppression,
+    )

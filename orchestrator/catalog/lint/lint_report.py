@@ -1,4 +1,4 @@
-"""Findings of the linter written out: text, JSON, and SARIF 2.1.0 for code review tools."""
+"""Reports of findings: text, JSON, and SARIF 2.1.0 for code review tools."""
 
 import json
 from collections import Counter
@@ -10,16 +10,17 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from orchestrator.catalog.lint import CODES, Finding, Severity
+from orchestrator.catalog.lint.code_table import EXPLANATIONS
 from orchestrator.catalog.source_lines import SourceLine
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of, visible, visible_json
 
 SourceLines = Mapping[tuple[str, str], SourceLine]
-"""Where findings stand, by document and pointer, as far as it is known."""
+"""Source lines of findings by document and pointer, as far as known."""
 
 _SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
 _MOST_SHOWN = 5
-"""Of one code: who mends a document begins with one, and sees the others by then."""
+"""Findings shown per code: fixing the first often explains the others."""
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _NOWHERE: SourceLines = {}
 
@@ -27,12 +28,12 @@ _NOWHERE: SourceLines = {}
 def as_text(
     findings: Sequence[Finding], sources: SourceLines = _NOWHERE, *, most: int | None = _MOST_SHOWN
 ) -> str:
-    """How often each code was found, then the findings of each, then the count of each severity.
+    """Return a count for each code, then the findings of each, then a count for each severity.
 
     Args:
         findings: suppressed ones are only counted.
-        sources: where they stand.
-        most: findings of one code that are written out; all of them when None.
+        sources: their places in files.
+        most: findings shown per code; all of them when None.
     """
     standing = [finding for finding in findings if finding.suppressed is None]
     by_code: dict[str, list[Finding]] = {}
@@ -49,7 +50,7 @@ def as_text(
 
 
 def _summary(by_code: Mapping[str, list[Finding]]) -> Iterator[str]:
-    """A line for each code: findings, severity, title, and the tools that they concern."""
+    """Yield a line for each code: findings, severity, title, and the number of tools."""
     titles = {code.code: code.title for code in CODES}
     for code, found in by_code.items():
         tools = sum(finding.operations for finding in found)
@@ -68,14 +69,14 @@ def _lines(finding: Finding, sources: SourceLines) -> Iterator[str]:
 def _total(standing: Sequence[Finding], suppressed: int) -> str:
     counts = Counter(finding.severity for finding in standing)
     named = ", ".join(number_of(counts[level], level) for level in _SEVERITIES)
-    beside = f" ({suppressed} suppressed)" if suppressed else ""
-    return (named if standing else "nothing to mend") + beside
+    silenced = f" ({suppressed} suppressed)" if suppressed else ""
+    return (named if standing else "nothing to mend") + silenced
 
 
 def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
-    """One document: {"findings": [...], "errors": n, "warnings": n, "notes": n, "suppressed": n}.
+    """Return {"findings": [...], "errors": n, "warnings": n, "notes": n, "suppressed": n}.
 
-    What is suppressed is listed with its reason, and counted apart.
+    Suppressed findings are listed with their reason, and counted separately.
     """
     counts = Counter(finding.severity for finding in findings if finding.suppressed is None)
     listed: list[JsonValue] = []
@@ -94,14 +95,16 @@ def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str
 
 
 def as_sarif(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
-    """A SARIF 2.1.0 log with one run.
+    """Return a SARIF 2.1.0 log with one run.
 
-    A place is a logical location, by JSON pointer, and a line of a file where that is known.
+    A place is a logical location by JSON pointer, and a line of a file where that is known.
     """
     rules: list[JsonValue] = [
         {
             "id": code.code,
             "shortDescription": {"text": code.title},
+            "fullDescription": {"text": EXPLANATIONS[code.code].finds},
+            "help": {"text": EXPLANATIONS[code.code].fix},
             "defaultConfiguration": {"level": code.severity},
         }
         for code in CODES
@@ -140,7 +143,7 @@ def _sarif_suppressions(finding: Finding) -> JsonObject:
 
 
 def _sarif_location(source: SourceLine) -> JsonObject:
-    """A relative path stays relative: those who read the log know the root of the project."""
+    """Return the location; a relative path stays relative to the project's root."""
     path = Path(source.file)
     uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
     region: JsonObject = {} if source.line is None else {"region": {"startLine": source.line}}

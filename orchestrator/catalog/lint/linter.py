@@ -1,11 +1,10 @@
-"""All rules over all tools of a set of documents."""
+"""The linter: applies all rules to all tools of a set of documents."""
 
 from collections.abc import Iterable, Mapping
 
 from orchestrator.catalog.lint import (
     contract_rules,
     document_rules,
-    money_rules,
     outcome_rules,
     price_rules,
     rollback_rules,
@@ -13,15 +12,20 @@ from orchestrator.catalog.lint import (
     shape_rules,
     wording_rules,
 )
-from orchestrator.catalog.lint.causes import Raised, merged, steps_of
-from orchestrator.catalog.lint.finding import Code, Finding, Rule
-from orchestrator.catalog.lint.keyword_values import PREFIXES, operation_keywords
-from orchestrator.catalog.lint.place_uses import Uses
-from orchestrator.catalog.lint.subject import Subject, subjects
-from orchestrator.catalog.lint.suppressions import IGNORED, Ignores
-from orchestrator.catalog.operations import Operation, check_document, operations
+from orchestrator.catalog.lint.finding import (
+    IGNORED,
+    Code,
+    Finding,
+    Ignores,
+    Raised,
+    Rule,
+    merged,
+    steps_of,
+)
+from orchestrator.catalog.lint.published_schemas import PREFIXES, operation_keywords
+from orchestrator.catalog.lint.subject import Subject, Uses, subjects
+from orchestrator.catalog.operations import Operation, UnreadFile, check_document, operations
 from orchestrator.catalog.overlay import IdleAction
-from orchestrator.catalog.skipped import UnreadFile
 from orchestrator.core.errors import DocumentInvalid, UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -30,7 +34,6 @@ from orchestrator.json_schema.openapi_dialect import openapi_version
 _MODULES = (
     contract_rules,
     document_rules,
-    money_rules,
     outcome_rules,
     price_rules,
     rollback_rules,
@@ -38,13 +41,13 @@ _MODULES = (
     shape_rules,
     wording_rules,
 )
-"""Every rule that is written in one of these is applied."""
+"""Every rule defined in one of these modules is applied."""
 
 _NAMED = (IGNORED, *(named for module in _MODULES for named in vars(module).values()))
 CODES: tuple[Code, ...] = tuple(
     sorted({n for n in _NAMED if isinstance(n, Code)}, key=lambda code: code.code)
 )
-"""Every code there is, in order."""
+"""All codes, sorted."""
 RULES: tuple[Rule, ...] = tuple(code for code in CODES if isinstance(code, Rule))
 """Rules on single tools."""
 
@@ -56,12 +59,17 @@ def lint(
     unread: Iterable[UnreadFile] = (),
     ignored: Iterable[str] = (),
 ) -> list[Finding]:
-    """What is wrong with the tools of these documents, in order of place; once for each cause.
+    """Return the findings on the tools of these documents, in order of place, one per cause.
 
     Operations that are not exposed as tools are not examined. The documents are parsed, by name,
-    with overlays applied: `load_documents` gives them; `idle` actions of those changed nothing,
-    and `unread` files beside them are no documents that can be read.
-    What a document says is not to be mended, or whose code is `ignored`, is there as suppressed.
+    with overlays applied, as `load_documents` returns them. Findings that a document suppresses, or
+    whose code is `ignored`, are marked as suppressed.
+
+    Args:
+        documents: by name.
+        idle: overlay actions that changed nothing.
+        unread: files next to the documents that cannot be read.
+        ignored: codes to suppress.
     """
     raised: list[Raised] = []
     ignores: dict[str, Ignores] = {}
@@ -92,10 +100,10 @@ def lint(
 
 
 def check_ignored(codes: Iterable[str]) -> None:
-    """That these are codes, and ones whose findings may go unmended.
+    """Refuse unknown codes, and codes that cannot be suppressed.
 
     Raises:
-        UsageError: one is not.
+        UsageError: one is unknown, or cannot be suppressed.
     """
     known = {code.code: code for code in CODES}
     for asked in codes:
@@ -108,13 +116,13 @@ def check_ignored(codes: Iterable[str]) -> None:
 
 
 def _place(finding: Finding) -> tuple[object, ...]:
-    """By document, then by pointer, elements of lists by their number, then by code."""
+    """Sort by document, by pointer with list elements by number, then by code."""
     steps = steps_of(finding.pointer)
     return finding.document, steps, finding.code, finding.message, finding.mend
 
 
 def has_errors(findings: list[Finding]) -> bool:
-    """Whether any finding is an error that is to be mended."""
+    """Return True if any finding is an error that is not suppressed."""
     return any(f.severity == "error" and f.suppressed is None for f in findings)
 
 
@@ -125,8 +133,8 @@ def _tool_findings(subject: Subject) -> list[Raised]:
         f.problem.pointer for f in findings if f.code != compiles and f.code.severity == "error"
     }
     breached = [breach.pointer for breach in subject.breaches]
-    # Where a rule says what is wrong, the compiler's own words on it would only repeat that; and
-    # of a value that is none of its keyword's, no other rule knows anything better.
+    # A rule explains a fault better than the compiler does, so the compiler's finding at its place
+    # is dropped; a value that breaks its keyword's schema is reported only as that.
     return [
         f
         for f in findings
@@ -136,7 +144,7 @@ def _tool_findings(subject: Subject) -> list[Raised]:
 
 
 def _is_about(pointer: str, others: Iterable[str]) -> bool:
-    """Whether it is one of these places, around or inside of one; an operation is around none."""
+    """Return True if the pointer is at, around or inside one of these (operations: not around)."""
     is_keyword = pointer.rpartition("/")[2].startswith(PREFIXES)
     return any(
         f"{pointer}/".startswith(f"{other}/") or (is_keyword and other.startswith(f"{pointer}/"))
@@ -149,12 +157,12 @@ def _applied(rule: Rule, subject: Subject) -> list[Raised]:
     try:
         return [Raised(rule, document, problem, subject) for problem in rule.check(subject)]
     except DocumentInvalid as fault:
-        # A rule reads further than the compiler does, and may be the first to meet a wrong shape.
+        # A rule reads further than the compiler, and may be the first to meet a malformed part.
         return [document_rules.unreadable(fault)]
 
 
 def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Raised]]:
-    """The operations that are tools, and what kept us from seeing others."""
+    """Return the operations that are tools, and the faults that hide others."""
     found: list[Operation] = []
     faults: list[Raised] = []
 
@@ -167,7 +175,7 @@ def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Raised]]:
                 if operation.is_tool:
                     found.append(operation)
             except DocumentInvalid:
-                # All that is known of it: what it has in place of true or false.
+                # Its flag is neither true nor false; nothing else of it is examined.
                 faults += [
                     Raised(
                         contract_rules.valid_values,

@@ -1,31 +1,26 @@
-"""Rules on outcomes: that what an answer says of a call, a cancel or a probe can be understood."""
+"""Rules on outcomes: the answer to a call, a cancel or a probe must be conclusive."""
 
 from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_reference
-from orchestrator.catalog.conditions import Condition, parse_conditions
+from orchestrator.catalog.call_templates import input_read
+from orchestrator.catalog.compensation_contract import ARGS, GONE_WHEN, PROBE, is_own_reference
 from orchestrator.catalog.contract import SUCCESS_WHEN
-from orchestrator.catalog.expressions import Expression, input_read, parse_filling
+from orchestrator.catalog.expressions import Condition, Expression, parse_conditions, parse_filling
 from orchestrator.catalog.lint.finding import Problem, rule
-from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.lint.subject import Subject, allows, schema_at
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.references import with_definitions
-from orchestrator.json_schema.validator import SchemaValidator
-from orchestrator.json_schema.violations import SCHEMA_FAULTS
+from orchestrator.json_schema.references import format_pointer
 from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, subschemas
 
-_ARGS = "x-orchet-compensation-args"
-_PROBE = "x-orchet-compensation-probe"
 _NOT_THERE = ("404", "410")
 
 
 @rule("ORC055", "error", "A cancel names what it cancels", is_lasting=True)
 def cancel_names_something(subject: Subject) -> Iterator[Problem]:
-    """A cancel tool is told by at least one input which obligation is meant."""
+    """Require an input that identifies the obligation to the cancel tool."""
     template = subject.compensation.cancel if subject.compensation is not None else None
     called = _tool(subject.peers, template.tool) if template is not None else None
     if template is None or called is None:
@@ -34,56 +29,56 @@ def cancel_names_something(subject: Subject) -> Iterator[Problem]:
     if any(n in called.properties and parse_filling(v).expressions for n, v in fillings):
         return
     yield Problem(
-        subject.pointer_to(_ARGS if subject.declared(_ARGS) is not None else "x-orchet-cancels"),
+        subject.pointer_to(ARGS if subject.declared(ARGS) is not None else "x-orchet-cancels"),
         f"nothing that {subject.name} sends or gets tells {called.name} what to cancel, so "
         "rollback never calls it",
-        f"give {called.name} an input for the id or for a client reference, and fill it by {_ARGS}",
+        f"give {called.name} an input for the id or for a client reference, and fill it by {ARGS}",
     )
 
 
-@rule("ORC056", "warning", "A probe tells what is not there")
-def probe_tells_what_is_gone(subject: Subject) -> Iterator[Problem]:
-    """The document says how a probe answers when nothing is there."""
-    probe = _probe_of(subject)
+@rule("ORC056", "warning", "A probe shows that nothing is there")
+def probe_shows_absence(subject: Subject) -> Iterator[Problem]:
+    """Require a declared answer of the probe for a resource that does not exist."""
+    probe = subject.probe
     if probe is None or subject.compensation is None or subject.compensation.gone_when:
         return
     if probe.tool is None or probe.tool.is_side_effect:
         return
     if not any(_declares(probe, status) for status in _NOT_THERE):
         yield Problem(
-            subject.pointer_to(_PROBE),
+            subject.pointer_to(PROBE),
             f"{probe.name} declares no 404 or 410, and nothing says how it shows that nothing is "
             "there: it proves no cancel, and nothing void",
             f"declare its 404 with content type and body, or add {GONE_WHEN} to the probe",
         )
-    elif (where := _told_of(subject, probe.tool)) and all(where):
+    elif (where := _identifying_places(subject, probe.tool)) and all(where):
         yield Problem(
-            subject.pointer_to(_PROBE),
+            subject.pointer_to(PROBE),
             f"{probe.name} answers with a list, and nothing says that an empty one means that "
             "nothing is there: it proves no cancel, and nothing void",
             f"add to the probe, for example, {GONE_WHEN}: '!$response.body#/items/0'",
         )
 
 
-@rule("ORC064", "warning", "A probe says whose its answer is")
-def probe_names_what_it_finds(subject: Subject) -> Iterator[Problem]:
-    """What a probe answers has the reference or the key that was sent: no id is known by then."""
-    probe = _probe_of(subject)
+@rule("ORC064", "warning", "A probe identifies the call that it is about")
+def probe_identifies_call(subject: Subject) -> Iterator[Problem]:
+    """Require the probe's answer to repeat the reference or key, because no id is known."""
+    probe = subject.probe
     if probe is None or probe.tool is None or probe.tool.is_side_effect:
         return
-    if not _told_of(subject, probe.tool, answered=False):
+    if not _identifying_places(subject, probe.tool, answered=False):
         yield Problem(
-            subject.pointer_to(_PROBE),
+            subject.pointer_to(PROBE),
             f"nothing in what {probe.name} answers says which call it is about: an answer about "
             "another would be taken for ours, and cancelled",
             "declare in its answer the reference that it is asked by",
         )
 
 
-def _told_of(subject: Subject, probe: Tool, *, answered: bool = True) -> list[bool]:
-    """Where a probe's answer is to name the obligation: for each place whether it is in a list.
+def _identifying_places(subject: Subject, probe: Tool, *, answered: bool = True) -> list[bool]:
+    """Return the places where a probe's answer names the obligation: True for each inside a list.
 
-    By what was sent, and with `answered` by the ids that the answer gave.
+    It is named by values that were sent and, with `answered`, by ids of the answer.
     """
     if subject.compensation is None or subject.tool is None:
         return []
@@ -103,7 +98,7 @@ def _told_of(subject: Subject, probe: Tool, *, answered: bool = True) -> list[bo
 
 
 def _is_own(read: Expression, tool: Tool) -> bool:
-    """Whether nothing else goes by what an expression reads."""
+    """Return True if an expression reads a value that identifies only this call."""
     if read.message == "response" or read.source == "header":
         return True
     return is_own_reference(read.path[-1]) or input_read(read, tool) in tool.reference_inputs
@@ -112,7 +107,7 @@ def _is_own(read: Expression, tool: Tool) -> bool:
 def _properties(
     schema: JsonValue, *, levels: int = 6, listed: bool = False
 ) -> Iterator[tuple[str, bool]]:
-    """The properties of an answer and of what is in it, and whether each is inside a list."""
+    """Yield the properties of an answer, nested ones too, with True for those inside a list."""
     if not isinstance(schema, dict) or levels < 0:
         return
     for name, inner in properties_of(schema).items():
@@ -123,10 +118,10 @@ def _properties(
         yield from _properties(part, levels=levels - 1, listed=listed)
 
 
-@rule("ORC057", "warning", "A probe tells a cancelled one from one that stands")
-def probe_tells_cancelled(subject: Subject) -> Iterator[Problem]:
-    """Where a probe may still find what was cancelled, the document says how that looks."""
-    probe, compensation = _probe_of(subject), subject.compensation
+@rule("ORC057", "warning", "A probe distinguishes cancelled from standing")
+def probe_shows_cancelled(subject: Subject) -> Iterator[Problem]:
+    """Require a sign of cancellation where a probe may still find a cancelled resource."""
+    probe, compensation = subject.probe, subject.compensation
     if probe is None or probe.tool is None or compensation is None or compensation.gone_when:
         return
     cancel = _tool(subject.peers, compensation.cancel.tool)
@@ -137,7 +132,7 @@ def probe_tells_cancelled(subject: Subject) -> Iterator[Problem]:
         if only and set(only) < set(states):
             example = f'$response.body#{format_pointer((name,))} == "{only[0]}"'
             yield Problem(
-                subject.pointer_to(_PROBE),
+                subject.pointer_to(PROBE),
                 f"{probe.name} may still find what {compensation.cancel.tool} has cancelled, and "
                 "nothing says how that looks: rollback would take it for one that stands",
                 f"add to the probe, for example, {GONE_WHEN}: {example}",
@@ -145,43 +140,43 @@ def probe_tells_cancelled(subject: Subject) -> Iterator[Problem]:
             return
 
 
-@rule("ORC058", "warning", "Accepted is not done")
+@rule("ORC058", "warning", "An accepted call can be followed")
 def accepted_can_be_followed(subject: Subject) -> Iterator[Problem]:
-    """Where a call may be answered 202, something tells when it is done."""
+    """Require a way to learn the outcome of a call that may be answered 202."""
     tool = subject.tool
     if tool is None or not tool.is_side_effect or not _declares(subject, "202"):
         return
     if any(c.reading is None for c in parse_conditions(tool.success_when)):
         return
     made_by = subject.peers.get(tool.cancel_for) if tool.cancel_for is not None else subject
-    if made_by is not None and _probe_of(made_by) is not None:
+    if made_by is not None and made_by.probe is not None:
         return
     yield Problem(
         f"{subject.pointer}/responses/202",
         f"{subject.name} may be answered 202, accepted, and nothing tells when it is done: its "
         "outcome would stay unknown",
-        f"add {_PROBE} to the tool that creates the obligation, or {SUCCESS_WHEN}: $statusCode == "
+        f"add {PROBE} to the tool that creates the obligation, or {SUCCESS_WHEN}: $statusCode == "
         "202 if accepted is done",
     )
 
 
 @rule("ORC059", "error", "Conditions read what is declared", is_lasting=True)
 def conditions_read_what_is_declared(subject: Subject) -> Iterator[Problem]:
-    """Each condition over an answer reads what the answer may have, and compares what it may be."""
-    tool, probe = subject.tool, _probe_of(subject)
+    """Require conditions to read declared properties and to compare possible values."""
+    tool, probe = subject.tool, subject.probe
     if tool is not None and tool.success_when:
         for text in _faults(subject, tool, parse_conditions(tool.success_when)):
-            yield Problem(subject.pointer_to(SUCCESS_WHEN), text, _MEND)
+            yield Problem(subject.pointer_to(SUCCESS_WHEN), text, _FIX)
     if probe is not None and probe.tool is not None and subject.compensation is not None:
         for text in _faults(probe, probe.tool, parse_conditions(subject.compensation.gone_when)):
-            yield Problem(f"{subject.pointer_to(_PROBE)}/{GONE_WHEN}", text, _MEND)
+            yield Problem(f"{subject.pointer_to(PROBE)}/{GONE_WHEN}", text, _FIX)
 
 
-_MEND = "read a declared property of the answer, and compare it with a value that it may have"
+_FIX = "read a declared property of the answer, and compare it with a value that it may have"
 
 
 def _faults(subject: Subject, tool: Tool, conditions: tuple[Condition, ...]) -> Iterator[str]:
-    """What is wrong with conditions over the answer of a tool, a sentence each."""
+    """Yield a sentence for each fault of conditions over the answer of a tool."""
     schema = tool.output_schema or {}
     for condition in conditions:
         compares = condition.operator in ("==", "!=")
@@ -189,42 +184,17 @@ def _faults(subject: Subject, tool: Tool, conditions: tuple[Condition, ...]) -> 
             if not _declares(subject, str(condition.literal)):
                 yield f"{condition.text}: {tool.name} declares no such status"
         elif condition.reading.source == "body":
-            found = _at(schema, condition.reading.path)
+            found = schema_at(schema, condition.reading.path)
             if found is None or tool.output_schema is None:
                 yield f"{condition.text}: no answer of {tool.name} has that"
-            elif compares and not _takes(found, schema, condition.literal):
+            elif compares and not allows(found, schema, condition.literal):
                 yield f"{condition.text}: that property of {tool.name} is never that"
 
 
-def _at(schema: JsonObject, path: tuple[str, ...]) -> JsonObject | None:
-    """The schema of what stands there; {} where it does not tell, None where nothing can stand."""
-    for step in path:
-        if "properties" not in schema:
-            return {}
-        inner = properties_of(schema).get(step)
-        if inner is None:
-            return None
-        schema = inner
-    return schema
-
-
-def _takes(schema: JsonObject, whole: JsonObject, literal: JsonValue) -> bool:
-    """Whether it may be that value; yes when its schema does not tell."""
-    try:
-        return SchemaValidator(with_definitions(schema, whole)).is_valid(literal)
-    except SCHEMA_FAULTS:
-        return True
-
-
 def _values(schema: JsonObject) -> list[str]:
-    """The strings that a schema lists as all that it may be; none where it does not."""
+    """Return the strings that a schema enumerates; empty if it does not."""
     listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
     return [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
-
-
-def _probe_of(subject: Subject) -> Subject | None:
-    probe = subject.compensation.probe if subject.compensation is not None else None
-    return subject.peers.get(probe.tool) if probe is not None else None
 
 
 def _tool(peers: Mapping[str, Subject], name: str) -> Tool | None:

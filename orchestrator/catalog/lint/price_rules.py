@@ -1,30 +1,35 @@
-"""Rules on prices: that what a call costs can be read, before it and after it."""
+"""Rules on prices and amounts: a price is readable, units and currencies are unambiguous."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
+from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, PriceContract
 from orchestrator.catalog.expressions import parse_expression
-from orchestrator.catalog.lint.finding import Problem, rule
+from orchestrator.catalog.lint.finding import Code, Problem, rule
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.catalog.plain_money import plain_money
-from orchestrator.catalog.price_contract import PRICE, PriceContract
-from orchestrator.catalog.price_places import place_of
-from orchestrator.catalog.sample_money import sample_money
-from orchestrator.catalog.stated_prices import stated_price
+from orchestrator.catalog.money_units import plain_money, property_of, units_told, views
+from orchestrator.catalog.prices import place_of
+from orchestrator.catalog.stated_prices import names_currency, stated_price
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core import currencies
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.walker import properties_of
 
 _REMEDY = (
     f"add {PRICE} to the operation, or {PRICE}: true to the property that holds the price, and "
     f"x-orchet-minor-units where it counts cents; {PRICE}: false if a call costs nothing"
 )
+_MOST_LEVELS: Final = 6
+_CODE: Final = "EUR"
 
 
-@rule("ORC060", "warning", "What a call costs can be read")
+@rule("ORC060", "warning", "The price of a call can be read")
 def price_is_readable(subject: Subject) -> Iterator[Problem]:
-    """The price of a tool that spends stands in its request, in what is quoted, or its answer."""
+    """Require a readable price of a tool that spends: in its request, a quote or its answer."""
     tool = subject.tool
     if tool is None or not _spends(tool):
         return
@@ -39,7 +44,7 @@ def price_is_readable(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC061", "error", "A declared price is there")
 def declared_price_is_there(subject: Subject) -> Iterator[Problem]:
-    """Each place that x-orchet-price names is one that the request or the answer may have."""
+    """Require x-orchet-price to name places that the request or the answer may have."""
     tool = subject.tool
     if tool is None or tool.price is None:
         return
@@ -62,7 +67,7 @@ def _expressions(price: PriceContract) -> Iterator[str]:
 
 
 def _spends(tool: Tool) -> bool:
-    """Whether the document says, by the type of its card, that a call costs money."""
+    """Return True if the document declares by its card type that a call costs money."""
     is_consequence = tool.effect in (Effect.OBLIGATION, Effect.WRITE)
     return tool.spends and is_consequence and tool.card_type != DEFAULT_CARD
 
@@ -84,7 +89,7 @@ def _is_known_after(tool: Tool) -> bool:
 
 
 def _quotes(tool: Tool, ids: set[str]) -> bool:
-    """Whether an answer of the tool tells the price of something with one of these ids."""
+    """Return True if an answer of the tool has the price of something with one of these ids."""
     if tool.is_side_effect:
         return False
     return any(
@@ -105,3 +110,101 @@ def _objects(value: JsonValue) -> Iterator[JsonObject]:
         value = list(value.values())
     for inner in value if isinstance(value, list) else ():
         yield from _objects(inner)
+
+
+def sample_money(schema: JsonObject | None, *, whole: bool) -> JsonValue:
+    """Return a body with every property present, each with its plainest value.
+
+    The reader of prices decides which numbers are money. With `whole`, a text that may be an amount
+    has no decimals, like a number of cents.
+    """
+    root = schema or {}
+    return _Sample(root, whole).of("", views(root, root), 0)
+
+
+class _Sample:
+    """Sample bodies of one root schema."""
+
+    def __init__(self, root: JsonObject, whole: bool) -> None:
+        self._root = root
+        self._whole = whole
+
+    def of(self, name: str, held_by: tuple[JsonObject, ...], level: int) -> JsonValue:
+        """Return the value of a property of that name."""
+        if level > _MOST_LEVELS:
+            return None
+        names = list(dict.fromkeys(name for view in held_by for name in properties_of(view)))
+        if names:
+            inner = ((n, property_of(held_by, n, self._root)) for n in names)
+            return {n: self.of(n, own, level + 1) for n, own in inner}
+        for view in held_by:
+            if isinstance(items := view.get("items"), dict):
+                return [self.of(name, views(items, self._root), level + 1)]
+        return self._scalar(name, held_by)
+
+    def _scalar(self, name: str, held_by: tuple[JsonObject, ...]) -> JsonValue:
+        types = {kind for view in held_by for kind in _types(view) if isinstance(kind, str)}
+        if names_currency(name):
+            return next((code for view in held_by for code in _codes(view)), _CODE)
+        if types & {"number", "integer"}:
+            return 1
+        return ("1" if self._whole else "1.50") if "string" in types else None
+
+
+def _types(view: JsonObject) -> list[JsonValue]:
+    listed = view.get("type")
+    return listed if isinstance(listed, list) else [listed]
+
+
+def _codes(view: JsonObject) -> list[str]:
+    listed = view.get("enum")
+    found = [*(listed if isinstance(listed, list) else []), view.get("const"), view.get("default")]
+    return [code for code in found if isinstance(code, str)]
+
+
+CONTRADICTION = Code("ORC062", "warning", "An amount is counted in one unit")
+CURRENCY = Code("ORC063", "error", "Currencies exist")
+
+
+def money_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
+    """Yield faults of money among the properties of one schema."""
+    found = schema.raw("properties") if isinstance(schema.value, dict) else None
+    for name, place in found.raw_items() if found and isinstance(found.value, dict) else ():
+        if not isinstance(place.value, dict):
+            continue
+        yield from ((CONTRADICTION, problem) for problem in _contradictions(name, place))
+        if names_currency(name):
+            yield from ((CURRENCY, problem) for problem in _unknown_currencies(name, place))
+
+
+def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
+    declared = place.mapping().get(MINOR_UNITS)
+    words = {key: value for key, value in place.mapping().items() if key != MINOR_UNITS}
+    stated = units_told(name, words)
+    if stated.is_minor and stated.major:
+        yield Problem(
+            place.pointer,
+            f"the words of {name!r} tell of the smallest unit of its currency and of the whole one",
+            f"say one of them, or add {MINOR_UNITS}: true or false; until then it is unknown",
+        )
+    elif isinstance(declared, bool) and (stated.major if declared else stated.is_minor):
+        yield Problem(
+            f"{place.pointer}/{MINOR_UNITS}",
+            f"{MINOR_UNITS}: {str(declared).lower()} on {name!r} contradicts its own words",
+            "correct the one that is wrong; until then the keyword is believed",
+        )
+
+
+def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[Problem]:
+    listed = place.raw("enum")
+    places = [place.raw("const"), place.raw("default")]
+    if listed is not None and isinstance(listed.value, list):
+        places += listed.raw_elements()
+    for found in places:
+        value = found.value if found is not None else None
+        if found is not None and isinstance(value, str) and not currencies.exists(value.upper()):
+            yield Problem(
+                found.pointer,
+                f"{found.value!r} of {name!r} is no currency of ISO 4217, so no price can be in it",
+                "write the code of a currency, or give the property another name",
+            )

@@ -1,35 +1,28 @@
-"""Rules on rollback pairs: that what a tool leaves behind can be cancelled, whatever happens."""
+"""Rules on rollback pairs: each effect can be cancelled, also after a lost answer."""
 
 from collections.abc import Iterator
 
-from pydantic import JsonValue
-
-from orchestrator.catalog.compensation_contract import is_lost_with_its_answer, is_own_reference
-from orchestrator.catalog.contract import IRREVERSIBLE, READ_ONLY
-from orchestrator.catalog.expressions import (
-    Expression,
-    expressions_of,
-    input_read,
-    parse_filling,
+from orchestrator.catalog.call_templates import expressions_of, input_read
+from orchestrator.catalog.compensation_contract import (
+    ARGS,
+    PROBE,
+    is_lost_with_its_answer,
+    is_own_reference,
 )
+from orchestrator.catalog.contract import IRREVERSIBLE, READ_ONLY
+from orchestrator.catalog.expressions import Expression, parse_filling
 from orchestrator.catalog.lint.finding import Problem, rule
-from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.lint.subject import Subject, allows, schema_at
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.references import with_definitions
-from orchestrator.json_schema.validator import SchemaValidator
-from orchestrator.json_schema.violations import SCHEMA_FAULTS
-from orchestrator.json_schema.walker import properties_of, required_of, subschemas
-
-_ARGS = "x-orchet-compensation-args"
-_PROBE = "x-orchet-compensation-probe"
+from orchestrator.json_schema.walker import required_of, subschemas
 
 
-@rule("ORC040", "error", "A side effect can be undone", is_lasting=True)
+@rule("ORC040", "error", "A side effect can be cancelled", is_lasting=True)
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
-    """A tool with a side effect names its cancel tool, or says that nothing undoes it."""
-    # One that names it by something that is no name has a finding of its own.
+    """Require a tool with an effect to name its cancel tool, or to be declared irreversible."""
+    # ORC036 reports a value that is not a name.
     if subject.declared("x-orchet-cancels") is not None:
         return
     tool = subject.tool
@@ -46,7 +39,7 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC037", "error", "An effect is declared once", is_lasting=True)
 def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
-    """What a tool says of reading, of undoing and of its method agrees."""
+    """Require declarations of effects that agree with each other and with the method."""
     for keyword, others in (
         (READ_ONLY, ("x-orchet-cancels", "x-orchet-cancel-for", IRREVERSIBLE)),
         (IRREVERSIBLE, ("x-orchet-cancels",)),
@@ -54,7 +47,7 @@ def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
         said = subject.declared(keyword)
         if said is None or said.value is not True:
             continue
-        against = [other for other in others if _is_said(subject.declared(other))]
+        against = [other for other in others if _is_set(subject.declared(other))]
         if keyword == READ_ONLY and subject.operation.method == "DELETE":
             against.append("the method DELETE")
         for other in against:
@@ -65,14 +58,14 @@ def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
             )
 
 
-def _is_said(keyword: DocumentNode | None) -> bool:
-    """Whether a keyword is there and not `false`."""
+def _is_set(keyword: DocumentNode | None) -> bool:
+    """Return True if a keyword is present and not `false`."""
     return keyword is not None and keyword.value is not False
 
 
-@rule("ORC054", "warning", "What nothing undoes is asked about")
+@rule("ORC054", "warning", "An irreversible tool asks")
 def irreversible_asks(subject: Subject) -> Iterator[Problem]:
-    """Before what nothing undoes, a person is asked."""
+    """Require confirmation of an irreversible tool."""
     tool = subject.tool
     if tool is None or tool.effect is not Effect.WRITE or not tool.irreversible:
         return
@@ -86,12 +79,12 @@ def irreversible_asks(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC041", "error", "The tools of a pair are there", is_lasting=True)
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
-    """Both ends of a pair, and a probe, are tools of one document."""
-    for named in (
-        subject.declared("x-orchet-cancels"),
-        subject.declared("x-orchet-cancel-for"),
-        _probe_name(subject.declared(_PROBE)),
-    ):
+    """Require both ends of a pair, and a probe, to be tools of one document."""
+    probe = subject.declared(PROBE)
+    if probe is not None and not isinstance(probe.value, str):
+        probe = probe.at("operationId")
+    cancels, cancel_for = map(subject.declared, ("x-orchet-cancels", "x-orchet-cancel-for"))
+    for named in (cancels, cancel_for, probe):
         if named is not None and isinstance(named.value, str) and named.value not in subject.peers:
             yield Problem(
                 named.pointer,
@@ -100,13 +93,9 @@ def cancel_exists(subject: Subject) -> Iterator[Problem]:
             )
 
 
-def _probe_name(probe: DocumentNode | None) -> DocumentNode | None:
-    return probe if probe is None or isinstance(probe.value, str) else probe.at("operationId")
-
-
 @rule("ORC042", "error", "The ends of a pair agree", is_lasting=True)
 def pair_agrees(subject: Subject) -> Iterator[Problem]:
-    """Each end of a pair names the other."""
+    """Require each end of a pair to name the other."""
     ends = (
         ("x-orchet-cancels", "x-orchet-cancel-for"),
         ("x-orchet-cancel-for", "x-orchet-cancels"),
@@ -129,7 +118,7 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC043", "error", "A cancel never asks", is_lasting=True)
 def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
-    """A cancel tool says that rollback asks nobody."""
+    """Require a cancel tool that declares no confirmation."""
     if subject.declared("x-orchet-cancel-for") is None:
         return
     named = subject.declared("x-orchet-requires-confirmation")
@@ -143,7 +132,7 @@ def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC044", "error", "A cancel can be filled", is_lasting=True)
 def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
-    """Everything the cancel tool requires comes from the forward call."""
+    """Require the forward call to fill everything that the cancel tool requires."""
     for called, template, pointer in _calls(subject):
         missing = [name for name in called.required_inputs if name not in template.arguments]
         for name in missing:
@@ -162,7 +151,7 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC045", "error", "Arguments are inputs", is_lasting=True)
 def args_are_inputs(subject: Subject) -> Iterator[Problem]:
-    """Every argument is an input of the tool that is called, a constant one it takes."""
+    """Require arguments that are inputs of the called tool, and constants that they take."""
     for called, template, pointer in _calls(subject):
         for name, value in template.arguments.items():
             if name not in called.properties:
@@ -171,7 +160,9 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
                     f"{called.name} has no input {name!r}",
                     f"use one of {', '.join(called.properties) or 'no args at all'}",
                 )
-            elif not parse_filling(value).expressions and not _takes(called, name, value):
+                continue
+            is_constant = not parse_filling(value).expressions
+            if is_constant and not allows(called.properties[name], called.input_schema, value):
                 yield Problem(
                     pointer,
                     f"the constant {value!r} is no value that {name!r} of {called.name} takes",
@@ -181,7 +172,7 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC046", "error", "Expressions find something", is_lasting=True)
 def expressions_find_something(subject: Subject) -> Iterator[Problem]:
-    """Every expression reads something that the forward call has."""
+    """Require expressions that read values of the forward call."""
     if subject.tool is None:
         return
     for _, template, pointer in _calls(subject):
@@ -195,9 +186,9 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
                     )
 
 
-@rule("ORC047", "warning", "A lost answer can be undone")
+@rule("ORC047", "warning", "A call whose answer is lost can be cancelled")
 def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
-    """A call whose answer was lost can still be cancelled."""
+    """Report a call that cannot be cancelled when its answer is lost."""
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None:
         return
@@ -206,7 +197,7 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
     if cancel is None or not is_lost_with_its_answer(tool, compensation, cancel):
         return
     yield Problem(
-        subject.pointer_to(_ARGS if subject.declared(_ARGS) else "x-orchet-cancels"),
+        subject.pointer_to(ARGS if subject.declared(ARGS) else "x-orchet-cancels"),
         f"{subject.name} cannot be undone when its answer is lost: {compensation.cancel.tool} "
         "needs something of it, so the call is parked",
         "let the caller send a client reference and cancel by it, add x-orchet-compensation-probe "
@@ -217,11 +208,11 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC048", "error", "A probe reads the request", is_lasting=True)
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
-    """A probe is asked with what was sent: there is no answer to read when it is needed."""
+    """Require a probe that reads the request only, because it runs without an answer."""
     probe = subject.compensation.probe if subject.compensation is not None else None
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
-            subject.pointer_to(_PROBE),
+            subject.pointer_to(PROBE),
             f"the probe of {subject.name} reads the answer, which is missing when it is asked",
             "fill its args from $request only",
         )
@@ -229,12 +220,11 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC049", "error", "A probe only reads", is_lasting=True)
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
-    """A probe changes nothing."""
-    probe = subject.compensation.probe if subject.compensation is not None else None
-    peer = subject.peers.get(probe.tool) if probe is not None else None
+    """Require a probe without effect."""
+    peer = subject.probe
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
         yield Problem(
-            subject.pointer_to(_PROBE),
+            subject.pointer_to(PROBE),
             f"the probe of {subject.name} is {peer.name}, which changes something",
             "probe with a tool that only reads",
         )
@@ -242,12 +232,12 @@ def probe_only_reads(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC050", "note", "A call can be repeated")
 def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
-    """A call that leaves something behind can be repeated safely."""
+    """Report a call with an effect that takes no idempotency key."""
     tool = subject.tool
     if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
         return
     if any(reference_is_own.check(subject)) or any(survives_ambiguity.check(subject)):
-        # ORC052 and ORC047 say what is worse about the same lack.
+        # ORC052 and ORC047 report worse consequences of the missing key.
         return
     yield Problem(
         subject.pointer,
@@ -256,9 +246,9 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     )
 
 
-@rule("ORC051", "warning", "Settings stand where they count")
+@rule("ORC051", "warning", "Compensation settings stand on a tool with a cancel")
 def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
-    """Compensation settings stand on a tool that names its cancel tool."""
+    """Require x-orchet-cancels next to compensation settings."""
     if subject.declared("x-orchet-cancels") is not None:
         return
     for keyword, place in subject.operation.node.raw_items():
@@ -271,28 +261,19 @@ def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
 
 
 def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
-    """The cancel and the probe: the tool that is called, its filling, and where that stands."""
+    """Yield cancel and probe: the called tool, its filling, and the place of the declaration."""
     compensation = subject.compensation
     if compensation is None:
         return
-    args = _ARGS if subject.declared(_ARGS) is not None else "x-orchet-cancels"
-    for template, keyword in ((compensation.cancel, args), (compensation.probe, _PROBE)):
+    args = ARGS if subject.declared(ARGS) is not None else "x-orchet-cancels"
+    for template, keyword in ((compensation.cancel, args), (compensation.probe, PROBE)):
         peer = subject.peers.get(template.tool) if template is not None else None
         if template is not None and peer is not None and peer.tool is not None:
             yield peer.tool, template, subject.pointer_to(keyword)
 
 
-def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
-    """Whether an input takes a constant; yes when its schema does not tell."""
-    schema = with_definitions(called.properties[name], called.input_schema)
-    try:
-        return SchemaValidator(schema).is_valid(constant)
-    except SCHEMA_FAULTS:
-        return True
-
-
 def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
-    """Whether the filled inputs are all that one of the alternatives requires."""
+    """Return True if the filled inputs satisfy one of the alternatives."""
     for keyword in ("anyOf", "oneOf"):
         needed = [required_of(inner) for inner in subschemas(schema, (keyword,))]
         if needed and not any(template.arguments.keys() >= set(names) for names in needed):
@@ -321,33 +302,23 @@ def _is_sent(path: tuple[str, ...], tool: Tool) -> bool:
 
 
 def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
-    """Whether a value of the schema can have something at the path; yes when it does not tell."""
-    if schema is None:
-        return False
-    for step in path:
-        if "properties" not in schema:
-            return True
-        inner = properties_of(schema).get(step)
-        if inner is None:
-            return False
-        schema = inner
-    return True
+    return schema is not None and schema_at(schema, path) is not None
 
 
 @rule("ORC052", "warning", "A reference is the caller's own")
 def reference_is_own(subject: Subject) -> Iterator[Problem]:
-    """What a cancel reads back to find an ambiguous call is the caller's own reference."""
+    """Require the cancel of a lost call to identify it by the caller's own reference."""
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None or tool.idempotency_header is not None:
         return
     read = [input_read(e, tool) for e in expressions_of(compensation.cancel)]
     sent = [name for name in read if name is not None]
     if any(survives_ambiguity.check(subject)):
-        # ORC047 says what is worse: the cancel cannot be called at all.
+        # ORC047 reports the worse fault: the cancel cannot be called at all.
         return
     if sent and compensation.probe is None and not any(map(is_own_reference, sent)):
         yield Problem(
-            subject.pointer_to(_ARGS),
+            subject.pointer_to(ARGS),
             f"{compensation.cancel.tool} finds a call whose answer was lost by "
             f"{', '.join(sent)}, which others may share",
             "cancel by a client reference that is different for every call",

@@ -1,15 +1,14 @@
-"""Rules on schemas: each schema is looked at once, however many tools refer to it."""
+"""Rules on schemas: each schema is examined once, however many tools use it."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from orchestrator.catalog.lint.causes import Raised
 from orchestrator.catalog.lint.document_rules import INVALID
-from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Problem, shortened
-from orchestrator.catalog.lint.money_rules import money_problems
-from orchestrator.catalog.lint.openapi_schema import json_schema_breaches
+from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Problem, Raised, shortened
+from orchestrator.catalog.lint.price_rules import money_problems
+from orchestrator.catalog.lint.published_schemas import json_schema_breaches
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
@@ -25,9 +24,10 @@ _Path = tuple[str, ...]
 
 
 def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool) -> list[Raised]:
-    """ORC001, ORC025 to ORC028, ORC062 and ORC063 on the schemas that the tools of a document use.
+    """Return ORC001, ORC025 to ORC028, ORC062 and ORC063 on the schemas that tools use.
 
-    Those of 3.1 documents are JSON Schema's, and not OpenAPI's.
+    Schemas of 3.1 documents are validated as JSON Schema, because OpenAPI's schema leaves them
+    open.
     """
     found: Counter[Code] = Counter()
     findings: list[Raised] = []
@@ -58,14 +58,14 @@ def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tupl
 
 
 def _breaches(schema: DocumentNode) -> Iterator[Problem]:
-    """ORC001: OpenAPI's own schema leaves the schemas of 3.1 documents to JSON Schema's."""
+    """Yield ORC001: the OpenAPI schema of 3.1 leaves schemas to JSON Schema's."""
     for pointer, reason in json_schema_breaches(schema.value):
         remedy = "make it what JSON Schema 2020-12 allows here"
         yield Problem(f"{schema.pointer}{pointer}", reason, remedy)
 
 
 def _cycles(schema: DocumentNode, examined: set[_Path]) -> Iterator[Problem]:
-    """ORC026: no schema is part of itself: what is checked by it would be checked without end."""
+    """Yield ORC026 for a schema that is part of itself; validation would never end."""
     cycle = _find_cycle(schema, examined) if schema.path not in examined else None
     if cycle is not None:
         yield Problem(
@@ -76,7 +76,7 @@ def _cycles(schema: DocumentNode, examined: set[_Path]) -> Iterator[Problem]:
 
 
 def _find_cycle(start: DocumentNode, done: set[_Path]) -> DocumentNode | None:
-    """A schema that following compositions and references from it leads back to."""
+    """Return a schema that leads back to itself through compositions and references."""
     done.add(start.path)
     path = [(start, iter(_parts_in_place(start)))]
     on_path = {start.path}
@@ -97,16 +97,16 @@ def _find_cycle(start: DocumentNode, done: set[_Path]) -> DocumentNode | None:
 
 
 def _parts_in_place(schema: DocumentNode) -> list[DocumentNode]:
-    """The schemas that the same value is checked by."""
+    """Return the schemas that validate the same value."""
     parts = _targets(schema)
-    # What is malformed has a finding of its own.
+    # Malformed parts have a finding of their own.
     with suppress(DocumentInvalid):
         parts += subschema_nodes(schema, IN_PLACE)
     return parts
 
 
 def _inside(schema: DocumentNode) -> list[DocumentNode]:
-    # The compiler meets what is malformed too, and says what is wrong there.
+    # The compiler reports malformed parts as well.
     with suppress(DocumentInvalid):
         return [place for place, _ in walk_nodes(schema)]
     return []
@@ -131,7 +131,7 @@ def _schemas_of(operation: Operation) -> list[DocumentNode]:
 
 
 def _pattern_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
-    """What is wrong with the patterns of one schema."""
+    """Yield the faults of the patterns of one schema."""
     pattern = schema.raw("pattern")
     named = schema.raw("patternProperties")
     places = [(pattern.value, pattern)] if pattern is not None else []
@@ -142,7 +142,7 @@ def _pattern_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
 
 
 def _pattern_problem(text: str, pointer: str) -> tuple[Code, Problem] | None:
-    """That it is no regular expression, or one that nothing or not everything is checked by."""
+    """Return the finding on a pattern that is malformed, undecidable or slow."""
     shown = f"the pattern {text[:80]!r}"
     if not is_pattern(text):
         return PATTERN, Problem(

@@ -1,4 +1,4 @@
-"""Rules on what a tool takes and what it answers."""
+"""Rules on the inputs and answers of a tool."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from orchestrator.json_schema.openapi_dialect import ANNOTATIONS
 from orchestrator.json_schema.walker import COMPOSITIONS
 
 _WITHOUT_CONTENT = frozenset({"204", "205", "304"})
-"""Statuses whose answers have no content, whatever a document says."""
+"""Statuses whose answers have no content."""
 _STRING_LIMITS = frozenset({"const", "enum", "format", "maxLength", "pattern"})
 _NUMBER_LIMITS = frozenset(
     {"const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"}
@@ -23,7 +23,7 @@ _TYPE_KEYWORDS = frozenset({"type", "enum", "const", *_COMPOSED})
 
 @rule("ORC002", "error", "A tool compiles")
 def compiles(subject: Subject) -> Iterator[Problem]:
-    """The operation compiles to a tool."""
+    """Require an operation that compiles."""
     if subject.fault is not None:
         yield Problem(
             subject.fault.pointer,
@@ -34,7 +34,7 @@ def compiles(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC020", "note", "The input is an object")
 def object_shaped(subject: Subject) -> Iterator[Problem]:
-    """The JSON of a body, if any, is an object."""
+    """Require a JSON body that is an object."""
     for found in subject.inputs:
         is_object = found.schema.get("type") == "object" or _COMPOSED & found.schema.keys()
         if found.is_whole_body and not is_object and _is_json_body(subject):
@@ -49,7 +49,7 @@ def object_shaped(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC021", "note", "Inputs state their limits")
 def constrained_inputs(subject: Subject) -> Iterator[Problem]:
-    """Each input states what it may be."""
+    """Require limits of each input."""
     for found in subject.inputs:
         if not found.is_whole_body and (missing := _missing_limit(found.schema)) is not None:
             place = found.schema_pointer or subject.pointer_to("requestBody")
@@ -59,7 +59,7 @@ def constrained_inputs(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC022", "warning", "Inputs are described")
 def described_inputs(subject: Subject) -> Iterator[Problem]:
-    """Each input is described."""
+    """Require a description of each input."""
     for found in subject.inputs:
         if not found.schema.get("description") and "$ref" not in found.schema:
             yield Problem(
@@ -71,7 +71,7 @@ def described_inputs(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC023", "warning", "A needed body is required")
 def body_is_required(subject: Subject) -> Iterator[Problem]:
-    """A body with required properties is required itself."""
+    """Require a body with required properties to be required itself."""
     tool = subject.tool
     if tool is not None and "dependentRequired" in tool.input_schema:
         body = subject.operation.node.at("requestBody")
@@ -83,9 +83,9 @@ def body_is_required(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule("ORC024", "warning", "What is read is declared")
+@rule("ORC024", "warning", "Answers of reads are declared")
 def structured_answer(subject: Subject) -> Iterator[Problem]:
-    """A tool that only reads declares what it answers, in JSON if that has properties."""
+    """Require a read to declare its answer, as JSON if the answer has properties."""
     tool = subject.tool
     if tool is None:
         return
@@ -94,7 +94,7 @@ def structured_answer(subject: Subject) -> Iterator[Problem]:
             yield _undeclared(subject, "answers JSON of which nothing is declared")
     elif tool.effect is not Effect.READ:
         return
-    elif not any(map(_tells, _successes(subject))):
+    elif not any(map(_is_declared, _successes(subject))):
         yield _undeclared(subject, "reads something, and no answer of it is declared")
     elif (written := _structured_text(subject)) is not None:
         yield Problem(
@@ -107,7 +107,7 @@ def structured_answer(subject: Subject) -> Iterator[Problem]:
 
 
 def _structured_text(subject: Subject) -> str | None:
-    """The type of an answer whose properties are declared, and that is no JSON."""
+    """Return the media type of an answer with declared properties that is not JSON."""
     for _, response in _successes(subject):
         for written, media in response.items("content"):
             schema = media.at("schema")
@@ -125,14 +125,14 @@ def _undeclared(subject: Subject, what: str) -> Problem:
 
 
 def _successes(subject: Subject) -> Iterator[tuple[str, DocumentNode]]:
-    """The answers that are no failure, those that lead elsewhere included."""
+    """Yield the successful answers, redirects included."""
     responses = dict(subject.operation.node.items("responses"))
     wanted = [status for status in responses if status[:1] in "23"] or ["default"]
     yield from ((status, responses[status]) for status in wanted if status in responses)
 
 
-def _tells(answer: tuple[str, DocumentNode]) -> bool:
-    """Whether there is nothing to declare of an answer, or something is declared."""
+def _is_declared(answer: tuple[str, DocumentNode]) -> bool:
+    """Return True if an answer is declared, or has nothing to declare."""
     status, response = answer
     has_none = status in _WITHOUT_CONTENT or status.startswith("3")
     return has_none or bool(dict(response.items("content")))
@@ -143,7 +143,7 @@ def _is_json_body(subject: Subject) -> bool:
 
 
 def _missing_limit(schema: JsonObject) -> str | None:
-    """What an input should say of its values; None when it says enough."""
+    """Return the missing limits of an input; None when it has enough."""
     if not _TYPE_KEYWORDS & schema.keys():
         return "a type"
     kinds = schema.get("type")

@@ -1,21 +1,181 @@
-"""What the rules look at: one tool as written, and as far as it compiles."""
+"""Subjects of the rules: a tool as written and as compiled, its inputs, and the places it uses."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from pydantic import JsonValue
+
 from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
-from orchestrator.catalog.lint.declared_inputs import Input, inputs_of
-from orchestrator.catalog.lint.keyword_values import Breach, operation_keywords, without
+from orchestrator.catalog.inputs import choose_content_type
 from orchestrator.catalog.lint.prose import Prose
-from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.peers import Peers
-from orchestrator.catalog.tool import Compensation, Tool
-from orchestrator.catalog.tool_names import name_tools, place_of
+from orchestrator.catalog.lint.published_schemas import Breach, operation_keywords
+from orchestrator.catalog.operations import METHODS, Operation
+from orchestrator.catalog.tool import Compensation, InputBinding, Tool
+from orchestrator.catalog.tool_names import Peers, name_tools, place_of
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.references import (
+    follow,
+    parse_reference,
+    reference_of,
+    with_definitions,
+)
+from orchestrator.json_schema.validation import SCHEMA_FAULTS
+from orchestrator.json_schema.validator import SchemaValidator
+from orchestrator.json_schema.walker import properties_of
+
+_OF_ALL = frozenset({"info", "security", "servers"})
+"""Root keywords that concern the whole document."""
+_Path = tuple[str, ...]
+
+
+class Uses:
+    """Number of tools that use each place of a document."""
+
+    def __init__(self, root: JsonObject, exposed: Iterable[Operation]) -> None:
+        """Take the document and the operations that are tools."""
+        self._root = root
+        self._referred: dict[_Path, frozenset[_Path]] = {}
+        self._targets: Counter[_Path] = Counter()
+        self._tools: Counter[_Path] = Counter()
+        for operation in exposed:
+            self._tools[operation.node.path] += 1
+            self._targets.update(self._reached(operation))
+
+    def of(self, path: _Path) -> int:
+        """Return the number of tools that use this place; all of them for the document's own."""
+        if path[:1] == ("paths",) and len(path) > 1:
+            return self._of_path(path)
+        is_of_all = path[:1] and (
+            path[0] in _OF_ALL or path[:2] == ("components", "securitySchemes")
+        )
+        if len(path) < 2 or is_of_all:
+            return self._tools.total()
+        around = [path[:length] for length in range(len(path), 0, -1)]
+        return next((n for p in around if (n := self._tools[p] or self._targets[p])), 0)
+
+    def is_examined(self, path: _Path) -> bool:
+        """Return True if the linter looks there; it skips operations that are not tools."""
+        is_in_operation = path[:1] == ("paths",) and len(path) > 2 and path[2] in METHODS
+        return not is_in_operation or path[:3] in self._tools
+
+    def _of_path(self, path: _Path) -> int:
+        if len(path) > 2 and path[2] in METHODS:
+            return self._tools[path[:3]] or self._targets[path[:3]]
+        return sum(number for place, number in self._tools.items() if place[:2] == path[:2])
+
+    def _reached(self, operation: Operation) -> set[_Path]:
+        """Return everything that an operation refers to, directly or not."""
+        nearby = {k: v for k, v in operation.path_item.mapping().items() if k not in METHODS}
+        waiting = [*_references((operation.node.value, nearby))]
+        reached: set[_Path] = set()
+        while waiting:
+            path = waiting.pop()
+            if path not in reached:
+                reached.add(path)
+                waiting += self._references_of(path)
+        return reached
+
+    def _references_of(self, path: _Path) -> frozenset[_Path]:
+        if path not in self._referred:
+            self._referred[path] = frozenset(_references((_at(self._root, path),)))
+        return self._referred[path]
+
+
+def _at(root: JsonObject, path: _Path) -> JsonValue:
+    try:
+        return follow(root, path)
+    except (LookupError, ValueError):
+        # A reference without a target has a finding of its own.
+        return None
+
+
+def _references(values: Iterable[JsonValue]) -> Iterator[_Path]:
+    """Yield the places of the document that these values refer to."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            # An invalid reference has a finding of its own.
+            with suppress(ValueError):
+                if target := parse_reference(reference_of(value) or ""):
+                    yield target
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of a tool and the places that declare it."""
+
+    binding: InputBinding
+    schema: JsonObject
+    """Compiled."""
+    pointer: str = ""
+    """Place of the parameter or body property; '' when unknown."""
+    schema_pointer: str = ""
+    """Place of its schema: the declaration, or the target of its reference."""
+
+    @property
+    def is_whole_body(self) -> bool:
+        """True if it stands for a body without named parts."""
+        return self.binding.location == "body" and not self.binding.field
+
+
+def inputs_of(operation: Operation, tool: Tool) -> Iterator[Input]:
+    """Yield each input of a tool, in order."""
+    places = {(location, name): found for location, name, found in _declared(operation)}
+    schemas = tool.properties
+    for binding in tool.bindings:
+        schema = schemas[binding.name]
+        found = places.get((binding.location, binding.field))
+        if found is None:
+            yield Input(binding, schema)
+        else:
+            yield Input(binding, schema, found.pointer, _schema_of(found, binding).pointer)
+
+
+def _declared(operation: Operation) -> Iterator[tuple[str, str, DocumentNode]]:
+    for parameter in operation.parameters():
+        yield parameter.require("in").text(), parameter.require("name").text(), parameter
+    body = operation.node.at("requestBody")
+    media_types = dict(body.items("content")) if body is not None else {}
+    if (chosen := choose_content_type(media_types)) is not None:
+        written = media_types[chosen].raw("schema")
+        for name, place in _properties(written, set()) if written is not None else ():
+            yield "body", name, place
+
+
+def _properties(
+    schema: DocumentNode, seen: set[tuple[str, ...]]
+) -> Iterator[tuple[str, DocumentNode]]:
+    """Yield the properties that a schema declares, members of its allOf first."""
+    # A reference without a target has a finding of its own.
+    with suppress(DocumentInvalid):
+        schema = schema.resolved()
+        if schema.path in seen:
+            return
+        seen.add(schema.path)
+        members = schema.raw("allOf")
+        for member in members.raw_elements() if members is not None else ():
+            yield from _properties(member, seen)
+        properties = schema.raw("properties")
+        yield from properties.raw_items() if properties is not None else ()
+
+
+def _schema_of(place: DocumentNode, binding: InputBinding) -> DocumentNode:
+    written = place if binding.location == "body" else place.raw("schema")
+    if written is None:
+        return place
+    target = written.resolved()
+    # A parameter and its inline schema count as one place to fix.
+    return target if binding.location == "body" or target.path != written.path else place
 
 
 @dataclass(frozen=True)
@@ -24,57 +184,66 @@ class Subject:
 
     operation: Operation
     tool: Tool | None = None
-    """None when it does not compile; `fault` says why. Keywords with values that are none of
-    theirs are left out, so that the rest is examined all the same."""
+    """Missing when it does not compile; `fault` has the reason. Keywords with invalid values are
+    left out, so that the rest is examined."""
     compensation: Compensation | None = None
     fault: DocumentInvalid | None = None
     breaches: tuple[Breach, ...] = ()
-    """What its keywords hold and do not take."""
+    """Keywords with invalid values."""
     peers: Mapping[str, "Subject"] = field(default_factory=dict)
-    """The tools of the same document, itself included, by operationId and by name."""
+    """Tools of the same document, itself included, by operationId and by name."""
     called_back: frozenset[str] = frozenset()
-    """The names of those of them that cancel, or tell what became of a call."""
+    """Names of the tools that rollback calls: cancels and probes."""
     prose: Prose = field(default_factory=lambda: Prose({}))
-    """The words of the document."""
+    """Prose of the document."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self.operation.label
 
     @property
     def readable(self) -> Operation:
-        """The operation without the keywords that hold what they do not take."""
-        return without(self.operation, frozenset(breach.keyword for breach in self.breaches))
+        """The operation without keywords that have invalid values."""
+        breached = {breach.keyword for breach in self.breaches}
+        written = self.operation.node.mapping().items()
+        valid = {keyword: value for keyword, value in written if keyword not in breached}
+        return replace(self.operation, node=replace(self.operation.node, value=valid))
 
     @property
     def pointer(self) -> str:
-        """Where the operation stands."""
+        """Place of the operation."""
         return self.operation.node.pointer
 
     def declared(self, keyword: str) -> DocumentNode | None:
-        """What the operation has under a keyword."""
+        """Return the place of a keyword of the operation, or None."""
         return self.operation.node.at(keyword)
 
     def pointer_to(self, keyword: str) -> str:
-        """Where a keyword stands, or the operation when it is absent."""
+        """Return the pointer of a keyword, or of the operation when it is absent."""
         found = self.operation.node.raw(keyword)
         return found.pointer if found is not None else self.pointer
 
+    @property
+    def probe(self) -> "Subject | None":
+        """The tool that is the probe of its compensation."""
+        probe = self.compensation.probe if self.compensation is not None else None
+        return self.peers.get(probe.tool) if probe is not None else None
+
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
-        """Each input, and where it is declared; none when the tool does not compile."""
+        """Inputs with their places; empty when the tool does not compile."""
         return tuple(inputs_of(self.operation, self.tool)) if self.tool is not None else ()
 
     @property
     def is_called_by_rollback(self) -> bool:
-        """Whether a rollback calls it: to cancel, or to find out."""
+        """True if rollback calls it, as a cancel or a probe."""
         is_named = self.tool is not None and self.tool.name in self.called_back
         return is_named or self.declared("x-orchet-cancel-for") is not None
 
 
 def subjects(root: JsonObject, exposed: Iterable[Operation]) -> list[Subject]:
-    """The tools of one document, each knowing the others."""
+    """Return the tools of one document, each with its peers."""
     listed = list(exposed)
     names = name_tools(listed)
     compiled = [_compiled(operation, names[place_of(operation)]) for operation in listed]
@@ -106,3 +275,23 @@ def _with_compensation(subject: Subject, peers: Peers) -> Subject:
     except DocumentInvalid as fault:
         return replace(subject, fault=fault)
     return replace(subject, compensation=compensation)
+
+
+def schema_at(schema: JsonObject, path: tuple[str, ...]) -> JsonObject | None:
+    """Return the schema at a path; {} if it is open there, None if nothing can stand there."""
+    for step in path:
+        if "properties" not in schema:
+            return {}
+        inner = properties_of(schema).get(step)
+        if inner is None:
+            return None
+        schema = inner
+    return schema
+
+
+def allows(schema: JsonObject, root: JsonObject, value: JsonValue) -> bool:
+    """Return True if a schema allows a value; also if the schema cannot be evaluated."""
+    try:
+        return SchemaValidator(with_definitions(schema, root)).is_valid(value)
+    except SCHEMA_FAULTS:
+        return True

@@ -1,9 +1,9 @@
-"""Rules on how a tool is called and described."""
+"""Rules on the name and the descriptions of a tool."""
 
 from collections.abc import Iterator
 
 from orchestrator.catalog.lint.finding import Problem, rule
-from orchestrator.catalog.lint.jargon import jargon_in
+from orchestrator.catalog.lint.prose import jargon_in
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool_names import TOOL_NAME
 
@@ -12,7 +12,7 @@ _FEWEST_WORDS = 5
 
 @rule("ORC010", "note", "A tool has a usable operationId")
 def usable_name(subject: Subject) -> Iterator[Problem]:
-    """The operationId is there and can name a tool."""
+    """Require an operationId that can name a tool."""
     name = subject.operation.operation_id
     called = f", so it is called {subject.tool.name}" if subject.tool is not None else ""
     if name is None:
@@ -33,7 +33,7 @@ def usable_name(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC012", "warning", "A tool has a summary")
 def has_summary(subject: Subject) -> Iterator[Problem]:
-    """There is a summary."""
+    """Require a summary."""
     if not _text(subject, "summary"):
         yield Problem(
             subject.pointer_to("summary"),
@@ -44,7 +44,7 @@ def has_summary(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC013", "warning", "A tool is described")
 def has_description(subject: Subject) -> Iterator[Problem]:
-    """Its description, or else its summary, has more than a few words."""
+    """Require a description, or a summary, of more than a few words."""
     if not any(_is_described(_text(subject, keyword)) for keyword in ("description", "summary")):
         yield Problem(
             subject.pointer_to("description"),
@@ -55,7 +55,7 @@ def has_description(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC014", "note", "Words are plain")
 def plain_language(subject: Subject) -> Iterator[Problem]:
-    """Summary and description are free of abbreviations and names that only insiders know."""
+    """Require a summary and a description without jargon."""
     for keyword in ("summary", "description"):
         for found in jargon_in(_text(subject, keyword), subject.prose):
             yield Problem(
@@ -68,7 +68,7 @@ def plain_language(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC015", "note", "A description tells its scope")
 def explicit_scope(subject: Subject) -> Iterator[Problem]:
-    """The description says when to use the tool and what comes back."""
+    """Require a description of when to use the tool and of its answer."""
     text = _text(subject, "description").lower()
     if _is_described(text) and not ("use this" in text and "return" in text):
         yield Problem(

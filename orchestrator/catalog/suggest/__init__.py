@@ -1,5 +1,4 @@
-"""A contract for a document that has none: an overlay that is proposed, for a person to edit.
+"""Proposed contracts for documents without any: an overlay for a person to edit.
 
-What the document tells is written as an action. What is only likely is a question beside it, and
-never a fact.
+Facts of the document become actions; likely ones become questions next to them.
 """

@@ -1,47 +1,71 @@
-"""Rollback pairs: which are sure, and why others are only likely."""
+"""Rollback pairs with their probes: sure ones, and likely ones with their doubts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from orchestrator.catalog.suggest.cancel_inputs import Filled, Lacking, fill
-from orchestrator.catalog.suggest.identity import Fit, at_path, find_id, share_shape
-from orchestrator.catalog.suggest.links import undoing_links
+from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_reference
+from orchestrator.catalog.suggest.cancel_inputs import (
+    Filled,
+    Fit,
+    Unfilled,
+    at_path,
+    fill,
+    find_id,
+    opened_properties,
+    share_shape,
+)
+from orchestrator.catalog.suggest.removals import (
+    Cancellable,
+    Removal,
+    cancel_links,
+    cancelled_states,
+    matches,
+)
 from orchestrator.catalog.suggest.survey import Surveyed
-from orchestrator.catalog.suggest.takes_back import Removal, Undoing, matches
+from orchestrator.catalog.tool import InputBinding, Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.language.deeds import is_any_change
+from orchestrator.json_schema.references import format_pointer, resolve
+from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.intent import Action
-from orchestrator.language.words import WARY_VERBS, action_of, action_of_stem, is_verb, stem, tokens
+from orchestrator.language.words import (
+    WARY_VERBS,
+    action_of,
+    action_of_stem,
+    is_any_change,
+    is_verb,
+    stem,
+    tokens,
+)
 
 _MAKES_NOTHING = (Action.READ, Action.SEARCH, Action.UPDATE, Action.CANCEL)
 _DOES_MORE = (Action.EXECUTE, Action.PAY, Action.SEND)
 _EITHER = frozenset({"or", "and"})
 _REACHED = frozenset({"to", "recipient", "recipients", "cc", "bcc"})
-"""Inputs for those whom a call reaches: no removal makes it that they were not."""
+"""Inputs for people whom a call reaches, which no cancel reverses."""
 _TIMES = frozenset({"date", "date-time", "time"})
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What makes a thing and what takes it back, with the cancel's inputs filled."""
+    """A tool that creates a resource and its cancel tool, with the cancel's inputs filled."""
 
     maker: Surveyed
     cancel: Surveyed
     args: JsonObject
     doubts: tuple[str, ...] = ()
-    """Why it is only likely; none of what the document tells."""
+    """Reasons why it is only likely; empty for a sure pair."""
     notes: tuple[str, ...] = ()
-    """Questions that stay beside a pair that is sure."""
+    """Questions on a sure pair."""
 
 
 def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
-    """Every pair that the paths tell of, sure or likely; a cancel belongs to one maker."""
+    """Yield every sure or likely pair; a cancel belongs to one maker."""
     reads: dict[tuple[str, ...], Surveyed] = {}
     for one in listed:
         if one.method == "GET" and one.tool is not None:
             reads.setdefault(one.shape.segments, one)
-    linked = {link.maker.name: link for link in undoing_links(listed)}
+    linked = {link.maker.name: link for link in cancel_links(listed)}
     taken = {link.cancel.name: maker for maker, link in linked.items()}
     yield from (Pair(link.maker, link.cancel, link.args) for link in linked.values())
     for match in matches(listed):
@@ -55,8 +79,8 @@ def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
         yield pair
 
 
-def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | None:
-    """The pair of a match; None where what it makes is no thing at all."""
+def _pair(match: Cancellable, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | None:
+    """Return the pair of a match; None where its maker creates no resource."""
     if _makes_nothing(match.maker):
         return None
     plain = [removal for removal in match.removals if removal.is_plain]
@@ -69,7 +93,7 @@ def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | N
     if len(plain) > 1:
         others = " and ".join(other.by.name for other in plain[1:])
         doubts.append(f"{others} may be meant as well: which of them takes it back?")
-    if isinstance(filled, Lacking):
+    if isinstance(filled, Unfilled):
         doubts.append(f"{filled.why}, which {removal.by.name} is told by")
         return Pair(match.maker, removal.by, {}, tuple(doubts))
     if match.maker.method == "PUT":
@@ -81,34 +105,34 @@ def _pair(match: Undoing, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | N
 
 
 def _makes_nothing(maker: Surveyed) -> bool:
-    """Whether its verb says that it reads, changes or takes away; an opened ticket is made."""
+    """Return True if its verb reads, changes or removes; "open a ticket" creates one."""
     verb, action = maker.verb
     is_plain = verb not in WARY_VERBS and verb != maker.method.lower()
     return is_plain and action in _MAKES_NOTHING
 
 
-def _is_time(schema: JsonObject) -> bool:
-    """Whether an input takes a day or an hour, and nobody: "from" one day "to" another."""
-    return schema.get("format") in _TIMES
-
-
 def _doubts_of_words(maker: Surveyed, removal: Removal) -> Iterator[str]:
-    for verb, action in dict.fromkeys((maker.verb, _said_first(maker))):
+    for verb, action in dict.fromkeys((maker.verb, _first_verb(maker))):
         if action in _DOES_MORE and verb != maker.method.lower():
             yield f"what {maker.name} does may outlast what is removed: {verb}"
     inputs = maker.tool.properties if maker.tool else {}
-    reached = [n for n, part in inputs.items() if n.lower() in _REACHED and not _is_time(part)]
+    # "From" one day "to" another reaches nobody.
+    reached = [
+        name
+        for name, schema in inputs.items()
+        if name.lower() in _REACHED and schema.get("format") not in _TIMES
+    ]
     if reached:
         yield f"{maker.name} reaches somebody ({reached[0]}), which no removal takes back"
     if _may_update(maker):
         yield f"{maker.name} may change what is there already, which a removal would not bring back"
-    undoing, kind = removal.by.verb
+    verb, kind = removal.by.verb
     if removal.by.method == "DELETE" and kind not in (Action.CANCEL, Action.UNKNOWN):
-        yield f"{removal.by.name} may do something else than remove it: {undoing}"
+        yield f"{removal.by.name} may do something else than remove it: {verb}"
 
 
-def _said_first(maker: Surveyed) -> tuple[str, Action]:
-    """The verb that its summary begins with: "Send a message"."""
+def _first_verb(maker: Surveyed) -> tuple[str, Action]:
+    """Return the first verb of its summary: "Send a message"."""
     first = (
         next(iter(tokens(maker.tool.summary or maker.tool.description)), "") if maker.tool else ""
     )
@@ -116,7 +140,7 @@ def _said_first(maker: Surveyed) -> tuple[str, Action]:
 
 
 def _may_update(maker: Surveyed) -> bool:
-    """Whether its own words join making and changing: "Create or update a label"."""
+    """Return True if its words join creating and changing: "Create or update a label"."""
     tool = maker.tool
     words = tokens(f"{maker.name}. {tool.summary}. {tool.description[:200]}") if tool else []
     return (
@@ -130,9 +154,9 @@ def _may_update(maker: Surveyed) -> bool:
 
 
 def _doubts_of_answer(
-    match: Undoing, removal: Removal, filled: Filled, read: Surveyed | None
+    match: Cancellable, removal: Removal, filled: Filled, read: Surveyed | None
 ) -> Iterator[str]:
-    """That what the answer names is not plainly the thing that is removed."""
+    """Yield reasons why the answer may not name the removed resource."""
     tool, found = match.maker.tool, filled.found
     if tool is None:
         return
@@ -155,7 +179,7 @@ def _doubts_of_answer(
 
 
 def _plain_enough(maker: Surveyed) -> Fit:
-    """How plainly an answer must name what nothing reads: 201 says that something was made."""
+    """Return the least fit of an id that no read confirms; 201 states a creation."""
     return Fit.OF_THING if "201" in maker.statuses else Fit.SAME_NAME
 
 
@@ -170,3 +194,83 @@ def _notes(maker: Surveyed, filled: Filled, removal: Removal) -> Iterator[str]:
     sent = maker.tool.input_schema if maker.tool is not None else None
     if filled.found is not None and find_id(removal.item.parameters[-1], removal.item, sent):
         yield "the id is sent as well: a thing that was there before would be removed, too"
+
+
+def find_probe(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject | None:
+    """Return the one read that takes the caller's own reference, as a probe declaration.
+
+    It takes a reference that the maker is sent under the same name, requires nothing that was not
+    sent, and returns the reference in its answer.
+    """
+    assert pair.maker.tool is not None
+    found = [p for one in listed if (p := _as_probe(one, pair.maker.tool)) is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _as_probe(one: Surveyed, maker: Tool) -> JsonObject | None:
+    tool = one.tool
+    if one.method != "GET" or tool is None:
+        return None
+    sent = {b.field: b for b in maker.bindings}
+    args = {b.name: _read(sent[b.field]) for b in _wanted(tool) if b.field in sent}
+    references = [b.field for b in _wanted(tool) if b.field in sent and is_own_reference(b.field)]
+    if not references or any(name not in args for name in tool.required_inputs):
+        return None
+    listing = _listing(tool, references[0])
+    if listing is None:
+        return None
+    return {"operationId": one.name, "args": {**args}, **_gone_when(tool, listing)}
+
+
+def _gone_when(tool: Tool, listing: tuple[str, ...]) -> JsonObject:
+    """Return conditions for a cancelled resource: its state, or its absence from a list.
+
+    A resource with such a state is still found after the cancel.
+    """
+    holder = (*listing, "0") if listing else ()
+    states = cancelled_states(_shown(tool, listing))
+    if len(states) == 1:
+        ((name, state),) = states
+        return {GONE_WHEN: f'$response.body#{format_pointer((*holder, name))} == "{state}"'}
+    return {GONE_WHEN: f"!$response.body#{format_pointer(holder)}"} if listing else {}
+
+
+def _shown(tool: Tool, listing: tuple[str, ...]) -> Mapping[str, JsonObject]:
+    """Return the properties of the resource that the read returns or lists."""
+    schema = tool.output_schema or {}
+    top = opened_properties(schema, schema)
+    if not listing:
+        return top
+    element = top[listing[0]].get("items")
+    held = properties_of(resolve(element, schema)) if isinstance(element, dict) else {}
+    return {name: resolve(part, schema) for name, part in held.items()}
+
+
+def _wanted(tool: Tool) -> Iterator[InputBinding]:
+    for binding in tool.bindings:
+        if binding.required or is_own_reference(binding.field):
+            yield binding
+
+
+def _read(sent: InputBinding) -> str:
+    if sent.location == "body":
+        return f"$request.body#{format_pointer((sent.field,))}"
+    return f"$request.{sent.location}.{sent.field}"
+
+
+def _listing(tool: Tool, reference: str) -> tuple[str, ...] | None:
+    """Return the path of the list whose elements have the reference; () for the answer itself.
+
+    None where nothing has it, and where the answer is a list: a condition reads below it.
+    """
+    schema = tool.output_schema
+    if schema is None:
+        return None
+    top = opened_properties(schema, schema)
+    if reference in top:
+        return ()
+    for name, inner in top.items():
+        element = inner.get("items")
+        if isinstance(element, dict) and reference in properties_of(resolve(element, schema)):
+            return (name,)
+    return None

@@ -1,24 +1,53 @@
-"""An overlay proposed for one document: what is sure as actions, the rest as questions."""
+"""Proposal of an overlay for one document: sure facts as actions, the rest as questions."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from orchestrator.catalog.call_templates import expressions_of
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
-from orchestrator.catalog.expressions import expressions_of
+from orchestrator.catalog.functions import read_description, read_name
+from orchestrator.catalog.lint import Finding, lint
+from orchestrator.catalog.lint.contract_rules import absolute_server
 from orchestrator.catalog.operations import TOOL_MARK
-from orchestrator.catalog.suggest.pairing import Pair, find_pairs
-from orchestrator.catalog.suggest.probes import find_probe
-from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction, ProposedPair
-from orchestrator.catalog.suggest.reads import is_read, may_read, surely_reads
+from orchestrator.catalog.overlay import apply_overlays, parse_overlay
+from orchestrator.catalog.suggest.pairing import Pair, find_pairs, find_probe
+from orchestrator.catalog.suggest.proposal import (
+    Proposal,
+    ProposedAction,
+    ProposedPair,
+    overlay_text,
+)
 from orchestrator.catalog.suggest.survey import Surveyed, asked_for, survey
-from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.references import format_pointer
 from orchestrator.json_schema.walker import needs_something
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
+from orchestrator.language.words import (
+    COMPUTING_VERBS,
+    NOUN_LIKE_VERBS,
+    WARY_VERBS,
+    action_of,
+    action_of_stem,
+    is_verb,
+    name_words,
+    stem,
+    tokens,
+)
 
 _CONFIRM = "x-orchet-requires-confirmation"
 _TAGS = "the first tag of a tool is its domain; those that are missing are taken from the path"
-_UNDOES = "what undoes it? If nothing does, take the # away from these lines"
+_ASK_CANCEL = "what undoes it? If nothing does, take the # away from these lines"
+_READING = (Action.READ, Action.SEARCH)
+_UNSURE = WARY_VERBS | COMPUTING_VERBS
+_OTHER_ANSWERS = ("201", "202")
+_ROUNDS = 4
+"""A question makes its other end a question too; no chain is longer."""
+_MOST_REMARKS = 5
 
 
 def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] = ()) -> Proposal:
@@ -26,13 +55,13 @@ def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] =
 
     Args:
         name: of the document.
-        document: overlays applied; what it marks already stays as it is.
+        document: overlays applied; marked operations stay as they are.
         file: of the document, which the overlay extends.
         only: beginnings of paths, and tags; empty for all.
 
     Raises:
-        DocumentInvalid: it is no OpenAPI document that is understood.
-        UsageError: nothing of it is asked for.
+        DocumentInvalid: it is not a supported OpenAPI document.
+        UsageError: `only` selects nothing.
     """
     surveyed, marked = survey(DocumentNode.of(name, document))
     chosen = list(asked_for(surveyed, only))
@@ -73,8 +102,11 @@ def _action(
     checks = [*one.checks]
     is_question = False
     if (pair := sure.get(one.name)) is not None:
-        mark |= _as_maker(pair, listed) if pair.maker is one else _as_cancel(pair)
-        checks += _beside(pair, listed) if pair.maker is one else []
+        if pair.maker is one:
+            mark |= _as_maker(pair, listed)
+            checks += _pair_questions(pair, listed)
+        else:
+            mark |= {_CONFIRM: False, "x-orchet-cancel-for": pair.maker.name}
     elif is_read(one):
         pass
     elif surely_reads(one):
@@ -99,9 +131,9 @@ def _action(
 
 
 def _leaves_its_body_out(one: Surveyed) -> bool:
-    """Whether a change may be sent without a body whose schema says what it cannot be without.
+    """Return True if a change may be sent without a body whose schema requires something.
 
-    A body that others refer to is theirs as well.
+    A body that other operations refer to is left alone.
     """
     written = one.operation.node.value
     body = written.get("requestBody") if isinstance(written, dict) else None
@@ -124,12 +156,8 @@ def _as_maker(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject:
     }
 
 
-def _as_cancel(pair: Pair) -> JsonObject:
-    return {_CONFIRM: False, "x-orchet-cancel-for": pair.maker.name}
-
-
-def _beside(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
-    """What is asked beside a pair that is proposed."""
+def _pair_questions(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
+    """Yield questions on a proposed pair."""
     yield from pair.notes
     tool = pair.maker.tool
     assert tool is not None
@@ -143,7 +171,7 @@ def _beside(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
 
 
 def _is_blind(pair: Pair, listed: Sequence[Surveyed]) -> bool:
-    """Whether nothing can undo the call when its answer is lost."""
+    """Return True if nothing can cancel the call when its answer is lost."""
     assert pair.maker.tool is not None and pair.cancel.tool is not None
     cancel = ToolCallTemplate(tool=pair.cancel.name, arguments=pair.args)
     is_found = find_probe(pair, listed) is not None
@@ -152,13 +180,13 @@ def _is_blind(pair: Pair, listed: Sequence[Surveyed]) -> bool:
 
 
 def _shares(pair: Pair, tool: Tool) -> bool:
-    """Whether the cancel is told by what was sent alone, which others may have too."""
+    """Return True if only sent values, which others may share, identify the resource to cancel."""
     template = ToolCallTemplate(tool=tool.name, arguments=pair.args)
     return all(expression.message == "request" for expression in expressions_of(template))
 
 
 def _why_asked(one: Surveyed, pair: Pair | None) -> Iterator[str]:
-    """Why an operation is only asked about."""
+    """Yield the reasons why an operation is only asked about."""
     if pair is not None:
         yield f"it may be undone by {pair.cancel.name}, and that is not sure:"
         yield from pair.doubts
@@ -170,7 +198,7 @@ def _why_asked(one: Surveyed, pair: Pair | None) -> Iterator[str]:
     elif one.method in ("PUT", "PATCH"):
         yield "it changes what is there, and nothing here brings back what was"
     if pair is None:
-        yield _UNDOES
+        yield _ASK_CANCEL
 
 
 def _proposed(pair: Pair, listed: Sequence[Surveyed]) -> ProposedPair:
@@ -182,3 +210,114 @@ def _proposed(pair: Pair, listed: Sequence[Surveyed]) -> ProposedPair:
         probe=str(probe["operationId"]) if probe is not None else None,
         is_blind=_is_blind(pair, listed),
     )
+
+
+def surely_reads(one: Surveyed) -> bool:
+    """Return True if a POST only searches: its path ends in such a verb, and its words agree.
+
+    The verb is the last word, `/orders/search`, and no answer reports a creation.
+    """
+    if one.method != "POST" or one.tool is None or one.tool.output_schema is None:
+        return False
+    words = name_words(one.shape.last)
+    # "Convert" changes a visitor but not an amount; the owner can say so.
+    ends_in_verb = action_of(words[-1]) in _READING and words[-1] not in _UNSURE
+    is_plain = ends_in_verb and len(words) == 1 and not _speaks_of_change(one)
+    return is_plain and _reads_by_words(one) and _answers_only(one)
+
+
+def _speaks_of_change(one: Surveyed) -> bool:
+    """Return True if its description states an effect anywhere: "creates a filtered report".
+
+    A word of the path is its resource, such as an upload, and not a verb.
+    """
+    said = one.tool.description if one.tool is not None else ""
+    things = {*tokens(one.operation.path)}
+    stated = [word for word in tokens(said) if word.endswith("s") and word not in things]
+    return any(
+        action_of_stem(stem(word)) in SIDE_EFFECT_ACTIONS
+        and (is_verb(word[:-1]) or is_verb(word[:-2]))
+        and word[:-1] not in NOUN_LIKE_VERBS
+        for word in stated
+    )
+
+
+def may_read(one: Surveyed) -> bool:
+    """Return True if the words of a POST read, without a path that confirms it."""
+    return one.method == "POST" and _reads_by_words(one) and _answers_only(one)
+
+
+def _answers_only(one: Surveyed) -> bool:
+    return one.statuses.isdisjoint(_OTHER_ANSWERS)
+
+
+def _reads_by_words(one: Surveyed) -> bool:
+    if one.tool is None:
+        return False
+    named = read_name(one.name)
+    said = f"{one.tool.summary.rstrip('.')}. {one.tool.description}".strip(". ")
+    described = read_description(said, one.name)
+    return (named.reads or described.reads) and not (named.changes or described.changes)
+
+
+def is_read(one: Surveyed) -> bool:
+    """Return True if the HTTP method reads."""
+    return one.tool is not None and one.tool.effect is Effect.READ
+
+
+class Settled(NamedTuple):
+    """A proposal, and the linter's findings on the document with it."""
+
+    proposal: Proposal
+    findings: tuple[Finding, ...]
+
+
+def settle(proposal: Proposal, document: JsonObject) -> Settled:
+    """Turn tools with lint errors into questions, and add remarks on errors around them."""
+    findings: list[Finding] = []
+    for _ in range(_ROUNDS):
+        findings = lint({proposal.document: applied(proposal, document)})
+        wrong = dict(_errors_of(proposal, findings))
+        if not wrong:
+            break
+        proposal = proposal.asking(wrong)
+    return Settled(
+        proposal.model_copy(update={"remarks": (*proposal.remarks, *_remarks(findings))}),
+        tuple(findings),
+    )
+
+
+def applied(proposal: Proposal, document: JsonObject) -> JsonObject:
+    """Return the document with the overlay as written, so that the check covers its text."""
+    overlay = parse_overlay("the proposal", load_yaml(overlay_text(proposal)))
+    return apply_overlays({proposal.document: document}, [overlay]).documents[proposal.document]
+
+
+def _errors_of(proposal: Proposal, findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+    """Yield the tools with an error, each with the first error."""
+    places = {format_pointer(a.place): a.tool for a in proposal.actions if not a.is_question}
+    for finding in reversed(findings):
+        if finding.severity != "error" or finding.code == absolute_server.code:
+            # A missing server concerns the document, and becomes a remark.
+            continue
+        for pointer in _around(finding.pointer):
+            if pointer in places:
+                yield places[pointer], f"lint: {finding.code}: {finding.message}: {finding.mend}"
+
+
+def _around(pointer: str) -> Iterator[str]:
+    while pointer:
+        yield pointer
+        pointer = pointer.rpartition("/")[0]
+
+
+def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield remarks on errors outside the tools, by code; only the owner can fix those."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    counts = Counter(finding.code for finding in errors)
+    for code, count in counts.most_common(_MOST_REMARKS):
+        first = next(finding for finding in errors if finding.code == code)
+        yield (
+            f"look at first: {code} at {first.pointer or 'the document'}: {first.message}: "
+            f"{first.mend}" + (f" ({count - 1} more of {code})" if count > 1 else "")
+        )

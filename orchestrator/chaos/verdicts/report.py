@@ -6,7 +6,7 @@ from math import ceil
 
 from pydantic import Field
 
-from orchestrator.catalog.skipped import SkippedOperation
+from orchestrator.catalog.operations import SkippedOperation
 from orchestrator.chaos.verdicts.evidence import Account, HeldEffect
 from orchestrator.chaos.verdicts.invariants import InvariantBreach
 from orchestrator.core.record import Record

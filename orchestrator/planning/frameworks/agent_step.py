@@ -16,7 +16,8 @@ from orchestrator.planning.frameworks.agent_prompt import (
 )
 from orchestrator.planning.llm.briefing import briefing
 from orchestrator.planning.llm.meta_tools import DISCOVER, ENDED, meta_tools
-from orchestrator.planning.llm.offered_tools import OfferedTools, wire_name, wire_names
+from orchestrator.planning.llm.named_tools import wire_name
+from orchestrator.planning.llm.offered_tools import OfferedTools, offered_names
 from orchestrator.planning.llm.prompt import block_of, catalog_row, catalog_section
 from orchestrator.planning.llm.tool_output import (
     DATA_RULE,
@@ -39,9 +40,11 @@ from orchestrator.routing.selection import Selection
 RULES: Final = (
     "You carry out one part of a mission by calling tools, one call at a time; the result of a "
     "call is there when you are asked again. Take values from what is given, from facts and from "
-    "earlier results; never invent one. When something is missing that no tool supplies, call "
-    "user_ask. When your part is reached, call nothing and say in a sentence what was reached; "
-    "call part_lost when it cannot be."
+    "earlier results: never invent one, and leave out what nobody asked for. A value pii:name is a "
+    "handle: give it as it stands, it is filled in when the call is sent. When something is "
+    "missing that no tool supplies, call user_ask. reason: one line, why this call. When your part "
+    "is reached, call nothing and say in a sentence what was reached; call part_lost when it "
+    "cannot be."
 )
 _DISCOVERED: Final = "tools.discover"
 _BY_PROVIDERS: Final = frozenset({"rejected", "unknown"})
@@ -78,9 +81,10 @@ def agent_step(context: StepContext, selection: Selection, catalog: Catalog) -> 
     """What an agent is told for a step: within its `context_tokens`, newest results first."""
     context = shown_to_models(context, catalog)
     block = block_of(context, selection, catalog)
-    # An agent of a framework ends by its answer.
-    meta = tuple(one for one in meta_tools(context) if one.name != ENDED)
-    offered = OfferedTools(context, selection, catalog, wire_names(block.shown), meta)
+    # An agent of a framework ends by its answer, unless it has to say of conditions what it read.
+    is_conditional = any(order.is_conditional for order in context.orders)
+    meta = tuple(one for one in meta_tools(context) if is_conditional or one.name != ENDED)
+    offered = OfferedTools(context, selection, catalog, offered_names(block.shown), meta)
     deferred = catalog_section(map(catalog_row, block.deferred), most_tokens=block.catalog_tokens)
     parts = (RULES, context.agent.instructions, DATA_RULE, deferred)
     instructions = "\n\n".join(part for part in parts if part)

@@ -16,6 +16,7 @@ from orchestrator.planning.llm.prompt import section
 from orchestrator.planning.llm.tool_output import as_json, as_line, of_person, of_provider
 from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.planning.trimming import estimate_tokens
+from orchestrator.saga.orders import Order
 
 _BY_PROVIDERS: Final = frozenset({"rejected", "unknown"})
 _BODY_LIMITS: Final = (None, 8_000, 4_000, 2_000, 1_000, 500, 200, 80, 0)
@@ -61,21 +62,31 @@ def briefing(context: StepContext, *, most_tokens: int) -> str:
 
 
 def goal_lines(context: StepContext) -> str:
-    """Who works on what, when, and what is left to spend."""
-    lines = [
-        "# Goal",
-        f"Mission: {context.mission_goal}",
-        f"Your part: {context.leg_goal}",
-        f"Now: {context.now.isoformat(timespec='minutes')}",
-    ]
+    """Return the goal, the part of it that this leg is for, its orders, the time and the money."""
+    lines = ["# Goal", f"Mission: {context.mission_goal}"]
+    if context.leg_goal != context.mission_goal:
+        lines.append(f"Your part: {context.leg_goal}")
+    if context.orders:
+        lines.append(f"Orders: {'; '.join(map(_order_line, context.orders))}")
+    lines.append(f"Now: {context.now.isoformat(timespec='minutes')}")
+    if context.read_only:
+        lines.append("Nothing may be changed: read only.")
     if context.budget_left is not None:
         lines.append(f"Left of the budget: {context.budget_left}")
     return "\n".join(lines)
 
 
+def _order_line(order: Order) -> str:
+    count = f"{order.count} x " if order.count > 1 and not order.each else ""
+    each = f" for each of {order.each!r}" if order.each else ""
+    when = f" when {order.when!r}" if order.when else ""
+    return f"{count}{' or '.join(order.tools)}{each}{when}"
+
+
 def error_lines(context: StepContext) -> str:
-    """What the last step failed with; empty when it did not."""
-    return f"# Last error\n{_error(context.observations[-1])}" if context.last_error else ""
+    """Return the error of the last step; empty when it had none."""
+    failed = next((one for one in reversed(context.observations) if one.outcome != "dropped"), None)
+    return f"# Last error\n{_error(failed)}" if failed is not None and failed.error else ""
 
 
 def _told(context: StepContext, cut: _Cut, step: Callable[[int, int | None], str]) -> str:

@@ -1,10 +1,11 @@
 """Meta tools: the steps of a leg that call no provider, as tools that a model can choose."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve
@@ -19,16 +20,26 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.saga.orders import WhenRead
 
+_NAME: Final = r"^[A-Za-z][A-Za-z0-9_]{0,63}$"
 _TOLD_ELSEWHERE: Final = frozenset({"$defs", "description", "title"})
 
 
 class AskedField(Record):
     """One value that the user is asked for."""
 
-    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")
+    name: str = Field(pattern=_NAME)
     type: Literal["string", "number", "integer", "boolean"] = "string"
-    description: str = ""
+    description: Annotated[str, SkipJsonSchema()] = ""
+    """Taken, but not asked for: the question says it."""
+    choices: tuple[str, ...] = ()
+
+    @property
+    def schema_asked(self) -> JsonObject:
+        """Return the JSON Schema of the value."""
+        asked: JsonObject = {"type": self.type, "description": self.description}
+        return {**asked, "enum": [*self.choices]} if self.choices else asked
 
 
 class Ask(Record):
@@ -42,13 +53,16 @@ class Done(Record):
     """What a model gives to end its part."""
 
     summary: str
+    conditions: tuple[WhenRead, ...] = ()
 
 
 ASKED_BY_A_MODEL: Final = (
     "the model that plans this part asks it, in words that nothing proves: a stranger's text may "
     "be behind them, so answer only what the goal needs"
 )
-"""Whoever reads a question of ours beside it is to know which is which."""
+"""The reason on a question of a model, which people must not take for one of ours."""
+_READ_BY_TYPE: Final = frozenset({"pattern", "default", "minItems"})
+"""Keywords that answers are checked by, and that are not worth their tokens in every prompt."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +72,13 @@ class MetaTool:
     name: str
     description: str
     arguments: type[DiscoverTools | Ask | Done | GiveUp | HandOver]
+    without: tuple[str, ...] = ("kind",)
+    """Properties that are not shown: the call itself says which kind of decision it is."""
 
     @property
     def parameters(self) -> JsonObject:
-        """Its input schema; a call of the tool says already which kind of decision it is."""
-        return plain_schema(self.arguments, without=("kind",))
+        """Return its input schema."""
+        return plain_schema(self.arguments, without=self.without)
 
     def decision(self, arguments: JsonObject) -> StepDecision:
         """The step that a call with these arguments stands for.
@@ -73,10 +89,10 @@ class MetaTool:
         given = {name: value for name, value in arguments.items() if name != "kind"}
         made = self.arguments.model_validate(given)
         if isinstance(made, Done):
-            return Finish(summary=made.summary)
+            return Finish(summary=made.summary, conditions=made.conditions)
         if not isinstance(made, Ask):
             return made
-        asked = {f.name: f.model_dump(include={"type", "description"}) for f in made.fields}
+        asked = {one.name: one.schema_asked for one in made.fields}
         return AskUser(question=made.question, why=ASKED_BY_A_MODEL, fields=asked)
 
 
@@ -87,14 +103,19 @@ ENDED: Final = "part_done"
 META_TOOLS: Final = (
     MetaTool(
         DISCOVER,
-        "Find tools that have no schema here, by a few words; the next step has their schemas.",
+        "Find tools by a few words; the next step has their schemas.",
         DiscoverTools,
     ),
-    MetaTool(ASKED, "Ask the user for values that no tool, fact or given input supplies.", Ask),
-    MetaTool(ENDED, "End: your part is reached. Say in a sentence what was reached.", Done),
+    MetaTool(ASKED, "Ask the user for values that nothing else supplies.", Ask),
+    MetaTool(
+        ENDED,
+        "End: your part is reached. Say in a sentence what was reached.",
+        Done,
+        ("kind", "conditions"),
+    ),
     MetaTool(
         "part_lost",
-        "End: your part cannot be reached. What the mission has done so far is undone.",
+        "End: your part cannot be reached. What the mission has done so far is cancelled.",
         GiveUp,
     ),
 )
@@ -102,34 +123,48 @@ META_TOOLS: Final = (
 
 _HAND_OVER: Final = MetaTool(
     HAND_OVER,
-    "Have another agent do a part of your goal with its own tools; you are told what it found. "
-    "Only what your own tools cannot do.",
+    "Have another agent do a part of your goal with its own tools; its result is yours. Only what "
+    "your own tools cannot do.",
     HandOver,
 )
 
 
 def meta_tools(context: StepContext) -> tuple[MetaTool, ...]:
-    """The meta tools of a step: a part can be handed over where there is somebody to take it."""
+    """Return the meta tools of a step.
+
+    An ending says of each condition of an order whether it holds; a part can be handed over where
+    there is an agent to take it.
+    """
+    asked = (text for order in context.orders for text in (order.when, order.each) if text)
+    whens = tuple(dict.fromkeys(asked))
+    made = tuple(_saying(meta, whens) if meta.name == ENDED else meta for meta in META_TOOLS)
     if not context.colleagues:
-        return META_TOOLS
+        return made
     told = "; ".join(f"{one.name}: {one.does}" for one in context.colleagues)
-    offer = replace(_HAND_OVER, description=f"{_HAND_OVER.description} Agents: {told}.")
-    return (*META_TOOLS, offer)
+    return (*made, replace(_HAND_OVER, description=f"{_HAND_OVER.description} Agents: {told}."))
 
 
-def plain_schema(
-    record: type[Record], *, told: bool = False, without: Iterable[str] = ()
-) -> JsonObject:
-    """The JSON Schema of a record as models are shown it; `told`: with its descriptions."""
+def _saying(ended: MetaTool, whens: Sequence[str]) -> MetaTool:
+    """Return the ending that asks whether conditions hold, where there are any."""
+    if not whens:
+        return ended
+    told = (
+        f"{ended.description} conditions: whether each of {'; '.join(map(repr, whens))} holds (of "
+        "a list: that anything is on it), and the value read that says so."
+    )
+    return replace(ended, description=told, without=("kind",))
+
+
+def plain_schema(record: type[Record], *, without: Iterable[str] = ()) -> JsonObject:
+    """Return the JSON Schema of a record as models are shown it."""
     made = record.model_json_schema()
     for name in without:
         made["properties"].pop(name, None)
-    return _plain(made, made, frozenset({"description"}) if told else frozenset())
+    return _plain(made, made)
 
 
-def _plain(schema: JsonObject, root: JsonObject, keep: frozenset[str]) -> JsonObject:
-    """What constrains: without titles, descriptions, empty defaults and references."""
-    told = resolve(schema, root).items()
-    dropped = _TOLD_ELSEWHERE - keep
-    kept = {k: v for k, v in told if k not in dropped and (k, v) != ("default", "")}
-    return with_subschemas(kept, lambda inner: _plain(inner, root, keep), ("items", "properties"))
+def _plain(schema: JsonObject, root: JsonObject) -> JsonObject:
+    """Return what constrains: without titles, descriptions, defaults and references."""
+    shown = resolve(schema, root)
+    kept = {k: v for k, v in shown.items() if k not in _TOLD_ELSEWHERE | _READ_BY_TYPE}
+    return with_subschemas(kept, lambda inner: _plain(inner, root), ("items", "properties"))

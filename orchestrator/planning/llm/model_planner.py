@@ -30,7 +30,7 @@ from orchestrator.planning.llm.going_on import shown_tools, since
 from orchestrator.planning.llm.model_asking import ask, request_settings
 from orchestrator.planning.llm.model_names import model_problem, why_unusable
 from orchestrator.planning.llm.model_step import ModelStep, complaint
-from orchestrator.planning.llm.offered_tools import wire_names
+from orchestrator.planning.llm.offered_tools import offered_names
 from orchestrator.planning.llm.prompt import ToolBlock, block_of
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
 from orchestrator.planning.models import StepContext
@@ -117,12 +117,12 @@ class LlmPlanner:
         block = block_of(context, selection, catalog)
         state = self._state(context, block)
         if said is not None:
-            tools = wire_names(shown_tools(block, context, catalog, said))
+            tools = offered_names(shown_tools(block, context, catalog, said))
             new = shown_to_models(since(context, said), catalog)
             going_on = ModelStep(new, selection, catalog, tools, state, said)
             if not going_on.is_too_long:
                 return going_on
-        tools = wire_names(block.shown)
+        tools = offered_names(block.shown)
         grows = self._conversations.are_kept
 
         def begun() -> ModelStep:

@@ -40,11 +40,11 @@ from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.routing.selection import Selection
 
 RULES: Final = (
-    "You carry out one part of a mission by calling tools. Calls that only read may stand "
-    "side by side in one answer; any other goes alone. Take values from what is given, from facts "
-    "and from earlier answers; never invent one. When something is "
-    "missing that no tool supplies, ask the user. End your part as soon as it is reached, or when "
-    "it cannot be."
+    "You carry out one part of a mission by calling tools. Reads may stand side by side in one "
+    "answer; any other call goes alone. Take values from what is given, facts and earlier answers: "
+    "never invent one, leave out what nobody asked for. pii:name is a handle: give it as it "
+    "stands, it is filled in when the call is sent. Ask the user for what no tool supplies. "
+    "reason: one line, why. End your part once it is reached, or cannot be."
 )
 
 

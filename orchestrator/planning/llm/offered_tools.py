@@ -1,12 +1,13 @@
 """The tools of a step as they are offered, and calls of them as decisions that were checked."""
 
 import contextlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
@@ -15,11 +16,13 @@ from orchestrator.core.errors import DecisionInvalid, OutsideWall
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.done_at_once import bounded, chosen
 from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
-from orchestrator.planning.llm.prompt import tool_description, tool_parameters
+from orchestrator.planning.llm.named_tools import meant_by, wire_name, wire_names
+from orchestrator.planning.llm.prompt import reason_input, tool_description, tool_parameters
 from orchestrator.planning.models import (
     HAND_OVER,
     CallTool,
     Dropped,
+    Finish,
     StepContext,
     StepDecision,
 )
@@ -28,30 +31,15 @@ from orchestrator.planning.trimming import cut_text
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
-_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME: Final = 64
 _LONGEST_REASON: Final = 400
+_META_NAMES: Final = (HAND_OVER, *(meta.name for meta in META_TOOLS))
+_COPIED: Final = "left out: the example or default of the document, which nobody asked for"
 
 
-def wire_name(name: str) -> str:
-    """A tool's name as every provider of models takes it."""
-    return _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME]
-
-
-def wire_names(tools: Iterable[Tool]) -> dict[str, Tool]:
-    """The tools by names that every provider of models takes, none twice, none a meta tool's."""
-    taken = {HAND_OVER, *(meta.name for meta in META_TOOLS)}
-    named: dict[str, Tool] = {}
-    for tool in tools:
-        base = wire_name(tool.name)
-        name, number = base, 1
-        while name in taken:
-            number += 1
-            ending = f"_{number}"
-            name = base[: _LONGEST_NAME - len(ending)] + ending
-        taken.add(name)
-        named[name] = tool
-    return named
+def offered_names(tools: Iterable[Tool]) -> dict[str, Tool]:
+    """Return the tools by names that every provider of models takes, none of them a meta tool's."""
+    return wire_names(tools, _META_NAMES)
 
 
 @dataclass(frozen=True)
@@ -74,15 +62,15 @@ class OfferedTools:
     def planned(
         self, calls: Sequence[tuple[str, JsonObject | None]], said: str, usage: Usage
     ) -> PlannedStep:
-        """The calls of one answer as a decision that was checked, and what it leaves out.
+        """Return the calls of one answer as a decision that was checked, and what it leaves out.
 
         A call outside the agent's wall is no mistake to be corrected here: the engine refuses it,
         and keeps a record of that, before anybody decides again. One mistake among several calls is
-        told beside what the others came to.
+        told with the results of the others.
 
         Args:
             calls: names as they were offered, and arguments; None where they are no JSON object.
-            said: what stands beside the calls, which is the reason of each.
+            said: the text of the answer, which is the reason of calls that give none.
             usage: what the answer took.
 
         Raises:
@@ -90,12 +78,11 @@ class OfferedTools:
         """
         if not calls:
             raise DecisionInvalid("the answer calls no tool; call exactly one")
-        reason = cut_text(" ".join(said.split()), _LONGEST_REASON)
         wanted: dict[int, StepDecision] = {}
         wrong: dict[int, DecisionInvalid] = {}
         for at, (name, arguments) in enumerate(calls):
             try:
-                wanted[at] = self._checked(name, arguments, reason)
+                wanted[at] = self._checked(name, arguments, said)
             except DecisionInvalid as error:
                 wrong[at] = error
         if not wanted:
@@ -104,14 +91,13 @@ class OfferedTools:
         why = {at: f"it cannot be carried out: {error}" for at, error in wrong.items()}
         why |= {[*wanted][at]: told for at, told in waits.items()}
         dropped = [_dropped(calls[at][0], wanted.get(at), why[at]) for at in sorted(why)]
-        return PlannedStep(decision=decision, usage=usage, dropped=bounded(dropped))
+        decision, copied = self._without_copies(decision)
+        return PlannedStep(decision=decision, usage=usage, dropped=bounded([*dropped, *copied]))
 
-    def _checked(self, name: str, arguments: JsonObject | None, reason: str) -> StepDecision:
+    def _checked(self, name: str, arguments: JsonObject | None, said: str) -> StepDecision:
         if arguments is None:
             raise DecisionInvalid(f"the arguments of {name} are not a JSON object")
-        decision = self._parsed(name, arguments)
-        if isinstance(decision, CallTool):
-            decision = decision.model_copy(update={"reason": reason})
+        decision = self._parsed(name, arguments, said)
         with contextlib.suppress(OutsideWall):
             check_decision(decision, self.selection, self.context, self.catalog)
         return decision
@@ -119,21 +105,88 @@ class OfferedTools:
     def _only_reads(self, call: CallTool) -> bool:
         return only_reads(self.catalog.tool(call.tool))
 
-    def _parsed(self, name: str, arguments: JsonObject) -> StepDecision:
-        meta = next((meta for meta in self.meta if meta.name == name), None)
+    def _without_copies(self, decision: StepDecision) -> tuple[StepDecision, list[Dropped]]:
+        """Return a decision without inputs that a model copied from the document, and a note."""
+        tool = self.catalog.tools.get(decision.tool) if isinstance(decision, CallTool) else None
+        if tool is None or not isinstance(decision, CallTool) or not tool.is_side_effect:
+            return decision, []
+        copied = copied_inputs(tool, decision.arguments, self.context)
+        if not copied:
+            return decision, []
+        kept = {n: held for n, held in decision.arguments.items() if n not in copied}
+        note = Dropped(tool=tool.name, arguments=copied, why=_COPIED)
+        return decision.model_copy(update={"arguments": kept}), [note]
+
+    def _parsed(self, name: str, arguments: JsonObject, said: str) -> StepDecision:
+        meta = next((meta for meta in self.meta if meta.name == wire_name(name.strip())), None)
         if meta is not None:
-            return _meta_decision(meta, arguments)
-        tool = self.tools.get(name) or self._outside(name)
+            return self._of_conditions(_meta_decision(meta, arguments))
+        meant = meant_by(name, self.tools)
+        tool = self.tools[meant] if meant is not None else self._outside(name)
         if tool is None:
             raise DecisionInvalid(
-                f"{name} is not among the {len(self.tools)} tools shown; discover it first"
+                f"{cut_text(name, _LONGEST_NAME)} is not among the {len(self.tools)} tools shown "
+                f"({', '.join(self.tools) or 'none'}); discover it first"
             )
-        return CallTool(tool=tool.name, arguments=arguments)
+        reason = reason_input(tool)
+        given = {key: value for key, value in arguments.items() if key != reason}
+        told = " ".join(str(arguments.get(reason) or said).split())
+        return CallTool(tool=tool.name, arguments=given, reason=cut_text(told, _LONGEST_REASON))
+
+    def _of_conditions(self, decision: StepDecision) -> StepDecision:
+        """Return an ending whose one condition is that of the one order that has any."""
+        whens = {order.when or order.each for order in self.context.orders if order.is_conditional}
+        if not isinstance(decision, Finish) or len(whens) != 1 or len(decision.conditions) != 1:
+            return decision
+        read = decision.conditions[0].model_copy(update={"when": whens.pop()})
+        return decision.model_copy(update={"conditions": (read,)})
 
     def _outside(self, name: str) -> Tool | None:
         """The tool of that name, if it is one that the agent may not touch."""
         tool = self.catalog.tools.get(name)
         return None if tool is None or is_inside(tool, (self.context.agent.wall,)) else tool
+
+
+def copied_inputs(tool: Tool, arguments: JsonObject, context: StepContext) -> JsonObject:
+    """Return the optional arguments that are the document's examples or defaults and nobody said.
+
+    Args:
+        tool: whose inputs they are.
+        arguments: of one call.
+        context: whose goal, inputs, facts and answers may say a value.
+    """
+    optional = (name for name in arguments if name not in tool.required_inputs)
+    likely = {
+        name: arguments[name]
+        for name in optional
+        if arguments[name] in _shown_values(tool.properties.get(name, {}))
+    }
+    if not likely:
+        return {}
+    said = _said_in(context)
+    return {name: held for name, held in likely.items() if not _stands_in(held, said)}
+
+
+def _shown_values(schema: JsonObject) -> list[JsonValue]:
+    """Return the values that a document shows for an input."""
+    examples = schema.get("examples")
+    shown = [schema[name] for name in ("default", "example") if name in schema]
+    return [*shown, *(examples if isinstance(examples, list) else [])]
+
+
+def _said_in(context: StepContext) -> str:
+    told: list[JsonValue] = [context.mission_goal, dict(context.inputs)]
+    told += [[dict(fact.arguments), fact.body] for fact in context.facts]
+    told += [seen.body for seen in context.observations]
+    told += [seen.hint for seen in context.observations if seen.hint]
+    return json.dumps(told, ensure_ascii=False).casefold()
+
+
+def _stands_in(value: JsonValue, said: str) -> bool:
+    """Return True if a text says a value; a number counts only where it stands alone."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    found = re.escape(text.casefold())
+    return re.search(rf"(?<![\d.]){found}(?!\d)", said) is not None
 
 
 def _meta_decision(meta: MetaTool, arguments: JsonObject) -> StepDecision:

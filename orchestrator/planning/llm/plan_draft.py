@@ -1,92 +1,400 @@
-"""A plan as a model writes it: the one tool that it is shown, and the legs of what it gives."""
+"""A plan as a model writes it: legs that quote the goal and name their orders, read forgivingly."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, JsonValue
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.plan_origin import LegNeed
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.planning.llm.meta_tools import plain_schema
+from orchestrator.planning.llm.named_tools import could_mean, meant_by
 from orchestrator.planning.models import AgentProfile, LegPlan
+from orchestrator.planning.walls import is_inside
+from orchestrator.saga.orders import Order
 
 MOST_LEGS: Final = 24
 PLAN_TOOL: Final = "plan_mission"
-PLAN_TOLD: Final = "The legs of the mission: who does which part of the goal, and in which order."
 GENERALIST: Final = "generalist"
 """The agent without a preference, where there are no profiles."""
+_UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff"
+"""Kana and ideographs, of which each character is looked at as a word."""
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['\u2019.&@-][^\W_{_UNSPACED}]+)*")
+_PARTS: Final = re.compile(r"[^\W_]+")
+_NOT_IN_AN_ID: Final = re.compile(r"[^a-z0-9]+")
+_MOST_NAMED: Final = 40
+"""Tools that a refusal of a name lists."""
+_JOINING_WORDS: Final = (
+    "and then also please und dann auch bitte y e luego también et puis aussi "
+    "と を に で は が の も へ して から そして"
+)
+_JOINING: Final = frozenset(_JOINING_WORDS.split())
+"""Words between quotes that ask for nothing; in other languages they cost a correction."""
 
 Words = Annotated[str, Field(min_length=1, max_length=2_000)]
+Span = tuple[int, int]
+
+
+class DraftOrder(Record):
+    """A consequence that a leg is to have."""
+
+    tool: Words
+    count: int = Field(default=1, ge=1, le=1_000)
+    each: str = Field(default="", max_length=400)
+    when: str = Field(default="", max_length=400)
 
 
 class DraftNeed(Record):
-    """What a leg waits for."""
+    """A leg that must have ended first."""
 
-    leg: str = Field(description="id of the leg that must be done first")
-    what: str = Field(default="", description="what it tells this leg, in a few words")
+    leg: str
+    what: str = ""
+
+
+def _as_need(given: JsonValue) -> JsonValue:
+    return given if isinstance(given, dict) else {"leg": str(given)}
+
+
+def _as_text(given: JsonValue) -> JsonValue:
+    return str(given) if isinstance(given, int) else given
+
+
+Need = Annotated[DraftNeed, BeforeValidator(_as_need)]
+Orders = tuple[DraftOrder, ...]
 
 
 class DraftLeg(Record):
     """One part of the mission."""
 
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$", description="such as 2-hotel")
-    goal: Words = Field(
-        description="what its agent is told to do: the words that it serves, and nothing made up"
-    )
-    agent: str
-    serves: tuple[Words, ...] = Field(
-        min_length=1, description="quotes of the goal, word for word, that this leg carries out"
-    )
-    needs: tuple[DraftNeed, ...] = Field(
-        default=(), description="only what cannot begin before another leg is done"
-    )
+    id: Annotated[str, BeforeValidator(_as_text)] = Field(default="", max_length=60)
+    serves: tuple[Words, ...] = Field(min_length=1)
+    goal: str = Field(default="", max_length=2_000)
+    agent: str = ""
+    orders: Orders = ()
+    needs: tuple[Need, ...] = ()
 
 
 class DraftPlan(Record):
-    """What a model gives to split a goal."""
+    """The arguments by which a model splits a goal."""
 
     legs: tuple[DraftLeg, ...] = Field(min_length=1, max_length=MOST_LEGS)
-    asides: tuple[Words, ...] = Field(
-        default=(), description="quotes of the goal that ask for nothing, such as a greeting"
-    )
+    asides: tuple[Words, ...] = ()
 
-    def legs_of(self, agents: Sequence[AgentProfile], catalog: Catalog) -> tuple[LegPlan, ...]:
-        """Its legs, each with the profile of its agent.
+
+def draft_parameters(agents: Sequence[str]) -> JsonObject:
+    """Return the input schema of the tool by which a model gives a plan; the rules explain it."""
+    text: JsonObject = {"type": "string"}
+    texts: JsonObject = {"type": "array", "items": text}
+    count: JsonObject = {"type": "integer", "minimum": 1}
+    order: JsonObject = {"tool": text, "count": count, "each": text, "when": text}
+    leg: JsonObject = {
+        "id": text,
+        "serves": {**texts, "minItems": 1},
+        "goal": text,
+        "orders": {"type": "array", "items": _object(order, "tool")},
+        "needs": texts,
+    }
+    leg["agent"] = {"enum": [*agents]}
+    items = _object(leg, "id", "serves", "orders", "agent")
+    legs: JsonObject = {"type": "array", "items": items, "minItems": 1}
+    return _object({"legs": legs, "asides": texts}, "legs")
+
+
+def agent_names(agents: Sequence[AgentProfile], catalog: Catalog) -> tuple[str, ...]:
+    """Return the agents that a plan may name; without profiles, one for each domain and for all."""
+    if agents:
+        return tuple(agent.name for agent in agents)
+    return (*sorted({t.domain for t in catalog.tools.values() if t.domain}), GENERALIST)
+
+
+def _object(properties: Mapping[str, JsonValue], *required: str) -> JsonObject:
+    return {"type": "object", "properties": {**properties}, "required": [*required]}
+
+
+class DraftRefused(ValueError):
+    """A draft that gives no plan: each finding says what is wrong and what would do."""
+
+    def __init__(self, *findings: str) -> None:
+        super().__init__("; ".join(findings))
+        self.findings = findings
+
+
+class DraftReading:
+    """Reads one draft over its goal, catalog and agents.
+
+    Args:
+        draft: as the model wrote it.
+        goal: the mission's, which quotes are looked up in.
+        context: the lines next to the goal (time, inputs), which are no part of it.
+    """
+
+    def __init__(
+        self,
+        draft: DraftPlan,
+        goal: str,
+        context: str,
+        catalog: Catalog,
+        agents: Sequence[AgentProfile],
+    ) -> None:
+        self._goal, self._context = goal, context
+        self._catalog, self._agents = catalog, agents
+        self._asides = draft.asides
+        self.misquoted: list[str] = []
+        """Quotes that are neither in the goal nor in its context."""
+        self._drafts = [one for one in map(self._of_the_goal, draft.legs) if one is not None]
+
+    def legs(self) -> tuple[LegPlan, ...]:
+        """Return the legs of the plan, those that plan the same words twice as one.
 
         Raises:
-            ValueError: an agent that there is none of.
+            DraftRefused: the draft names tools or agents that there are not, or quotes nothing.
         """
-        profiles = offered(agents, catalog)
-        unknown = [leg for leg in self.legs if leg.agent not in profiles]
-        if unknown:
-            first = unknown[0]
-            raise ValueError(
-                f"leg {first.id} is for the agent {first.agent!r}; there are: {', '.join(profiles)}"
+        if not self._drafts:
+            raise DraftRefused("no leg quotes the goal; `serves` takes its very words")
+        findings: list[str] = []
+        made: list[LegPlan] = []
+        for number, draft in enumerate(self._drafts, start=1):
+            try:
+                made.append(self._leg(draft, number))
+            except DraftRefused as refused:
+                findings += refused.findings
+        if findings:
+            raise DraftRefused(*findings)
+        return self._joined(made)
+
+    def uncovered(self, legs: Iterable[LegPlan]) -> tuple[str, ...]:
+        """Return the stretches of the goal that no leg and no aside quotes."""
+        quotes = [*self._asides]
+        for leg in legs:
+            quotes += leg.serves
+            quotes += [said for order in leg.orders for said in (order.each, order.when) if said]
+        taken = bytearray(len(self._goal))
+        for start, end in (span for quote in quotes for span in spans_of(quote, self._goal)):
+            taken[start:end] = b"\x01" * (end - start)
+        return tuple(_stretches(self._goal, taken))
+
+    def _of_the_goal(self, draft: DraftLeg) -> DraftLeg | None:
+        """Return the leg without quotes that are not of the goal; None where no quote is left."""
+        kept: list[str] = []
+        for quote in draft.serves:
+            if any(spans_of(quote, self._goal)):
+                kept.append(quote)
+            elif not any(spans_of(quote, self._context)):
+                self.misquoted.append(quote)
+        return draft.model_copy(update={"serves": tuple(kept)}) if kept else None
+
+    def _leg(self, draft: DraftLeg, number: int) -> LegPlan:
+        orders = tuple(self._orders(draft))
+        agent = self._agent(draft, orders)
+        self._check_reach(draft, orders, agent)
+        said = " ".join(draft.serves)
+        return LegPlan(
+            leg_id=self._id_of(draft, number),
+            goal=" ".join((draft.goal.strip() or said).split()),
+            agent=agent,
+            depends_on=tuple(dict.fromkeys(self._needed(need) for need in draft.needs)),
+            orders=orders,
+            serves=draft.serves,
+            needs=tuple(
+                LegNeed(leg_id=self._needed(need), what=need.what)
+                for need in draft.needs
+                if need.what
+            ),
+        )
+
+    def _id_of(self, draft: DraftLeg, number: int) -> str:
+        said = _NOT_IN_AN_ID.sub("-", draft.id.casefold()).strip("-")[:40]
+        if said:
+            return said
+        tool = draft.orders[0].tool if draft.orders else draft.serves[0]
+        name = _NOT_IN_AN_ID.sub("-", tool.casefold()).strip("-")[:24].strip("-")
+        return f"{number}-{name}" if name else str(number)
+
+    def _needed(self, need: DraftNeed) -> str:
+        """Return the id of a leg that another one needs, also where its number alone is said."""
+        ids = [self._id_of(draft, n) for n, draft in enumerate(self._drafts, start=1)]
+        said = _NOT_IN_AN_ID.sub("-", need.leg.casefold()).strip("-")
+        if said in ids:
+            return said
+        fits = [one for one in ids if one.startswith(f"{said}-")]
+        if not fits and said.isdecimal() and 0 < int(said) <= len(ids):
+            fits = [ids[int(said) - 1]]
+        return fits[0] if len(fits) == 1 else need.leg
+
+    def _orders(self, draft: DraftLeg) -> Iterator[Order]:
+        """Yield the orders of a leg: those that name a tool that only reads are none."""
+        found: dict[tuple[str, str, str], Order] = {}
+        for number, said in enumerate(draft.orders):
+            tool = self._tool(draft, said.tool)
+            if tool is None:
+                continue
+            is_each_quoted = len(draft.serves) == len(draft.orders)
+            clause = draft.serves[number] if is_each_quoted else " ".join(draft.serves)
+            key = (tool.name, said.each, said.when)
+            if (same := found.get(key)) is not None:
+                # Two orders of one tool are two effects only where each has words of its own.
+                more = said.count if is_each_quoted and clause not in same.clause else 0
+                clause = f"{same.clause} {clause}" if more else same.clause
+                count = same.count + more
+            else:
+                count = said.count
+            found[key] = Order(
+                tools=(tool.name,), count=count, each=said.each, when=said.when, clause=clause
             )
-        return tuple(_leg(leg, profiles[leg.agent]) for leg in self.legs)
+        yield from found.values()
+
+    def _tool(self, draft: DraftLeg, said: str) -> Tool | None:
+        """Return the tool that an order names; None where it only reads.
+
+        Raises:
+            DraftRefused: the name means no tool, or several.
+        """
+        tools = self._catalog.tools
+        changing = {name: tool for name, tool in tools.items() if tool.is_side_effect}
+        name = meant_by(said, tools) or meant_by(said, changing)
+        if name is not None:
+            return changing.get(name)
+        likely = could_mean(said, tools.values())
+        if likely and not any(tool.is_side_effect for tool in likely):
+            return None
+        names = [tool.name for tool in likely if tool.is_side_effect] or [*changing]
+        raise DraftRefused(
+            f"{draft.id or draft.serves[0]!r} orders {said[:80]!r}, which is the name of no tool; "
+            f"write one of: {', '.join(names[:_MOST_NAMED])}"
+        )
+
+    def _agent(self, draft: DraftLeg, orders: Sequence[Order]) -> AgentProfile:
+        if not self._agents:
+            return self._of_domain(draft, orders)
+        said = draft.agent.casefold().strip()
+        fits = [agent for agent in self._agents if agent.name.casefold() == said]
+        if fits or len(self._agents) == 1:
+            return (fits or [*self._agents])[0]
+        names = ", ".join(agent.name for agent in self._agents)
+        raise DraftRefused(f"leg {draft.id} is for the agent {draft.agent!r}; there are: {names}")
+
+    def _of_domain(self, draft: DraftLeg, orders: Sequence[Order]) -> AgentProfile:
+        """Return the agent of the domain that the orders are of, or else of the one it names."""
+        domains = {self._catalog.tool(order.tools[0]).domain for order in orders}
+        if not domains:
+            said = draft.agent.casefold().strip()
+            known = {tool.domain for tool in self._catalog.tools.values()}
+            domains = {domain for domain in known if domain.casefold() == said}
+        if len(domains) == 1 and (domain := domains.pop()):
+            return AgentProfile(name=domain, prefers=(domain,))
+        return AgentProfile(name=GENERALIST)
+
+    def _check_reach(self, draft: DraftLeg, orders: Sequence[Order], agent: AgentProfile) -> None:
+        findings = []
+        for order in orders:
+            if not is_inside(self._catalog.tool(order.tools[0]), (agent.wall,)):
+                findings.append(
+                    f"leg {draft.id} is for the agent {agent.name}, which may not use "
+                    f"{order.tools[0]}; give it to one that may"
+                )
+            if order.count > agent.max_items:
+                findings.append(
+                    f"leg {draft.id} orders {order.count} of a kind; the agent {agent.name} does "
+                    f"at most {agent.max_items}"
+                )
+        if findings:
+            raise DraftRefused(*findings)
+
+    def _joined(self, legs: Sequence[LegPlan]) -> tuple[LegPlan, ...]:
+        """Return the legs with each order of the same tool for the same words once."""
+        kept: list[LegPlan] = []
+        instead: dict[str, str] = {}
+        for leg in legs:
+            fresh, twin = self._without_known_orders(leg, kept)
+            if twin is None:
+                kept.append(fresh)
+            else:
+                at = kept.index(twin)
+                kept[at] = _both(twin, fresh)
+                instead[leg.leg_id] = twin.leg_id
+        return tuple(_renamed(leg, instead) for leg in kept) if instead else tuple(kept)
+
+    def _without_known_orders(
+        self, leg: LegPlan, kept: Sequence[LegPlan]
+    ) -> tuple[LegPlan, LegPlan | None]:
+        """Return the leg without orders that an earlier one has; and that one, if all are."""
+        twins = [other for other in kept if self._quotes_alike(leg, other)]
+        known = {order.tools for other in twins for order in other.orders}
+        fresh = tuple(order for order in leg.orders if order.tools not in known)
+        if leg.orders:
+            twin = next((o for o in twins if o.orders), None) if not fresh else None
+        else:
+            twin = next((other for other in twins if not other.orders), None)
+        return leg.model_copy(update={"orders": fresh}), twin
+
+    def _quotes_alike(self, one: LegPlan, other: LegPlan) -> bool:
+        first, second = self._words_of(one), self._words_of(other)
+        return first <= second or second <= first
+
+    def _words_of(self, leg: LegPlan) -> set[int]:
+        """Return where in the goal the words stand that a leg quotes."""
+        spans = [span for quote in leg.serves for span in spans_of(quote, self._goal)]
+        return {word.start() for word in _WORD.finditer(self._goal) if _is_in(word.span(), spans)}
 
 
-def draft_parameters() -> JsonObject:
-    """The input schema of the tool by which a model gives a plan."""
-    return plain_schema(DraftPlan, told=True)
+def spans_of(quote: str, text: str) -> Iterator[Span]:
+    """Yield where a text says a quote, whatever its spaces, punctuation and capitals."""
+    words = _PARTS.findall(quote)
+    if words:
+        pattern = r"[\W_]+".join(map(re.escape, words))
+        yield from (found.span() for found in re.finditer(pattern, text, re.IGNORECASE))
 
 
-def offered(agents: Sequence[AgentProfile], catalog: Catalog) -> dict[str, AgentProfile]:
-    """The agents that a plan may name; without profiles, one for each domain and a generalist."""
-    if agents:
-        return {agent.name: agent for agent in agents}
-    domains = sorted({tool.domain for tool in catalog.tools.values() if tool.domain})
-    made = {name: AgentProfile(name=name, prefers=(name,)) for name in domains}
-    return {**made, GENERALIST: AgentProfile(name=GENERALIST)}
+def _is_in(span: Span, spans: Sequence[Span]) -> bool:
+    return any(start <= span[0] and span[1] <= end for start, end in spans)
 
 
-def _leg(draft: DraftLeg, agent: AgentProfile) -> LegPlan:
-    return LegPlan(
-        leg_id=draft.id,
-        goal=" ".join(draft.goal.split()),
-        agent=agent,
-        depends_on=tuple(dict.fromkeys(need.leg for need in draft.needs)),
-        serves=draft.serves,
-        needs=tuple(LegNeed(leg_id=need.leg, what=need.what) for need in draft.needs if need.what),
+def _stretches(goal: str, taken: bytearray) -> Iterator[str]:
+    """Yield the runs of words that nobody quotes, without joining words at their ends."""
+    run: list[Span] = []
+    for word in _WORD.finditer(goal):
+        if any(taken[word.start() : word.end()]):
+            yield from _said(run, goal)
+            run = []
+        else:
+            run.append(word.span())
+    yield from _said(run, goal)
+
+
+def _said(run: Sequence[Span], goal: str) -> Iterator[str]:
+    kept = [*run]
+    for at in (0, -1):
+        while kept and goal[slice(*kept[at])].casefold() in _JOINING:
+            kept.pop(at)
+    if kept and goal[kept[0][0] : kept[-1][1]] not in _JOINING:
+        yield goal[kept[0][0] : kept[-1][1]]
+
+
+def _both(twin: LegPlan, leg: LegPlan) -> LegPlan:
+    """Return an earlier leg with what a later one for the same words says otherwise."""
+    quotes = tuple(dict.fromkeys((*twin.serves, *leg.serves)))
+    is_said = leg.goal.casefold() in twin.goal.casefold()
+    changes = {
+        "goal": twin.goal if is_said else f"{twin.goal}; {leg.goal}",
+        "serves": quotes,
+        "depends_on": tuple(dict.fromkeys((*twin.depends_on, *leg.depends_on))),
+        "needs": (*twin.needs, *leg.needs),
+    }
+    return twin.model_copy(update=changes)
+
+
+def _renamed(leg: LegPlan, instead: Mapping[str, str]) -> LegPlan:
+    """Return a leg that depends on the legs that others were joined to."""
+    after = (instead.get(one, one) for one in leg.depends_on)
+    needs = (
+        need.model_copy(update={"leg_id": instead.get(need.leg_id, need.leg_id)})
+        for need in leg.needs
+    )
+    return leg.model_copy(
+        update={
+            "depends_on": tuple(dict.fromkeys(one for one in after if one != leg.leg_id)),
+            "needs": tuple(need for need in needs if need.leg_id != leg.leg_id),
+        }
     )

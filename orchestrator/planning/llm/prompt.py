@@ -13,8 +13,8 @@ from functools import cache
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE
 from orchestrator.catalog.file_inputs import is_file
-from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.core.received_files import FILE, PREFIX
@@ -37,6 +37,8 @@ _DISCOVERED_SHARE: Final = 8
 _INITIAL_SHARE: Final = 0.45
 """The block that an agent starts with may take so much of what all its schemas would."""
 _LONGEST_LABEL: Final = 64
+_EXAMPLES: Final = frozenset({"example", "examples"})
+_REASONS: Final = ("reason", "why_called")
 _TOLD_BY: Final = frozenset({"enum", "const", "format", "default"})
 _BY_HANDLE: Final = f"A file: give what an answer has as {FILE!r}, {PREFIX}... and no bytes."
 _IN_MINOR_UNITS: Final = "Counts the smallest unit of its currency: 2500 for 25.00 EUR."
@@ -98,38 +100,57 @@ def _label(domain: str) -> str:
 
 
 def tool_description(tool: Tool) -> str:
-    """What a planner reads of a tool beside its inputs."""
+    """Return what a planner reads of a tool in addition to its inputs."""
     mark = "A person confirms each call." if tool.needs_confirmation else ""
     parts = (tool.summary.strip(), tool.description.strip(), mark)
     return " ".join(part for part in parts if part)
 
 
 def tool_parameters(tool: Tool) -> JsonObject:
-    """The tool's input schema without what a planner has no use for.
+    """Return the tool's input schema without what a planner has no use for.
 
-    That is the references that the orchestrator fills by itself, and examples of inputs that say by
-    their type, format, choices or default what they take. Nothing that constrains is left out; a
-    personal input takes its handle and nothing else, and of a file it is said how one is named.
+    Left out are the references that the orchestrator fills by itself, the examples of optional
+    inputs, which small models copy, and those of inputs that say by their type, format, choices or
+    default what they take. Nothing that constrains is left out. A personal input takes its handle
+    and nothing else, and a file is named by its handle. A tool that changes something takes a
+    reason as well, which is not sent.
     """
     ours = set(tool.reference_inputs) - set(tool.required_inputs)
-    personal = set(tool.pii_fields)
     kept: JsonObject = {
-        name: _handle(name, schema) if name in personal else _without_examples(schema)
+        name: _shown_input(tool, name, schema)
         for name, schema in tool.properties.items()
         if name not in ours
     }
-    shown = {**tool.input_schema, "properties": kept} if kept or ours else tool.input_schema
+    if reason := reason_input(tool):
+        kept = {reason: {"type": "string"}, **kept}
+    shown = {**tool.input_schema, "properties": kept} if kept or ours else {**tool.input_schema}
+    if shown.get("additionalProperties") is False:
+        del shown["additionalProperties"]  # calls are checked; it costs tokens with each tool
     return offered_schema(shown)
 
 
+def reason_input(tool: Tool) -> str:
+    """Return the name under which a model says why it calls a tool; empty: the tool only reads."""
+    if not tool.is_side_effect:
+        return ""
+    return next((name for name in _REASONS if name not in tool.properties), "")
+
+
+def _shown_input(tool: Tool, name: str, schema: JsonObject) -> JsonObject:
+    if name in tool.pii_fields:
+        return _handle(name, schema)
+    shown = _without_examples(schema)
+    return shown if name in tool.required_inputs else _example_free(shown)
+
+
 def _handle(name: str, schema: JsonObject) -> JsonObject:
-    """What a personal input takes: the value's own shape is nothing to a planner."""
+    """Return the schema of a personal input, whose own shape is nothing to a planner."""
     told = {"description": schema["description"]} if "description" in schema else {}
     return {"const": handle_for(name), **told}
 
 
 def _without_examples(schema: JsonObject) -> JsonObject:
-    """A schema, and those of its items and properties, without examples that tell nothing."""
+    """Return a schema, and those inside it, without examples that add nothing."""
     shown = with_subschemas(schema, _without_examples, ("items", "properties"))
     minor, _ = shown.pop(MINOR_UNITS, None), shown.pop(PRICE, None)
     if minor is not None:
@@ -141,6 +162,11 @@ def _without_examples(schema: JsonObject) -> JsonObject:
     if schema.get("type") in _TOLD_BY_TYPE or not _TOLD_BY.isdisjoint(schema):
         shown.pop("examples", None)
     return shown
+
+
+def _example_free(schema: JsonObject) -> JsonObject:
+    shown = with_subschemas(schema, _example_free, ("items", "properties"))
+    return {name: held for name, held in shown.items() if name not in _EXAMPLES}
 
 
 def tool_schema(tool: Tool) -> str:

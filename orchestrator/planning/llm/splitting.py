@@ -1,12 +1,13 @@
-"""Splitting a goal by a model: one answer is one plan, checked, and told what is wrong with it.
+"""Splitting a goal by a model: one answer is one plan, checked, and corrected where it fails.
 
-The model sees the goal, the agents and the names of their tools; it calls nothing. What it gives is
-a plan like any other planner's, and held to more: it serves every word of the goal.
+The model sees the goal, the agents and the tools that change something; it calls nothing. Nothing
+here reads the words of a goal: the plan quotes them, and what it leaves out stands on it.
 """
 
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +25,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, PlanInvalid
 from orchestrator.core.model_errors import AnswerUnusable
@@ -33,41 +35,50 @@ from orchestrator.planning.llm.model_asking import ask, request_settings
 from orchestrator.planning.llm.model_names import why_unusable
 from orchestrator.planning.llm.model_step import complaint
 from orchestrator.planning.llm.plan_draft import (
-    PLAN_TOLD,
     PLAN_TOOL,
     DraftPlan,
+    DraftReading,
+    DraftRefused,
+    agent_names,
     draft_parameters,
-    offered,
 )
-from orchestrator.planning.llm.prompt import catalog_row, catalog_section, section
+from orchestrator.planning.llm.prompt import section
 from orchestrator.planning.llm.tool_output import as_line, of_provider
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
-from orchestrator.planning.plan_findings import findings_of_orders, findings_of_words
 from orchestrator.planning.planner import check_plan
-from orchestrator.planning.trimming import cut_text
+from orchestrator.planning.trimming import cut_text, estimate_tokens
+from orchestrator.planning.walls import is_inside
 
 RULES: Final = (
-    "You split a goal into legs: parts that one agent each carries out with its tools, later and "
-    "step by step. Call plan_mission once. Every word of the goal that asks for something is "
-    "quoted, word for word, by the leg that does it. A leg's goal says all that it quotes and all "
-    "values it needs (where, when, for how many); it says no value that the goal does not: what is "
-    "missing is looked up or asked by the leg. A leg needs another one only when it cannot begin "
-    "without what that one finds or makes. Do what the goal asks, and nothing beside it. As few "
-    "legs as there are separate deeds, none for what another leg looks up on its way."
+    "You split a goal into legs; an agent carries out each of them later, step by step. Call "
+    f"{PLAN_TOOL} once.\n"
+    "serves: quotes of the goal, word for word and in its language. The legs together quote every "
+    "word that asks for something; asides quote the rest. No two legs quote the same request.\n"
+    "orders: the tools listed here whose effect the leg is to have; [] for a leg that only reads. "
+    "count: how many effects, 1 if left out. each: the goal's words for a list that is read first, "
+    "where there is one effect for each thing of it. when: the goal's words that an order depends "
+    "on; its leg checks them itself.\n"
+    "goal: in English, only where the quotes are not, or do not say all; no value that the goal "
+    "does not state.\n"
+    "agent: the one whose tools it uses.\n"
+    "needs: ids of the legs without whose result this one cannot begin.\n"
+    "As few legs as there are separate requests: what is looked up on the way is no leg. Do what "
+    "the goal asks and nothing else."
 )
+PLAN_DESCRIPTION: Final = "The legs of the mission."
 MOST_CORRECTIONS: Final = 2
-_CATALOG_TOKENS: Final = 6_000
-_LONGEST_TOLD: Final = 300
-_LONGEST_FINDING: Final = 400
+_MOST_TOOL_TOKENS: Final = 500
+"""What the names of tools may take, as `estimate_tokens` counts."""
+_LONGEST_LINE: Final = 300
+_LONGEST_FINDING: Final = 1_200
 
-
-Account = Callable[[MissionPlan, GoalBrief, Catalog], MissionPlan]
-"""The plan with what the engine itself reads of its goal, whoever made the plan."""
+Ranking = Callable[[str, Catalog], Sequence[str]]
+"""Names of tools for a goal, the likeliest first: which of many a model is shown."""
 
 
 @dataclass(frozen=True)
 class ModelTry:
-    """What came of asking a model for a plan: the plan, or why there is none."""
+    """The plan that a model gave, or why there is none."""
 
     plan: MissionPlan | None
     origin: PlanOrigin
@@ -78,55 +89,70 @@ class ModelSplitter:
 
     def __init__(
         self,
-        account: Account,
         models: Callable[[str], Model] = infer_model,
         settings: ModelSettings | None = None,
+        ranking: Ranking | None = None,
     ) -> None:
-        """Take what reads what a goal orders and which leg takes it up.
+        """Take where models come from.
 
         Args:
-            account: reads that.
             models: a model by its name.
-            settings: what goes along with each request, as `request_settings` makes it.
+            settings: sent with each request, as `request_settings` makes them.
+            ranking: which tools of a large catalog are shown; None: the first ones.
         """
         self._settings = settings or request_settings()
-        self._account = account
         self._models = functools.lru_cache(maxsize=16)(models)
+        self._ranking = ranking
 
     async def split(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], model: str
     ) -> ModelTry:
-        """The plan of a model, corrected at most twice.
+        """Return the plan of a model, corrected at most twice.
+
+        Text of the goal that no leg quotes costs one correction; then it stands on the plan.
 
         Raises:
             ModelUnavailable: the model did not answer; a later attempt may meet it.
             ModelRefused: the provider does not serve the request, or is not set up here.
         """
-        judge = PlanJudge(brief, catalog, agents, self._account)
-        messages: list[ModelMessage] = [_request(brief, catalog, agents)]
-        usage, refused = Usage(), list[tuple[str, ...]]()
+        messages: list[ModelMessage] = [split_request(brief, catalog, agents, self._ranking)]
+        usage, refused, held = Usage(), list[tuple[str, ...]](), list[MissionPlan]()
         while True:
-            answer, more = await self._answer(model, messages)
+            answer, more = await self._answer(model, messages, catalog, agents)
             usage = usage.plus(more)
-            plan, findings = judge.judged(answer)
-            if plan is not None:
-                made = _origin("model", model, usage, refused)
-                return ModelTry(plan.model_copy(update={"made_by": made}), made)
-            refused.append(tuple(cut_text(one, _LONGEST_FINDING) for one in findings))
+            read = read_answer(answer, brief, catalog, agents)
+            if read.plan is not None and (held or not read.findings):
+                return _made(read.plan, model, usage, refused)
+            if read.plan is None and held:
+                return _made(held[0], model, usage, refused)
+            refused.append(tuple(cut_text(one, _LONGEST_FINDING) for one in read.findings))
+            held += [read.plan] if read.plan is not None else []
             why = _why_not_again(model, refused, usage, brief)
+            if why and held:
+                return _made(held[0], model, usage, refused)
             if why:
-                origin = _origin("", model, usage, refused)
-                return ModelTry(None, origin.model_copy(update={"fallback": why}))
+                origin = PlanOrigin(
+                    model=model, usage=usage, corrected=tuple(refused), fallback=why
+                )
+                return ModelTry(None, origin)
             if answer is not None:
                 messages += [answer, complaint(answer, "; ".join(refused[-1]))]
 
     async def _answer(
-        self, name: str, messages: Sequence[ModelMessage]
+        self,
+        name: str,
+        messages: Sequence[ModelMessage],
+        catalog: Catalog,
+        agents: Sequence[AgentProfile],
     ) -> tuple[ModelResponse | None, Usage]:
-        """An answer, and what it took; None: it was held back or cut."""
+        """Return an answer and its usage; None: it was held back or cut."""
         try:
             return await ask(
-                self._model(name), messages, _parameters(), name=name, settings=self._settings
+                self._model(name),
+                messages,
+                split_parameters(catalog, agents),
+                name=name,
+                settings=self._settings,
             )
         except AnswerUnusable as error:
             return None, error.usage
@@ -138,65 +164,147 @@ class ModelSplitter:
             reason = why_unusable(name, error)
             raise ModelRefused(name, f"it cannot be used here: {reason}") from error
 
-    def holds(self, plan: MissionPlan, brief: GoalBrief, catalog: Catalog) -> bool:
-        """Whether a plan that no model made leaves nothing of its goal undone or in doubt."""
-        whole = self._account(plan, brief, catalog)
-        return not (findings_of_orders(whole, catalog) or whole.doubts)
-
 
 @dataclass(frozen=True)
-class PlanJudge:
-    """Holds the answers of a model to the goal, the catalog and the agents."""
+class ReadAnswer:
+    """The plan that an answer gives, and what is wrong with it.
 
-    brief: GoalBrief
-    catalog: Catalog
-    agents: Sequence[AgentProfile]
-    account: Account
+    A plan with findings can be run, but leaves words of its goal out.
+    """
 
-    def judged(self, answer: ModelResponse | None) -> tuple[MissionPlan | None, tuple[str, ...]]:
-        """The plan that an answer gives; or what is wrong with it."""
-        if answer is None:
-            return None, ("the answer was held back or cut; give fewer words",)
-        calls = [part for part in answer.parts if isinstance(part, ToolCallPart)]
-        draft, findings = self.read(calls)
-        return self.plan(draft) if draft is not None else (None, findings)
+    plan: MissionPlan | None
+    findings: tuple[str, ...] = ()
 
-    def read(self, calls: Sequence[ToolCallPart]) -> tuple[DraftPlan | None, tuple[str, ...]]:
-        """The plan that an answer gives; or what is wrong with the answer."""
-        if len(calls) != 1 or calls[0].tool_name != PLAN_TOOL:
-            return None, (f"call {PLAN_TOOL}, once, and nothing else",)
-        try:
-            return DraftPlan.model_validate(calls[0].args_as_dict(raise_if_invalid=True)), ()
-        except ValidationError as error:
-            return None, tuple(
-                f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
-                for one in error.errors(include_url=False, include_input=False)[:5]
-            )
-        except (ValueError, AssertionError):
-            return None, (f"the arguments of {PLAN_TOOL} are not a JSON object",)
 
-    def plan(self, draft: DraftPlan) -> tuple[MissionPlan | None, tuple[str, ...]]:
-        """The plan of a draft; or what is wrong with it."""
-        try:
-            plan = MissionPlan(legs=draft.legs_of(self.agents, self.catalog))
-            check_plan(plan)
-        except (ValueError, PlanInvalid) as error:
-            return None, (str(error),)
-        inputs = as_written(self.brief.inputs)
-        found = findings_of_words(
-            plan.legs, draft.asides, self.brief.goal, inputs, now=self.brief.now
-        )
-        if found:
-            return None, found
-        whole = self.account(plan, self.brief, self.catalog)
-        found = findings_of_orders(whole, self.catalog)
-        return (None, found) if found else (plan, ())
+def read_answer(
+    answer: ModelResponse | None,
+    brief: GoalBrief,
+    catalog: Catalog,
+    agents: Sequence[AgentProfile],
+) -> ReadAnswer:
+    """Return the plan that an answer of a model gives."""
+    if answer is None:
+        return ReadAnswer(None, ("the answer was held back or cut; give fewer words",))
+    calls = [part for part in answer.parts if isinstance(part, ToolCallPart)]
+    if len(calls) != 1 or calls[0].tool_name != PLAN_TOOL:
+        return ReadAnswer(None, (f"call {PLAN_TOOL}, once, and nothing else",))
+    try:
+        draft = DraftPlan.model_validate(calls[0].args_as_dict(raise_if_invalid=True))
+        reading = DraftReading(draft, brief.goal, _context_of(brief), catalog, agents)
+        plan = MissionPlan(legs=reading.legs())
+        check_plan(plan)
+    except ValidationError as error:
+        return ReadAnswer(None, tuple(_places(error)))
+    except DraftRefused as refused:
+        return ReadAnswer(None, refused.findings)
+    except PlanInvalid as error:
+        return ReadAnswer(None, (str(error),))
+    except (ValueError, AssertionError):
+        return ReadAnswer(None, (f"the arguments of {PLAN_TOOL} are not a JSON object",))
+    uncovered = reading.uncovered(plan.legs)
+    found = [f"{quote!r} is not in the goal word for word" for quote in reading.misquoted]
+    found += [
+        f"no leg serves {text!r}: quote it in the leg that does it, or under asides"
+        for text in uncovered
+    ]
+    plan = plan.model_copy(update={"uncovered": uncovered})
+    return ReadAnswer(plan, tuple(found) if uncovered else ())
+
+
+def split_request(
+    brief: GoalBrief,
+    catalog: Catalog,
+    agents: Sequence[AgentProfile],
+    ranking: Ranking | None = None,
+) -> ModelRequest:
+    """Return the request for a plan, its stable part first: rules, agents, tools; then the goal."""
+    parts = (
+        RULES,
+        section("# Agents", map(_agent_line, agents)),
+        section("# Tools for orders", _tool_lines(brief, catalog, agents, ranking)),
+    )
+    tried = [
+        of_provider("an earlier plan", as_line(told, _LONGEST_LINE)) for told in brief.failed_before
+    ]
+    goal = [f"# Goal\n{brief.goal}", section("# Tried before, without success", tried)]
+    context = f"# Context, no part of the goal\n{_context_of(brief)}"
+    return ModelRequest(
+        parts=[UserPromptPart("\n\n".join(part for part in (*goal, context) if part))],
+        instructions="\n\n".join(part for part in parts if part),
+    )
+
+
+def split_parameters(catalog: Catalog, agents: Sequence[AgentProfile]) -> ModelRequestParameters:
+    """Return the one tool of a split; no answer but a call of it."""
+    tool = ToolDefinition(
+        name=PLAN_TOOL,
+        description=PLAN_DESCRIPTION,
+        parameters_json_schema=draft_parameters(agent_names(agents, catalog)),
+    )
+    return ModelRequestParameters(function_tools=[tool], allow_text_output=False)
+
+
+def _context_of(brief: GoalBrief) -> str:
+    lines = [f"Now: {brief.now.isoformat(timespec='minutes')}"]
+    if brief.inputs:
+        lines.append(f"Given: {json.dumps(as_written(brief.inputs), ensure_ascii=False)}")
+    return "\n".join(lines)
+
+
+def _tool_lines(
+    brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], ranking: Ranking | None
+) -> list[str]:
+    """Return the tools that change something, by domain; of many the likeliest."""
+    if brief.read_only:
+        return ["none: the mission may change nothing"]
+    walls = [agent.wall for agent in agents]
+    changing = {
+        tool.name: tool
+        for tool in catalog.tools.values()
+        if tool.is_side_effect and (not walls or any(is_inside(tool, (w,)) for w in walls))
+    }
+    lines = [*_by_domain([*changing.values()])]
+    if estimate_tokens("\n".join(lines)) <= _MOST_TOOL_TOKENS:
+        return lines
+    names = [*(ranking(brief.goal, catalog) if ranking is not None else ()), *changing]
+    ranked = [changing[name] for name in dict.fromkeys(names) if name in changing]
+    shown: list[Tool] = []
+    left = float(_MOST_TOOL_TOKENS)
+    for tool in ranked:
+        left -= estimate_tokens(f"{tool.name}, ")
+        if left < 0:
+            break
+        shown.append(tool)
+    return [*_by_domain(shown), f"and {len(ranked) - len(shown)} others"]
+
+
+def _by_domain(tools: Sequence[Tool]) -> Iterator[str]:
+    named: defaultdict[str, list[str]] = defaultdict(list)
+    for tool in tools:
+        named[tool.domain].append(tool.name)
+    for domain, names in sorted(named.items()):
+        label = cut_text(" ".join(domain.split()) or "other", 64)
+        yield f"{label}: {', '.join(sorted(names))}"
+
+
+def _agent_line(agent: AgentProfile) -> str:
+    """Return an agent as a model reads it: what it may use, and its instructions."""
+    able = [*agent.domains, *agent.tools]
+    may = "any tool" if agent.wall.is_open else f"only {', '.join(able)}"
+    first = f", first those of {', '.join(agent.prefers)}" if agent.prefers else ""
+    told = cut_text(" ".join(agent.instructions.split()), _LONGEST_LINE)
+    return f"- {agent.name}: uses {may}{first}{'. ' + told if told else ''}"
+
+
+def _places(error: ValidationError) -> Iterator[str]:
+    for one in error.errors(include_url=False, include_input=False)[:5]:
+        yield f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
 
 
 def _why_not_again(
     model: str, refused: Sequence[tuple[str, ...]], usage: Usage, brief: GoalBrief
 ) -> str:
-    """Why the model is not told what is wrong once more; empty: it is."""
+    """Return why the model is not asked to correct its plan; empty: it is."""
     if len(refused) > MOST_CORRECTIONS:
         return f"the plan of {model} did not hold after {MOST_CORRECTIONS} corrections"
     if brief.allowance is not None and brief.allowance.is_spent_by(usage):
@@ -204,51 +312,8 @@ def _why_not_again(
     return ""
 
 
-def _origin(
-    planner: str, model: str, usage: Usage, refused: Sequence[tuple[str, ...]]
-) -> PlanOrigin:
-    told = {"planner": planner, "model": model, "usage": usage, "corrected": tuple(refused)}
-    return PlanOrigin.model_validate(told)
-
-
-def _parameters() -> ModelRequestParameters:
-    tool = ToolDefinition(
-        name=PLAN_TOOL, description=PLAN_TOLD, parameters_json_schema=draft_parameters()
-    )
-    return ModelRequestParameters(function_tools=[tool], allow_text_output=False)
-
-
-def _request(brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]) -> ModelRequest:
-    """The stable part first: rules, agents, tools; then the goal."""
-    rows = map(catalog_row, catalog.tools.values())
-    told = (
-        RULES,
-        section("# Agents", [*map(_agent_line, offered(agents, catalog).values())]),
-        catalog_section(rows, most_tokens=_CATALOG_TOKENS),
-    )
-    goal = [
-        f"# Goal\n{brief.goal}",
-        f"Now: {brief.now.isoformat(timespec='minutes')}",
-    ]
-    tried = [
-        of_provider("an earlier plan", as_line(told, _LONGEST_TOLD)) for told in brief.failed_before
-    ]
-    if tried:
-        goal += ["Tried before, in vain; plan it otherwise, or as it was if nothing else is there:"]
-        goal += tried
-    if brief.inputs:
-        goal.append(f"Given: {json.dumps(as_written(brief.inputs), ensure_ascii=False)}")
-    return ModelRequest(
-        parts=[UserPromptPart("\n".join(goal))],
-        instructions="\n\n".join(part for part in told if part),
-    )
-
-
-def _agent_line(agent: AgentProfile) -> str:
-    """An agent as a model reads it: what it may use, and what it is told."""
-    wall = agent.wall
-    able = [*agent.domains, *agent.tools]
-    may = "any tool" if wall.is_open else f"only {', '.join(able)}"
-    first = f", first those of {', '.join(agent.prefers)}" if agent.prefers else ""
-    told = cut_text(" ".join(agent.instructions.split()), _LONGEST_TOLD)
-    return f"- {agent.name}: uses {may}{first}{'. ' + told if told else ''}"
+def _made(
+    plan: MissionPlan, model: str, usage: Usage, refused: Sequence[tuple[str, ...]]
+) -> ModelTry:
+    origin = PlanOrigin(planner="model", model=model, usage=usage, corrected=tuple(refused))
+    return ModelTry(plan.model_copy(update={"made_by": origin}), origin)

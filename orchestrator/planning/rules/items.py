@@ -1,136 +1,255 @@
-"""Several found things for several calls: which are meant, which are left, and what is asked."""
+"""What a tool's answer holds: the things found in it, their prices, what its schema promises."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.declared_prices import PRICE
+from orchestrator.catalog.prices import plain_answer
+from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
+from orchestrator.catalog.tool import Tool, id_names, thing_with_id
+from orchestrator.core.budget import Money
+from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
-from orchestrator.language.clause_reading import matter_start
-from orchestrator.language.intent import Action
-from orchestrator.language.quantifiers import place_in
-from orchestrator.planning.models import Observation
-from orchestrator.planning.rules.answers import Item
-from orchestrator.planning.rules.argument_draft import Lack
-from orchestrator.planning.rules.how_many import HowMany
-from orchestrator.planning.rules.narrowing import excepts, narrowed
-from orchestrator.planning.rules.parameters import Parameter
-from orchestrator.planning.rules.ranking import Ranking
-from orchestrator.planning.rules.situation import Situation
-from orchestrator.planning.rules.thing_choices import answer_name, choice_of_several, given
-from orchestrator.planning.rules.utterance import Utterance
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import properties_of
+from orchestrator.language import lexicon
+from orchestrator.language.inflection import singular
+from orchestrator.language.words import tokens
 
-_TOLD: Final = re.compile(r"\b(?:that|saying|says)\b|:\s", re.IGNORECASE)
+MAX_ITEMS: Final = 200
+"""Things read from one answer; a longer list is cut, the best matches are expected first."""
 
-_MATTER: Final = re.compile(
-    r"\b(?:that|saying|says|about|regarding|concerning)\b|:\s", re.IGNORECASE
+DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
+TIME: Final = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
+ASIDE: Final = frozenset(
+    [
+        "errors",
+        "warnings",
+        "error",
+        "warning",
+        "links",
+        "_links",
+        "included",
+        "messages",
+    ]
 )
-
-
-def spoken_text(utterance: Utterance) -> str:
-    """A clause without what somebody is told."""
-    sends = utterance.reading.action is Action.SEND
-    told = (_MATTER if sends else _TOLD).search(utterance.text)
-    ends = (told.start() if told else None, matter_start(utterance.text))
-    return utterance.text[: min((end for end in ends if end is not None), default=None)]
+"""Lists next to an answer that are no part of it."""
+_MAX_DEPTH: Final = 3
+_ATTRIBUTES: Final = "attributes"
+"""Where JSON:API has what a thing says of itself."""
 
 
 @dataclass(frozen=True)
-class Picking:
-    """The things that a leg calls its tool for, one by one; `key` is the input that tells them."""
+class Item:
+    """One thing an answer holds: its own fields over those of the answer that lists it."""
 
-    tool: Tool
-    situation: Situation
-    asked: HowMany
-    key: Parameter
+    fields: JsonObject
+    own: frozenset[str] = field(default_factory=frozenset)
+    label: str = ""
+    """The name of the list it is from, singular; '' for the answer itself."""
+    plain: JsonObject = field(default_factory=dict)
+    """The same fields, their money plain."""
+    thing: str = ""
+    """What the path calls the thing that its `id` is of; '' where that is not told."""
 
-    def left(
-        self, ranking: Ranking, heeded: JsonObject, known: frozenset[str]
-    ) -> list[Item] | Lack:
-        """The things that the call has not been made for, or what a person is asked first.
+    def value(self, name: str) -> JsonValue:
+        """The field of that name; `hotelId` is also the `id` of a thing listed in `hotels`."""
+        if name in self.fields:
+            return self.fields[name]
+        if name in id_names(self.label) | id_names(self.thing):
+            return self.fields.get("id")
+        return None
 
-        Nothing is begun before it is sure which things are meant, and that all can be done.
-        """
-        done = self._done()
-        if (chosen := self._chosen(ranking)) is not None:
-            meant, lack = chosen, None if chosen else Lack(reason="none of those found was chosen")
-        else:
-            meant, lack = self._meant(ranking, heeded, known)
-        if lack is None and not done:
-            lack = self._too_many(len(meant))
-        if lack is not None and not done:
-            return lack
-        left = [item for item in meant if self._value(item) not in done]
-        return left or Lack(is_done=True)
+    @property
+    def own_fields(self) -> JsonObject:
+        """What it says of itself, without what it was asked for by and what lists it."""
+        return {name: value for name, value in self.fields.items() if name in self.own}
 
-    def _chosen(self, ranking: Ranking) -> list[Item] | None:
-        """The things that a person chose; None when nobody was asked."""
-        answer = self.situation.context.inputs.get(answer_name(self.key))
-        if answer_name(self.key) in self.tool.properties or answer is None:
-            return None
-        values = answer if isinstance(answer, list) else [v.strip() for v in str(answer).split(",")]
-        return [item for item in ranking.items if self._value(item) in values]
-
-    def _meant(
-        self, ranking: Ranking, heeded: JsonObject, known: frozenset[str]
-    ) -> tuple[list[Item], Lack | None]:
-        """The things that the clause means, and what is to be asked about them."""
-        utterance, number = self.situation.utterance, self.asked.number
-        everything = [*ranking.items, *(i for i in ranking.unsure if i not in ranking.items)]
-        if ranking.doubt or ranking.unsure:
-            why = ranking.doubt or "of some that were found nobody can tell whether they are meant"
-            return everything, self._ask(everything, why)
-        if place_in(utterance.text) is not None and number is not None:
-            if len(ranking.items) < number:
-                return everything, self._ask(everything, self._found(len(everything)))
-            return list(ranking.items[:number]), None
-        # An exception that something bears has been heeded: what it rules out is known by it.
-        text, ruled_out = spoken_text(utterance), ranking.ruled_out
-        things = (*ranking.items, *ruled_out) if excepts(text) else ranking.items
-        found = narrowed(things, utterance, used=heeded, known=known, text=text)
-        meant = [item for item in found.items if item not in ruled_out]
-        if found.unread:
-            words = ", ".join(map(repr, found.unread))
-            return meant, self._ask(meant, f"nothing that was found says {words}")
-        if self.asked.is_vague:
-            return meant, self._ask(meant, "how many of them are meant is not said")
-        if number is not None and len(meant) != number:
-            return meant, self._ask(meant, self._found(len(meant)))
-        return meant, None
-
-    def _found(self, number: int) -> str:
-        return f"{self.asked.number} are asked for, and {number} were found"
-
-    def _ask(self, items: Sequence[Item], why: str) -> Lack:
-        return Lack((choice_of_several(self.key, items),), note=why)
-
-    def _too_many(self, number: int) -> Lack | None:
-        """Why as many are not begun: more than an agent does of a kind, or has calls left for."""
-        agent = self.situation.context.agent
-        seen = self.situation.context.observations
-        made = sum(one.outcome in ("succeeded", "rejected", "unknown") for one in seen)
-        steps = agent.max_steps - len(seen) - 1
-        most = min(agent.max_items, agent.max_tool_calls - made, steps)
-        if number <= most:
-            return None
-        return Lack(
-            reason=f"{number} things are meant, and the agent {agent.name} does at most "
-            f"{max(most, 0)} one by one; nothing was done: name fewer, or raise its max_items"
+    @property
+    def price(self) -> Money | None:
+        """What it says itself that it costs; the currency may be that of the answer around it."""
+        return stated_price(
+            {
+                k: v
+                for k, v in self.plain.items()
+                if k in self.own or names_currency(k) or k == PRICE
+            }
         )
 
-    def _value(self, item: Item) -> JsonValue:
-        value = given(item, self.key)
-        return value[0] if isinstance(value, list) and value else value
 
-    def _done(self) -> list[JsonValue]:
-        """The things that the call was made for already."""
-        made = (o for o in self.situation.tried(self.tool) if o.outcome == "succeeded")
-        return [value for seen in made for value in _values(seen, self.key.name)]
+def read_items(
+    body: JsonValue, *, tool: Tool | None = None, asked: JsonObject | None = None
+) -> list[Item]:
+    """The things that an answer of `tool` holds, in its order; what was `asked` holds of each.
+
+    These are the members of its lists, each with what the objects around it say of all of them,
+    then the answer itself unless its lists are empty.
+    """
+    plain = plain_answer(tool, body) if tool is not None else body
+    around = _Around(asked or {}, {})
+    items = islice(_walk(body, plain, around, "", 0), MAX_ITEMS)
+    thing = thing_with_id(tool) if tool is not None else ""
+    return [replace(item, thing=thing) if _is_of_path(item, body) else item for item in items]
 
 
-def _values(seen: Observation, name: str) -> list[JsonValue]:
-    value = seen.arguments.get(name)
-    return value if isinstance(value, list) else [value]
+def _is_of_path(item: Item, body: JsonValue) -> bool:
+    """Whether its id is that of what the path is about, and not of something inside."""
+    outermost = {"", *map(singular, body)} if isinstance(body, dict) else {""}
+    return item.label in outermost or "id" not in item.own
+
+
+@read_once
+def answer_fields(tool: Tool) -> frozenset[str]:
+    """Names of the values that the tool's answer holds, list members' fields included.
+
+    A list of `hotels` whose members have an `id` also answers `hotel_id`, or `hotelId`, and so does
+    one of `results` under the path /hotels.
+    """
+    schema = tool.output_schema or {}
+    return frozenset(_promised(schema, schema, "", 0)) | id_names(thing_with_id(tool))
+
+
+def answers_price(tool: Tool) -> bool:
+    """Whether the tool's answer is promised to say what the call cost."""
+    schema = tool.output_schema or {}
+    if tool.price is not None and tool.price.charged is not None:
+        return True
+    promised = properties_of(resolve(schema, schema)).items()
+    return any(names_price(name) or PRICE in part for name, part in promised)
+
+
+@read_once
+def is_listing(tool: Tool) -> bool:
+    """Whether the answer is a list of things rather than one thing."""
+    schema = tool.output_schema or {}
+    resolved = resolve(schema, schema)
+    inner = [resolve(part, schema) for part in properties_of(resolved).values()]
+    if "id" not in properties_of(resolved):
+        inner += [resolve(p, schema) for one in inner for p in properties_of(one).values()]
+    held = (part.get("items") for part in inner)
+    members = (resolve(items, schema) for items in held if isinstance(items, dict))
+    return resolved.get("type") == "array" or any("properties" in member for member in members)
+
+
+def is_empty(body: JsonValue) -> bool:
+    """Return whether an answer lists nothing: every list in it is empty, and there is one."""
+    if isinstance(body, list):
+        return not body
+    if not isinstance(body, dict):
+        return body is None
+    lists = [value for value in body.values() if isinstance(value, list)]
+    return bool(lists) and not any(lists)
+
+
+def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonValue]]:
+    """Name and value of every scalar and money in an object, outermost first, lists left out."""
+    if not isinstance(body, dict) or depth > _MAX_DEPTH:
+        return
+    for name, value in body.items():
+        if not isinstance(value, dict | list):
+            yield name, value
+    for name, value in body.items():
+        if isinstance(value, dict):
+            if "amount" in value:
+                yield name, value
+            else:
+                yield from flat_fields(value, depth=depth + 1)
+
+
+def says_that_it_went_well(name: str, value: JsonValue) -> bool:
+    """Whether a field tells of the call alone: `ok: true` beside what was asked for."""
+    words = tokens(name)
+    return value is True and bool(words) and lexicon.WENT_WELL.issuperset(words)
+
+
+class _Around(NamedTuple):
+    """What the objects around a thing say of it, as it was answered and with money plain."""
+
+    fields: JsonObject
+    plain: JsonObject
+
+
+def _walk(
+    node: JsonValue, plain: JsonValue, around: _Around, label: str, depth: int
+) -> Iterator[Item]:
+    if isinstance(node, list) and isinstance(plain, list) and depth < _MAX_DEPTH:
+        for member, its_plain in zip(node, plain, strict=True):
+            yield from _walk(member, its_plain, around, label, depth + 1)
+    elif isinstance(node, dict) and isinstance(plain, dict):
+        node, plain = _opened(node), _opened(plain)
+        wrapped = _wrapped(node) if depth < _MAX_DEPTH else ""
+        if wrapped:
+            yield from _walk(node[wrapped], plain[wrapped], around, wrapped, depth + 1)
+            return
+        whole = _Around({**around.fields, **node}, {**_without_price(around.plain), **plain})
+        listed = {k: v for k, v in node.items() if isinstance(v, list)}
+        lists = {
+            name: members
+            for name, members in listed.items()
+            if any(isinstance(one, dict) for one in members) and name.lower() not in ASIDE
+        }
+        empty = any(v == [] for v in node.values())
+        if not lists and not (empty and depth == 0 and is_empty(node)):
+            yield Item(whole.fields, frozenset(node), singular(label), whole.plain)
+        if depth < _MAX_DEPTH:
+            outer = _Around(_without_lists(whole.fields), _without_lists(whole.plain))
+            for name, members in lists.items():
+                yield from _walk(members, plain[name], outer, name, depth)
+            if lists and depth == 0:
+                yield Item(outer.fields, frozenset(node) - set(lists), plain=outer.plain)
+
+
+def _wrapped(node: JsonObject) -> str:
+    """The one object of an answer that has the list in it: {"status", "result": {"shelves"}}."""
+    if any(isinstance(value, list) for value in node.values()):
+        return ""
+    objects = {name: value for name, value in node.items() if isinstance(value, dict)}
+    lists = [
+        name
+        for name, value in objects.items()
+        if any(
+            isinstance(one, list) and any(isinstance(m, dict) for m in one)
+            for one in value.values()
+        )
+    ]
+    return lists[0] if len(lists) == 1 and "id" not in node else ""
+
+
+def _opened(thing: JsonObject) -> JsonObject:
+    """A thing with what it says of itself beside its id: {"id", "type", "attributes": {...}}."""
+    parts = [name for name, value in thing.items() if isinstance(value, dict)]
+    said = thing.get(_ATTRIBUTES)
+    if parts.count(_ATTRIBUTES) != 1 or not isinstance(said, dict) or "id" not in thing:
+        return thing
+    return {**said, **{name: value for name, value in thing.items() if name != _ATTRIBUTES}}
+
+
+def _without_lists(fields: JsonObject) -> JsonObject:
+    return {
+        name: value
+        for name, value in fields.items()
+        if not isinstance(value, list) and not says_that_it_went_well(name, value)
+    }
+
+
+def _without_price(plain: JsonObject) -> JsonObject:
+    """The fields without the price of the object that they are of: what is inside has its own."""
+    return {name: value for name, value in plain.items() if name != PRICE}
+
+
+def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> Iterator[str]:
+    resolved = resolve(schema, root)
+    items = resolved.get("items")
+    if isinstance(items, dict) and depth <= _MAX_DEPTH:
+        yield from _promised(items, root, label, depth + 1)
+    for name, part in properties_of(resolved).items():
+        yield name
+        if name == "id" and label:
+            yield from id_names(singular(label))
+        if depth <= _MAX_DEPTH:
+            yield from _promised(part, root, name, depth + 1)

@@ -20,13 +20,13 @@ from orchestrator.core.read_once import read_once
 from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve, with_definitions
+from orchestrator.json_schema.validation import SCHEMA_FAULTS
 from orchestrator.json_schema.validator import SchemaValidator
-from orchestrator.json_schema.violations import SCHEMA_FAULTS
 from orchestrator.json_schema.walker import needs_something, properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import stem, tokens
+from orchestrator.language.words import tokens
 
 Side = Literal["start", "end"]
 Bound = Literal["max", "min"]
@@ -67,7 +67,7 @@ class Kind(StrEnum):
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
 _MOST_DIGITS_COUNTED: Final = 2
 CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
-_CURRENCY_NOUNS: Final = WordLists("slots").table("currency_words")
+_CURRENCY_NOUNS: Final = WordLists("values").table("currency_words")
 _HOW_MUCH: Final = frozenset({"quantity", "qty", "copies", "count", "value"})
 _DIGIT: Final = re.compile(r"\d")
 _DURATION: Final = re.compile(r"P(?=.)(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?")
@@ -122,26 +122,11 @@ class Parameter:
         return read_parameter(singular(self.name), items, self.root, required=True)
 
     @property
-    def takes_any_number(self) -> bool:
-        """Whether it takes a number of whatever the call is about, for its name says no more."""
-        is_number = _type(self.schema) in ("integer", "number") and self.kind is not Kind.AMOUNT
-        return is_number and not _HOW_MUCH.isdisjoint(self.words[-1:])
-
-    @property
     def is_id(self) -> bool:
         """Whether it takes what tells one thing from others, as a text or as a whole number."""
         if self.kind is Kind.OTHER:
             return _type(self.schema) == "integer" and bool({*self.words} & lexicon.IDENTIFIER)
         return self.kind is Kind.IDENTIFIER
-
-    def is_numbered_by(self, text: str, noun: str) -> bool:
-        """Whether bare digits right behind that noun are its id: "pet 12", not "12 pets".
-
-        Two digits are none that is written as a text.
-        """
-        nouns = {stem(word) for word in {*self.words} - lexicon.IDENTIFIER}
-        is_long = self.kind is Kind.OTHER or len(text) > _MOST_DIGITS_COUNTED
-        return self.is_id and is_long and text.isdecimal() and stem(noun) in nouns
 
     def is_code(self, value: JsonValue) -> bool:
         """Whether the schema's pattern tells a value by its digits: no plain word would do."""

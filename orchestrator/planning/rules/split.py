@@ -1,433 +1,558 @@
-"""From a goal to legs: one per request in it, each waiting for the legs whose answers it needs."""
+"""A goal to its legs: one clause each, with its orders, what it waits for, and what is in doubt."""
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
+
+from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits, TooMany
+from orchestrator.core.errors import (
+    LanguageUnread,
+    NothingAllowed,
+    NothingFits,
+    RequestUnread,
+    TooMany,
+)
 from orchestrator.core.wall import Wall
-from orchestrator.language.clause_reading import read_clause, says_whom_first
-from orchestrator.language.clauses import split_clauses, without_lead
-from orchestrator.language.corrections import corrected
 from orchestrator.language.detect import foreign_in
-from orchestrator.language.ellipsis import continued
-from orchestrator.language.goal_text import GoalText, Governed
+from orchestrator.language.goal_clauses import split_goal
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
-from orchestrator.language.said import told_in
-from orchestrator.language.slots import find_slots, is_addressed
-from orchestrator.language.subclauses import read_goal
-from orchestrator.language.words import COMPUTING_VERBS, stem, tokens
-from orchestrator.planning.models import (
-    AgentProfile,
-    Doubt,
-    GoalBrief,
-    LegPlan,
-    MissionPlan,
-    StepContext,
-)
-from orchestrator.planning.named_documents import (
-    documents_named,
-    kept_to,
-    wall_of,
-    without_documents,
-)
-from orchestrator.planning.order_deeds import named
-from orchestrator.planning.order_terms import count_of
-from orchestrator.planning.order_words import is_question, only_points
-from orchestrator.planning.rules.call_arguments import gather_arguments
-from orchestrator.planning.rules.condition_legs import (
-    ConditionReader,
-    condition_of,
-    deciding,
-    looks_first,
-    meant_by,
-    only_if,
-    read_only,
-)
-from orchestrator.planning.rules.dependencies import dependencies, told_of
-from orchestrator.planning.rules.field_listers import field_lister
-from orchestrator.planning.rules.other_lists import other_lists
-from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.parts import Clause, Part, allowed, apart, located, refers_back
-from orchestrator.planning.rules.situation import read_situation
-from orchestrator.planning.rules.target import find_target, read_request
-from orchestrator.planning.rules.tellers import asked_words
-from orchestrator.planning.rules.tool_words import own_words, speaks_of
-from orchestrator.planning.rules.utterance import read_utterance
-from orchestrator.planning.several import requests_in
+from orchestrator.language.triggers import Trigger, find_triggers
+from orchestrator.language.words import STOP_WORDS, action_of, is_verb
+from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
+from orchestrator.planning.rules.account import Account, Run, account_of
+from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, link, needs_of
+from orchestrator.planning.rules.clause import Clause, read_clause
+from orchestrator.planning.rules.fill import Leaf, spans_of
+from orchestrator.planning.rules.items import answer_fields, is_listing
+from orchestrator.planning.rules.money import why_not_taken
+from orchestrator.planning.rules.parameters import DAYS, Kind
+from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
+from orchestrator.planning.rules.tool_words import nouns_of, own_words
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
-from orchestrator.routing.selection import RouteContext
+from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.saga.orders import Order
 
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
-_BEFORE: Final = re.compile(r"\s*before\s+\w+ing\b", re.IGNORECASE)
-_TOLD_THEM: Final = re.compile(r"(?:\w+\s+){1,2}(?P<whom>them|him|her)\b", re.IGNORECASE)
-_THERE: Final = re.compile(r"\bthere\b(?!\s+(?:is|are|was|were)\b)", re.IGNORECASE)
-_NEAR: Final = 4
-"""Characters between the end of a clause and what is said of it."""
+_SEQUENCE: Final = re.compile(r"\b(?:then|afterwards|after that)\b", re.IGNORECASE)
+_QUALIFIES: Final = re.compile(
+    r"(?:only |but )*(?:if|unless|when|in case|as long as|provided|except|otherwise|else"
+    r"|instead)\b",
+    re.IGNORECASE,
+)
+_WITH_WHOM: Final = re.compile(r"\b(?:for|with)\s+(?:me|us|him|her|them|[A-Z]\w+)$")
+_WORDS: Final = re.compile(r"[^\W\d_]{3,}")
+_JOINING: Final = STOP_WORDS | frozenset(
+    [
+        "first",
+        "firstly",
+        "second",
+        "secondly",
+        "third",
+        "thirdly",
+        "finally",
+        "lastly",
+        "next",
+        "then",
+        "afterwards",
+        "besides",
+        "also",
+        "please",
+        "kindly",
+        "hey",
+        "hello",
+        "additionally",
+        "furthermore",
+        "moreover",
+        "plus",
+        "after",
+    ]
+)
+_NEGATED: Final = re.compile(
+    r"(?:please\s+)?(?:(?:i|we)\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE
+)
+_STATES: Final = re.compile(
+    r"(?:the|my|our|his|her|their|this|that|it|he|she|they|we|i)\b[^?]{0,60}?"
+    r"\b(?:is|are|am|was|were|will be|has|have)\b",
+    re.IGNORECASE,
+)
+_WISH: Final = re.compile(
+    r"(?:please\s+)?(?:(?:an?|one|two|three|\d+)\s+\D"
+    r"|(?:i|we)(?:['\u2019]d| would)? (?:want|need|like|love) to (?P<verb>\w+))",
+    re.IGNORECASE,
+)
+_MODEL: Final = "Say it in plain steps, or set a model (ORCHESTRATOR_PLANNER_MODEL)."
+_LONGEST_ABOUT: Final = 120
+_NEAR: Final = 4.0
+_MOST_READ: Final = 5
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A clause with the tool that does it, the calls that lead there and what is not used."""
+
+    clause: Clause
+    aim: Aim
+    target: Tool
+    chain: Chain
+    account: Account
+
+    @property
+    def is_consequence(self) -> bool:
+        """Return whether it changes something."""
+        return self.target.is_side_effect
+
+    @property
+    def is_identified(self) -> bool:
+        """Return whether an id that was said tells which thing is meant."""
+        return any(
+            leaf.path in self.chain.draft.said and leaf.parameter.is_id
+            for leaf in self.chain.draft.leaves
+        )
+
+
+@dataclass
+class Part:
+    """A clause on its way to a leg."""
+
+    reading: Reading
+    leg_id: str
+    depends_on: list[str] = field(default_factory=list)
+    resolved: set[str] = field(default_factory=set)
+    days: str = ""
+    """The days that "those nights" are: said in an earlier clause, added to this one."""
+
+
+def read_request(
+    text: str,
+    target: Tool,
+    catalog: Catalog,
+    walls: Sequence[Wall],
+    inputs: Mapping[str, JsonValue],
+    *,
+    now: datetime,
+    resolved: Iterable[str] = (),
+) -> Reading:
+    """Return a clause, read for the tool that does it."""
+    clause = read_clause(text, now=now)
+    chain = link(target, clause, inputs, catalog, walls)
+    listing = not target.is_side_effect and is_listing(target)
+    account = account_of(
+        clause,
+        target,
+        [draft.tool for draft in chain.drafts],
+        spans_of(chain.drafts),
+        chooses=chain.chooses or listing,
+        offers=chain.offers,
+        identified=any(path in chain.draft.said for path in chain.feeders),
+        resolved=resolved,
+    )
+    return Reading(clause, aim_of(clause, catalog), target, chain, account)
+
+
+def best_reading(
+    fits: Sequence[Fit],
+    text: str,
+    catalog: Catalog,
+    walls: Sequence[Wall],
+    inputs: Mapping[str, JsonValue],
+    *,
+    now: datetime,
+    resolved: Iterable[str] = (),
+) -> Reading | None:
+    """Return the reading for the tool that speaks of the clause and uses the most of it."""
+    best: tuple[float, Reading] | None = None
+    for fit in [one for one in fits if one.score >= fits[0].score - _NEAR][:_MOST_READ]:
+        reading = read_request(text, fit.tool, catalog, walls, inputs, now=now, resolved=resolved)
+        score = fit.score - _unused(reading)
+        if best is None or score > best[0]:
+            best = (score, reading)
+    return best[1] if best else None
+
+
+def _unused(reading: Reading) -> float:
+    """How much of a clause a tool leaves unused, and how much of what it needs is not said."""
+    account = reading.account
+    left = sum(1.2 if run.is_value else 0.5 for run in account.left_over)
+    reads = not reading.is_consequence
+    value, word = (1.2, 0.5) if reads else (0.6, 0.1)
+    ends = [leaf for _, leaf in reading.chain.unsaid if leaf.parameter.side == "end"]
+    lengths = [r for r in account.filters if ends and r.value and r.value.kind == "duration"]
+    kept = sum(value if run.is_value else word for run in account.filters if run not in lengths)
+    many = 1.0 if reads and _asks_for_many(reading) else 0.0
+    # What a read looks up first, nothing of the clause tells from others: a person would be asked.
+    looked_up = (
+        reads
+        and bool(reading.chain.feeders)
+        and not (reading.is_identified or reading.account.superlative or reading.account.filters)
+    )
+    # A length of time gives the end, once the start is known.
+    unsaid = len(reading.chain.unsaid) - (len(ends) if lengths else 0)
+    return left + kept + many + (0.2 if reads else 0.4) * unsaid + (0.3 if looked_up else 0.0)
+
+
+def _asks_for_many(reading: Reading) -> bool:
+    """Return whether a clause names things that its tool only reads one at a time."""
+    if is_listing(reading.target) or not reading.chain.feeders or reading.is_identified:
+        return False
+    nouns = nouns_of(reading.target)
+    named = [word.lower for word in reading.clause.words if word.stem in nouns]
+    return any(singular(word) != word for word in named)
 
 
 def split(
     brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], router: Router
 ) -> MissionPlan:
-    """The legs of a mission, one per request in its goal, in the goal's order.
-
-    What nothing fits is told as a doubt, and the rest is planned. A condition is looked up by a leg
-    before those that it governs; one that no tool tells is asked by such a leg.
+    """Return the legs of a mission, one for each clause of its goal, in the goal's order.
 
     Raises:
-        LanguageUnread: a part of the goal is in no English; nothing of it is begun then.
-        NothingFits: nothing of the goal is within any tool's reach.
-        NothingAllowed: a part of it needs a tool that no agent may touch; nothing is begun then.
-        TooMany: it asks for more of a kind than an agent does one by one; nor then.
+        LanguageUnread: a part of the goal is in no English.
+        NothingFits: no tool does any of it.
+        NothingAllowed: a part of it needs a tool that no agent may touch.
+        TooMany: it asks for more of a kind than an agent does one by one.
         RequestUnread: the router failed.
     """
     if (foreign := foreign_in(brief.goal)) is not None:
         raise LanguageUnread(foreign.text, foreign.name)
-    brief = brief.model_copy(update={"goal": corrected(brief.goal).text})
-    goal = _Goal(brief, catalog, router)
+    goal = _Goal(brief, catalog, agents, router)
     goal.read()
-    legs = [_leg(part, agents, catalog) for part in goal.parts]
-    _check_number(goal.parts, legs, catalog)
-    return MissionPlan(legs=tuple(legs), doubts=tuple(dict.fromkeys(goal.doubts)))
-
-
-def _check_number(parts: Sequence[Part], legs: Sequence[LegPlan], catalog: Catalog) -> None:
-    """Refuse more of a kind than an agent does one by one, before any is done."""
-    calls: dict[str, int] = {}
-    for part, leg in zip(parts, legs, strict=True):
-        name, clause = part.target.name, read_clause(part.request)
-        calls[name] = calls.get(name, 0) + count_of(clause, [part.target], [name], catalog)
-        if calls[name] > leg.agent.max_items:
-            raise TooMany(f"more than {leg.agent.max_items} calls of {name}", leg.agent.name)
-
-
-def _leg(part: Part, agents: Sequence[AgentProfile], catalog: Catalog) -> LegPlan:
-    agent = agent_for(part.target, agents, request=part.request)
-    if part.documents:
-        agent = kept_to(agent, part.documents, catalog)
-    if part.only_looks:
-        agent = read_only(agent, part.target, catalog)
-    return LegPlan(
-        leg_id=part.leg_id,
-        goal=part.request,
-        agent=agent,
-        depends_on=part.depends_on,
-        only_if=part.only_if,
-        decides=part.decides,
-        only_looks=part.only_looks,
-    )
+    return goal.plan()
 
 
 @dataclass
 class _Goal:
-    """A goal, read by the router over the tools of a catalog."""
-
     brief: GoalBrief
     catalog: Catalog
+    agents: Sequence[AgentProfile]
     router: Router
     parts: list[Part] = field(default_factory=list)
-    doubts: list[Doubt] = field(default_factory=list)
-
-    @cached_property
-    def text(self) -> GoalText:
-        """The goal, its requests apart from what asks for nothing."""
-        return read_goal(self.brief.goal)
-
-    @cached_property
-    def _conditions(self) -> ConditionReader:
-        return ConditionReader(self.router, self.catalog, now=self.brief.now)
+    unmet: list[str] = field(default_factory=list)
+    wishes: list[str] = field(default_factory=list)
+    forbidden: list[str] = field(default_factory=list)
 
     def read(self) -> None:
-        """Find what the goal asks for, in its order; what it wants left alone is not asked for."""
-        requests, now = self.text.requests, self.brief.now
-        frame = read_request(self.router, requests, RouteContext(), now=now).frame
-        clauses = located(frame.clauses or split_clauses(requests), requests)
-        unmet: list[str] = []
-        before = ""
-        for clause in apart(clauses, requests, [g.start for g in self.text.governed]):
-            governed = self._governing(clause)
-            if read_clause(clause.text).is_negated:
-                # "Don't book it unless Bo is free" orders it for the case that he is.
-                clause, governed = allowed(clause, governed) or (clause, governed)
-            if read_clause(clause.text).is_negated:
-                self._doubt_negated(clause, governed)
+        verbs = {word for tool in self.catalog.tools.values() for word in _first_words(tool)}
+        goal = self.brief.goal
+        clauses = split_goal(goal, verbs=verbs, is_other=self._is_other)
+        before = None
+        self.unmet += _between([(one.start, one.end) for one in clauses], goal)
+        for clause in clauses:
+            text = _with_verb(clause.text, self.parts)
+            if self.parts and _only_qualifies(clause.text):
+                self._qualify(goal[before.end : clause.end] if before else clause.text)
                 continue
-            # "do the same for Bo" asks for what the clause before does.
-            text = (before and continued(before, clause.text)) or clause.text
-            before = self._whom(self._where(text))
-            if not self._take(replace(clause, text=before), governed):
-                unmet.append(clause.text)
-        if not any(not part.only_looks for part in self.parts):
-            raise NothingFits(next(iter(unmet), self.brief.goal))
-        self._await()
-
-    def _where(self, text: str) -> str:
-        """A clause with what its "there" is, where nothing that it looks up is asked for that.
-
-        Of a cancel that is the one place where the parts before it go to; of anything else the
-        thing at which the part before it is done, where no part says a place: "collect it at C03".
-        """
-        places = {s.text for part in self.parts for s in part.slots if s.kind == "place"}
-        last = self.parts[-1].slots if self.parts and not places else ()
-        spots = {s.text for s in last if s.kind in ("identifier", "name") and s.hint == "at"}
-        if len(spots) == 1:
-            return _THERE.sub(f"at {spots.pop()}", text)
-        if len(places) != 1 or read_clause(text).action is not Action.CANCEL:
-            return text
-        return _THERE.sub(f"in {places.pop()}", text)
-
-    def _whom(self, text: str) -> str:
-        """A clause that tells "them" something, with the one to whom the part before it goes."""
-        pronoun = _TOLD_THEM.match(text)
-        if pronoun is None or not says_whom_first(read_clause(text).verb):
-            return text
-        told = (p.slots for p in reversed(self.parts) if p.reading.action is Action.SEND)
-        whom = {s.text for s in next(told, ()) if s.kind == "email" or s.text.startswith("#")}
-        if len(whom) != 1:
-            return text
-        return f"{text[: pronoun.start('whom')]}{whom.pop()}{text[pronoun.end('whom') :]}"
-
-    def _governing(self, clause: Clause) -> list[Governed]:
-        """What is said of when a clause is to be done."""
-        return [
-            g
-            for g in self.text.governed
-            if (
-                g.start <= clause.start < g.end
-                if g.start < g.end
-                else clause.start < g.start <= clause.end + _NEAR
+            is_after = before is not None and bool(
+                _SEQUENCE.search(goal[before.end : clause.start] + clause.text[:16])
             )
-        ]
+            self._take(text, is_after=is_after)
+            before = clause
+        if not self.parts:
+            raise NothingFits(next(iter((*self.forbidden, *self.unmet)), goal))
 
-    def _take(self, clause: Clause, governed: Sequence[Governed]) -> bool:
-        """Make a part of a clause; False when no tool fits it."""
-        if any(g.subclause.kind == "instead" for g in governed):
-            self._doubt_instead(clause, governed)
-            return True
-        asked = [part for part in self.parts if not part.only_looks]
-        named = documents_named(clause.text, self.catalog.tools.values())
-        clause = replace(clause, text=without_documents(clause.text, named))
-        documents = tuple(dict.fromkeys(one.document for one in named))
-        before = [part.target.name for part in reversed(asked)]
-        target = self._target(clause.text, before, documents)
-        if target is None:
-            why = "no tool fits it; going on does the rest without it"
-            self.doubts.append(Doubt(kind="not_understood", about=clause.text, why=why))
+    def _is_other(self, clause: str, phrase: str) -> bool:
+        """Return whether a noun phrase behind "and" is dealt in by another tool than the clause."""
+        if _WITH_WHOM.search(clause):
             return False
-        earlier = [part.leg_id for part in self.parts]
-        found = requests_in(clause.text, target, self.catalog)
-        self.doubts += found.doubts
-        for request in found.requests:
-            part = Part(
-                request,
-                self._of_one(request, target, documents) if len(found.requests) > 1 else target,
-                "",
-                follows=clause.follows and bool(asked),
-                governed=tuple(governed),
-                slots=find_slots(request, now=self.brief.now),
-                documents=documents,
-            )
-            self._add(part, earlier)
-        return True
+        first = self._fits(clause)[:1]
+        verb = read_clause(clause, now=self.brief.now).verb
+        other = self._fits(f"{verb} {phrase}" if is_verb(verb) else phrase)[:1]
+        if not first or not other or other[0].tool.name == first[0].tool.name:
+            return False
+        words = read_clause(phrase, now=self.brief.now).words
+        own, theirs = own_words(first[0].tool), own_words(other[0].tool)
+        return any(w.stem in theirs and w.stem not in own for w in words[:4])
 
-    def _of_one(self, request: str, target: Tool, documents: Collection[str]) -> Tool:
-        """The tool for one of several that a clause joins: "my hotel and flight bookings"."""
-        if read_clause(request).action is Action.SEND:
-            return target  # whoever it is sent to, it is sent by the same
-        own = self._target(request, [], documents)
-        return own if own is not None and own.effect is target.effect else target
+    def _take(self, text: str, *, is_after: bool) -> None:
+        if _NEGATED.match(text.strip()):
+            self.forbidden.append(text)
+            return
+        fits = self._fits(text)
+        if not fits or self._is_statement(text):
+            self.unmet.append(text)
+            return
+        reading = best_reading(fits, text, self.catalog, (), self.brief.inputs, now=self.brief.now)
+        if reading is None:
+            self.unmet.append(text)
+            return
+        target = reading.target
+        if self._is_wish(reading):
+            self.wishes.append(text)
+        part = Part(reading, f"{len(self.parts) + 1}-{_slug(target.domain)}")
+        self._await(part, is_after=is_after)
+        if part.resolved:
+            part.reading = self._reading(text + part.days, target, part.resolved)
+        self.parts.append(part)
 
-    def _add(self, part: Part, earlier: Sequence[str]) -> None:
-        """Take in a part that may wait for those `earlier`, and for what decides whether it is."""
-        for one in part.governed:
-            part = self._under(part, one)
-        part = replace(part, leg_id=self._leg_id(part.target.domain))
-        deciding_it = {one.leg_id for one in part.only_if}
-        known = [one for one in self.parts if one.leg_id in {*earlier, *deciding_it}]
-        waits = dependencies(part, known, self._unfilled(part))
-        self.parts.append(replace(part, depends_on=waits))
+    def _is_statement(self, text: str) -> bool:
+        """Return whether a clause states something, and asks or orders nothing."""
+        clause = read_clause(text, now=self.brief.now)
+        return _STATES.match(text) is not None and aim_of(clause, self.catalog).is_open
 
-    def _under(self, part: Part, governed: Governed) -> Part:
-        """The part as what governs it makes it; what decides that is put before it."""
-        subclause = governed.subclause
-        if subclause.kind == "awaited" or told_of(subclause.told, self.parts):
-            return part
-        if self._conditions.is_of_its_own(subclause, part):
-            why = (
-                "nothing tells that before it is done; going on does it without knowing whether "
-                "this is so"
-            )
-            self.doubts.append(Doubt(kind="condition", about=subclause.text, why=why))
-            return replace(part, request=f"{part.request} {subclause.text}")
-        decider = looks_first(subclause, part, self.parts, self._conditions)
-        if decider is None and subclause.kind == "so":
-            why = "nothing before it tells what it goes by; going on does it without knowing"
-            self.doubts.append(Doubt(kind="condition", about=subclause.text, why=why))
-            return part
-        if decider is None or decider.only_looks:
-            part = replace(part, request=meant_by(part.request, subclause.told, now=self.brief.now))
-        condition = condition_of(subclause, decider)
-        if decider is None:
-            decider = Part(f"Ask whether {condition.told}", part.target, "", only_looks=True)
-        if not decider.leg_id:
-            domain = decider.target.domain if condition.tools else "asked"
-            decider = replace(decider, leg_id=self._leg_id(domain))
-            self.parts.append(replace(decider, decides=(condition,)))
-        else:
-            number = [one.leg_id for one in self.parts].index(decider.leg_id)
-            self.parts[number] = deciding(self.parts[number], condition)
-        found = only_if(governed, condition, decider.leg_id)
-        return replace(part, only_if=(*part.only_if, found))
+    def _is_wish(self, reading: Reading) -> bool:
+        """Return whether a clause names one thing to be had, which its tool only looks for."""
+        said = _WISH.match(reading.clause.text)
+        if reading.is_consequence or said is None:
+            return False
+        if action_of((said["verb"] or "").lower()) in (Action.READ, Action.SEARCH):
+            return False
+        return feeds_effect(reading.target, self.catalog)
 
-    def _await(self) -> None:
-        """Let each part wait for those whose doing its words speak of, wherever they stand."""
-        for number, part in enumerate(self.parts):
-            if _BEFORE.match(part.request):
-                part = self._after_the_next(part, self.parts[number + 1 : number + 2])
-            for governed in part.governed:
-                told = governed.subclause.told
-                points = refers_back(told)
-                others = self.parts[:number] + ([] if points else self.parts[number + 1 :])
-                done = [o for o in told_of(told, others) if part.leg_id not in self._behind(o)]
-                waits = {*part.depends_on, *(other.leg_id for other in done)}
-                order = tuple(o.leg_id for o in self.parts if o.leg_id in waits)
-                part = replace(part, depends_on=order)
-                if governed.subclause.kind == "awaited" and not done:
-                    why = "nothing here waits for that; going on does it at once"
-                    about = governed.subclause.text
-                    self.doubts.append(Doubt(kind="condition", about=about, why=why))
-            self.parts[number] = part
+    def _qualify(self, text: str) -> None:
+        """Put what only says when or how a clause is meant back to that clause."""
+        part = self.parts[-1]
+        whole = part.reading.clause.text + text
+        part.reading = self._reading(whole, part.reading.target, part.resolved)
 
-    def _after_the_next(self, part: Part, following: Sequence[Part]) -> Part:
-        """It waits for what stands behind it: "before booking a hotel, check the weather"."""
-        free = [o.leg_id for o in following if part.leg_id not in self._behind(o)]
-        return replace(part, depends_on=(*part.depends_on, *free))
-
-    def _behind(self, part: Part) -> set[str]:
-        """The legs that a part waits for, and those that they wait for."""
-        by_id = {one.leg_id: one for one in self.parts}
-        behind: set[str] = set()
-        todo = [*part.depends_on]
-        while todo:
-            leg_id = todo.pop()
-            if leg_id not in behind:
-                behind.add(leg_id)
-                todo += by_id[leg_id].depends_on
-        return behind
-
-    def _doubt_negated(self, clause: Clause, governed: Sequence[Governed]) -> None:
-        for one in governed:
-            about = f"{clause.text} {one.subclause.text}"
-            why = "it says under a condition what is not to be done; going on does nothing of it"
-            self.doubts.append(Doubt(kind="condition", about=about, why=why))
-
-    def _doubt_instead(self, clause: Clause, governed: Sequence[Governed]) -> None:
-        said = next(g.subclause for g in governed if g.subclause.kind == "instead").text
-        about = said if clause.text in said else f"{said}, {clause.text}"
-        why = (
-            "it is for the case that what is before it cannot be done; going on does what is "
-            "before it, and nothing in its place"
+    def _reading(self, text: str, target: Tool, resolved: Iterable[str] = ()) -> Reading:
+        return read_request(
+            text, target, self.catalog, (), self.brief.inputs, now=self.brief.now, resolved=resolved
         )
-        if about not in [doubt.about for doubt in self.doubts]:
-            self.doubts.append(Doubt(kind="condition", about=about, why=why))
 
-    def _leg_id(self, domain: str) -> str:
-        return f"{len(self.parts) + 1}-{_slug(domain)}"
+    def _fits(self, text: str) -> list[Fit]:
+        context = RouteContext(goal=self.brief.goal, known=tuple(self.brief.inputs))
+        selection = routed(self.router, text, context, now=self.brief.now)
+        return find_target(read_clause(text, now=self.brief.now), selection, self.catalog)
 
-    def _unfilled(self, part: Part) -> tuple[Parameter, ...]:
-        """Required inputs of a part's tool that neither the goal nor the given inputs supply."""
-        context = StepContext(
-            mission_id=self.brief.mission_id,
+    def _await(self, part: Part, *, is_after: bool) -> None:
+        """Let a part wait for the earlier ones whose answers supply what it needs."""
+        reading = part.reading
+        for earlier in reversed(self.parts):
+            if feeds(earlier.reading.target, reading):
+                part.depends_on.append(earlier.leg_id)
+                part.resolved.add("back_reference")
+                break
+        if unsaid_days(reading) and any(
+            t.kind == "back_reference" for t in reading.account.triggers
+        ):
+            dated = [p for p in self.parts if p.reading.clause.of_kind("date")]
+            if dated:
+                part.resolved.add("back_reference")
+                part.days = days_said(dated[-1].reading.clause)
+                said = self._reading(reading.clause.text + part.days, reading.target, part.resolved)
+                if unsaid_days(said):
+                    part.days = ""
+                    part.depends_on.append(dated[-1].leg_id)
+        made = [p.leg_id for p in self.parts if p.reading.is_consequence]
+        if len(made) == 1 and unsaid_texts(reading) and refers_back(reading.clause):
+            part.depends_on += made
+            part.resolved.add("back_reference")
+        if unsaid_amounts(reading):
+            part.depends_on += made
+        if is_after and self.parts:
+            part.depends_on.append(self.parts[-1].leg_id)
+
+    def plan(self) -> MissionPlan:
+        legs = [self._leg(part) for part in self.parts]
+        changes = any(part.reading.is_consequence for part in self.parts)
+        doubts: list[Doubt] = []
+        several = sum(part.reading.is_consequence for part in self.parts) > 1
+        for part in self.parts if changes else ():
+            doubts += doubts_of(part.reading, self.brief.now)
+            doubts += _of_limits(part.reading) if several or part.reading.is_identified else []
+        doubts += [
+            Doubt(
+                kind="ambiguous",
+                about=text,
+                why="it does not say what is to be done; going on only looks it up",
+            )
+            for text in self.wishes
+        ]
+        doubts += [
+            Doubt(
+                kind="not_carried_out",
+                about=text,
+                why=f"I do not carry out {text!r}: nothing of it is done. {_MODEL}",
+            )
+            for text in (self.forbidden if changes else ())
+        ]
+        doubts += [
+            Doubt(
+                kind="left_over",
+                about=text,
+                why="no tool does it; going on does the rest without it",
+            )
+            for text in self.unmet
+        ]
+        uncovered = (*self.unmet, *self.forbidden)
+        return MissionPlan(
+            legs=tuple(legs), uncovered=uncovered, doubts=tuple(dict.fromkeys(doubts))
+        )
+
+    def _leg(self, part: Part) -> LegPlan:
+        reading = part.reading
+        agent = agent_for(reading.target, self.agents, request=reading.clause.text)
+        order = order_of(reading)
+        if order is not None and order.count > agent.max_items:
+            raise TooMany(f"{order.count} calls of {reading.target.name}", agent.name)
+        return LegPlan(
             leg_id=part.leg_id,
-            step=0,
-            mission_goal=self.brief.goal,
-            leg_goal=part.request,
-            agent=AgentProfile(name=part.target.domain),
-            inputs=self.brief.inputs,
-            now=self.brief.now,
-            catalog_digest=self.brief.catalog_digest,
-        )
-        situation = read_situation(context, [part.target.name], self.catalog)
-        draft, _ = gather_arguments(part.target, situation)
-        return draft.missing
-
-    def _target(
-        self, request: str, earlier: Sequence[str], documents: Collection[str]
-    ) -> Tool | None:
-        """The tool that reaches a request; None when its best has little to do with it.
-
-        Where documents are named it is one of theirs.
-        """
-        walls = wall_of(documents, self.catalog)
-        return self._fitting(request, earlier, walls) or self._list_to_look_in(request, walls)
-
-    def _list_to_look_in(self, request: str, walls: Sequence[Wall]) -> Tool | None:
-        """The first of the few lists in which what a question names may be."""
-        said = read_utterance(request, now=self.brief.now)
-        tools = (tool for tool in self.catalog.tools.values() if is_inside(tool, walls))
-        lists = other_lists(said, tools)
-        return lists[0][0] if lists else None
-
-    def _fitting(
-        self, request: str, earlier: Sequence[str], walls: tuple[Wall, ...]
-    ) -> Tool | None:
-        """The best tool for a request, where it has to do with it."""
-        target = self._best(request, earlier, walls)
-        if target is None:
-            return None
-        # Looking something up converts nothing, unless the tool says that it does.
-        verb = next(iter(tokens(without_lead(request)[:40])), "")
-        if verb in COMPUTING_VERBS and stem(verb) not in own_words(target):
-            return None
-        # "Book the second one" has no word for what was found before it.
-        goes_on = bool(earlier) and only_points(read_clause(request))
-        fits = goes_on or self.router.fits(request) or self._speaks_of(request, target)
-        fits = fits or self._lists_the_field(request, target) or self._names_nothing(request)
-        fits = fits or _says_to_a_channel(request, target)
-        return target if fits else None
-
-    def _best(self, request: str, earlier: Sequence[str], walls: tuple[Wall, ...]) -> Tool | None:
-        """The tool for a request after those `earlier`, the last first; None when there is none."""
-        known = tuple(self.brief.inputs)
-        context = RouteContext(
-            goal=self.brief.goal, known=known, earlier=tuple(earlier), walls=walls
-        )
-        selection = read_request(self.router, request, context, now=self.brief.now)
-        return find_target(
-            selection, self.catalog, goal=self.brief.goal, now=self.brief.now, walls=walls
+            goal=reading.clause.text,
+            agent=agent,
+            depends_on=tuple(dict.fromkeys(part.depends_on)),
+            orders=(order,) if order is not None else (),
+            serves=(reading.clause.text.removesuffix(part.days),),
+            planned_by=RULES,
         )
 
-    def _names_nothing(self, request: str) -> bool:
-        """Whether a question says when or where and not what, "what is on at noon": it is asked."""
-        slots = find_slots(request, now=self.brief.now)
-        is_asked = is_question(read_clause(request))
-        is_plain = bool(slots) and all(s.kind in ("date", "time", "place") for s in slots)
-        return is_asked and is_plain and not asked_words(request, slots)
 
-    def _lists_the_field(self, request: str, target: Tool) -> bool:
-        slots = find_slots(request, now=self.brief.now)
-        return field_lister(self.catalog, request, slots) is target
+def routed(router: Router, text: str, context: RouteContext, *, now: datetime) -> Selection:
+    """Return the router's selection for a text.
 
-    def _speaks_of(self, request: str, target: Tool) -> bool:
-        return speaks_of(read_utterance(request, now=self.brief.now), target)
+    Raises:
+        RequestUnread: the router failed open.
+    """
+    selection = router.route(text, context, now=now)
+    if selection.band == "fail_open":
+        raise RequestUnread(selection.reason)
+    return selection
 
 
-def _says_to_a_channel(request: str, target: Tool) -> bool:
-    """Whether a tool that sends is asked to tell an address, a channel or somebody something."""
-    sends = target.is_side_effect and named(target)[1] is Action.SEND
-    if not sends or read_clause(request).action is not Action.SEND:
+def order_of(reading: Reading) -> Order | None:
+    """Return the order of a clause that changes something."""
+    if not reading.is_consequence:
+        return None
+    several = reading.chain.draft.several
+    count = len(several[1]) if several else max(1, reading.account.count or 1)
+    return Order(
+        tools=(reading.target.name,),
+        count=count,
+        each=reading.account.is_all,
+        clause=reading.clause.text,
+    )
+
+
+def feeds(tool: Tool, reading: Reading) -> bool:
+    """Return whether an earlier tool answers with what a clause needs and does not name itself."""
+    if any(run.is_value for run in reading.account.filters):
         return False
-    takes_text = any(p.required and p.kind is Kind.TEXT for p in tool_parameters(target))
-    return is_addressed(request) or (takes_text and told_in(request) is not None)
+    fields = answer_fields(tool)
+    for leaf in needs_of(reading.chain.draft):
+        parameter = leaf.parameter
+        is_id = is_produced(parameter) and leaf.path not in reading.chain.draft.said
+        specific = {n for n in parameter.names if n.lower() not in ("id", "name")}
+        if is_id and specific & fields and (tool.is_side_effect or reading.account.triggers):
+            return True
+    return False
+
+
+def unsaid_days(reading: Reading) -> list[Leaf]:
+    """Return the days that the calls of a clause need and it does not say."""
+    return [leaf for _, leaf in reading.chain.unsaid if leaf.parameter.kind in DAYS]
+
+
+def days_said(clause: Clause) -> str:
+    """Return the one or two days of a clause in words; '' for more."""
+    days = [one.value for one in clause.of_kind("date") if isinstance(one.value, str)]
+    match days:
+        case [day]:
+            return f" on {day}"
+        case [first, last]:
+            return f" from {first} to {last}"
+        case _:
+            return ""
+
+
+def unsaid_texts(reading: Reading) -> list[Leaf]:
+    """Return the texts that the calls of a clause need and it does not say."""
+    return [
+        leaf for _, leaf in reading.chain.unsaid if leaf.parameter.kind in (Kind.TEXT, Kind.TITLE)
+    ]
+
+
+def refers_back(clause: Clause) -> bool:
+    """Return whether a clause speaks of a thing that an earlier one named: "tell them about it"."""
+    return any(one.kind == "back_reference" for one in find_triggers(clause.text))
+
+
+def unsaid_amounts(reading: Reading) -> bool:
+    """Return whether a call needs amounts that the clause does not say."""
+    found = [leaf.parameter.kind for leaf in reading.chain.draft.missing if 0 in leaf.path]
+    return bool(found) and bool({Kind.AMOUNT, Kind.MONEY} & set(found))
+
+
+def doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
+    """Return what of a clause is not carried out, is left over or cannot be meant."""
+    clause, account = reading.clause, reading.account
+    doubts = [_of_trigger(trigger, clause) for trigger in account.triggers]
+    if clause.dependent and not any(t.start == 0 for t in account.triggers):
+        why = f"I do not carry out {clause.dependent!r}. {_MODEL}"
+        doubts.append(Doubt(kind="not_carried_out", about=clause.dependent, why=why))
+    if not reading.is_consequence:
+        return doubts
+    told = [(t.start, t.end) for t in account.triggers]
+    left = [run for run in account.left_over if not _is_inside(run, told, clause)]
+    doubts += [
+        Doubt(
+            kind="left_over",
+            about=run.text,
+            why=f"{_why_unused(run, reading)}; going on does {reading.target.title!r} without it",
+        )
+        for run in left
+    ]
+    return [*doubts, *_impossible(reading, now)]
+
+
+def _why_unused(run: Run, reading: Reading) -> str:
+    if run.value is not None and run.value.kind == "amount":
+        for draft in reading.chain.drafts:
+            unfilled = (leaf for leaf in draft.leaves if leaf.path not in draft.found)
+            money = (one for one in unfilled if one.parameter.kind in (Kind.AMOUNT, Kind.MONEY))
+            for why in (why_not_taken(leaf.parameter, run.value) for leaf in money):
+                if why:
+                    return why
+    return f"nothing uses {run.text!r}"
+
+
+def _of_limits(reading: Reading) -> list[Doubt]:
+    """What is only known once something was looked up, which may be after another effect."""
+    if not reading.is_consequence:
+        return []
+    said = [reading.clause.text[slice(*limit.span)] for limit in reading.account.limits]
+    why = "no tool takes it as an input, so that it would only be seen after the first effect"
+    return [Doubt(kind="left_over", about=text, why=why) for text in said]
+
+
+def _of_trigger(trigger: Trigger, clause: Clause) -> Doubt:
+    about = clause.text[trigger.start :].strip()[:_LONGEST_ABOUT]
+    why = f"I do not carry out {about!r}. {_MODEL}"
+    return Doubt(kind="not_carried_out", about=about, why=why)
+
+
+def _is_inside(run: Run, told: Sequence[tuple[int, int]], clause: Clause) -> bool:
+    """Return whether a doubt about a trigger already names these words."""
+    return any(start <= run.span[0] for start, _ in told)
+
+
+def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
+    text = reading.clause.text
+    for draft in reading.chain.drafts:
+        days = {
+            leaf.parameter.side: str(draft.found[leaf.path])[:10]
+            for leaf in draft.leaves
+            if leaf.parameter.kind in DAYS and leaf.path in draft.said
+        }
+        if any(day < now.date().isoformat() for day in days.values()):
+            yield Doubt(kind="impossible", about=text, why="the day is in the past")
+        start, end = days.get("start"), days.get("end")
+        if start and end and end < start:
+            yield Doubt(kind="impossible", about=text, why=f"it ends on {end}, before {start}")
+        places = [
+            str(draft.found[leaf.path]).casefold()
+            for leaf in draft.leaves
+            if leaf.parameter.kind is Kind.PLACE and leaf.parameter.side and leaf.path in draft.said
+        ]
+        if len(places) == 2 and places[0] == places[1]:
+            yield Doubt(kind="impossible", about=text, why="it starts where it ends")
 
 
 def agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:
-    """The agent for a request that this tool reaches: one that may touch it.
+    """Return the agent for a request that a tool reaches: one that may touch it.
 
     The first that names its domain; else that names the tool; else one for everything, before one
     that prefers something else. Where there are no profiles, one is made for the domain.
@@ -444,12 +569,44 @@ def agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> Ag
 
 
 def _remoteness(agent: AgentProfile, tool: Tool) -> int:
-    """How far what an agent is for is from a tool that it may touch."""
     if tool.domain in (*agent.domains, *agent.prefers):
         return 0
     if not agent.wall.is_open:
         return 1
     return 3 if agent.prefers else 2
+
+
+def _with_verb(text: str, parts: Sequence[Part]) -> str:
+    """Return a clause with the verb of the order before it, where it has none of its own."""
+    if not parts or not parts[-1].reading.is_consequence:
+        return text
+    clause = read_clause(text, now=parts[-1].reading.clause.now)
+    first = clause.words[:1]
+    if (
+        not first
+        or is_verb(clause.verb)
+        or first[0].lower not in ("a", "an", "the", "one", "my", "our")
+        or any(word.lower in ("is", "are", "was", "were", "will") for word in clause.words)
+    ):
+        return text
+    return f"{parts[-1].reading.aim.verb} {text}"
+
+
+def _between(spans: Sequence[tuple[int, int]], goal: str) -> list[str]:
+    """Return what a goal says before and between its clauses, but for what only joins them."""
+    starts = [0, *(end for _, end in spans)]
+    ends = [*(start for start, _ in spans), len(goal)]
+    gaps = [goal[start:end].strip(" ,;.:-*\n\t") for start, end in zip(starts, ends, strict=True)]
+    return [gap for gap in gaps if any(w not in _JOINING for w in _WORDS.findall(gap.lower()))]
+
+
+def _only_qualifies(text: str) -> bool:
+    """Return whether a clause says no more than on what the one before it depends."""
+    return _QUALIFIES.match(text) is not None and "," not in text
+
+
+def _first_words(tool: Tool) -> list[str]:
+    return [word.lower() for word in tool.summary.split()[:1] if word.isalpha()]
 
 
 def _slug(domain: str) -> str:

@@ -1,280 +1,392 @@
-"""Which tool reaches a request: the router reads it, and the first tool that does it is taken."""
+"""One clause to the tool that does it: of the right effect, and named by the clause's own words."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
-from itertools import pairwise
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core.errors import RequestUnread
 from orchestrator.core.wall import Wall
-from orchestrator.language.clause_reading import tells_something
-from orchestrator.language.clauses import question_in
-from orchestrator.language.degrees import comparison_in, degrees_in
-from orchestrator.language.inflection import singular
-from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
-from orchestrator.language.owing import who_owes
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import meanings_of
-from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import QUESTION_WORDS, WARY_VERBS, content_stems, tokens
-from orchestrator.planning.models import Observation
-from orchestrator.planning.order_deeds import (
-    changes_so,
-    commands,
-    is_asked_for_by,
-    is_what_is_done,
-    named,
-    reaches,
-    tells,
+from orchestrator.language.words import (
+    QUESTION_WORDS,
+    STOP_WORDS,
+    WARY_VERBS,
+    action_of,
+    content_stems,
+    is_verb,
+    stem,
+    tokens,
 )
-from orchestrator.planning.rules.answers import answer_fields, is_listing, tells_what_is_made
-from orchestrator.planning.rules.field_listers import AUXILIARIES, field_lister, needs_nothing
-from orchestrator.planning.rules.kinds_said import is_of_kind, kind_said
-from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
-from orchestrator.planning.rules.tellers import (
-    best_tellers,
-    lists_of_payer,
-    only_lister,
-    payer,
-    unsaid,
+from orchestrator.planning.rules.clause import LEADS, Clause, Word
+from orchestrator.planning.rules.items import is_listing
+from orchestrator.planning.rules.parameters import Kind, tool_parameters
+from orchestrator.planning.rules.tool_words import (
+    named_nouns,
+    noun_before,
+    nouns_of,
+    own_words,
+    thing_words,
+    verb_of,
+    verbs_meant,
+    verbs_of,
 )
-from orchestrator.planning.rules.telling.inquiry import RANKED, kind_asked
-from orchestrator.planning.rules.tool_words import is_named, listed_values
-from orchestrator.planning.rules.wished_things import wished_for
 from orchestrator.planning.walls import is_inside
-from orchestrator.routing.router import Router
-from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.routing.selection import Selection
 
-_ADD: Final = "add"
-_PAST: Final = WordLists("matching").word_set("of_the_past")
-_HAVING: Final = frozenset(WordLists("telling").lines("having"))
-_MINE: Final = WordLists("telling").word_set("mine")
-_HAD_BY: Final = WordLists("telling").word_set("had_by")
-_I: Final = frozenset({"i", "we"})
-_UPCOMING: Final = WordLists("telling").word_set("upcoming")
+_ASKING: Final = frozenset(
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "do",
+        "does",
+        "did",
+        "has",
+        "have",
+        "any",
+        "when",
+        "where",
+        "who",
+        "which",
+        "what",
+        "how",
+        "whose",
+        "why",
+    ]
+)
+_COURTESY: Final = frozenset({"can", "could", "would", "will"})
+_LISTING: Final = frozenset(["list", "show", "all", "find", "search", "get", "view", "which"])
+_LEAVE: Final = frozenset({"may", "might", "should", "must", "shall"})
+_FEW: Final = 2
+_PARTICLES: Final = frozenset({"on", "off", "in", "out", "up", "down"})
+_PAST: Final = frozenset({"past", "history", "historical", "yesterday", "previous"})
+_MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
+_ALL: Final = frozenset({"all", "every", "everything"})
+_ALIKE: Final = 5
+_OWN: Final = frozenset({"my", "our", "mine", "ours"})
+_WANTED: Final = re.compile(
+    r"(?:please )?(?:(?:i|we)(?:['\u2019]d| would)?(?: (?:also|really|just))? "
+    r"(?:need|want|like|love) "
+    r"|(?:get|fly|drive|take|bring|grab) (?:me |us )(?:(?:to|from) )?)"
+    r"(?:(?:a|an|one|two|three|another|\d+)\b|(?<=(?:to|om) )\w)",
+    re.IGNORECASE,
+)
+"""What somebody wants to have: "I need a rental car"."""
+_NEEDED: Final = frozenset({"need", "want", "like", "get", "give", "fetch"})
 
 
-def read_request(router: Router, text: str, context: RouteContext, *, now: datetime) -> Selection:
-    """What a text asks for, and the tools for it.
+@dataclass(frozen=True)
+class Aim:
+    """What a clause wants done: a read, a consequence of a class, or what its words leave open."""
 
-    A router that fails open forwards every tool, and nothing of what was asked. A model can choose
-    among them; planning by rules has only the reading to go by.
+    action: Action
+    verb: str
+    is_order: bool
+    is_open: bool = False
+    """Whether the words leave open if something is to be read or done."""
+    is_wanted: bool = False
+    """Whether it says what somebody wants to have: shown, where nothing lets them have it."""
 
-    Raises:
-        RequestUnread: the router failed open.
-    """
-    selection = router.route(text, context, now=now)
-    if selection.band == "fail_open":
-        raise RequestUnread(selection.reason)
-    return selection
+
+@dataclass(frozen=True)
+class Fit:
+    """A tool with how well the clause's words speak of it; more is better."""
+
+    tool: Tool
+    score: float
+    nouns: int
+    """How many words of the clause name what the tool deals in."""
+    is_own_verb: bool = False
+    """Whether its verb is said, and is a verb of few tools."""
+
+
+def aim_of(clause: Clause, catalog: Catalog) -> Aim:
+    """Return what a clause wants done, by its first words and its verb."""
+    words = clause.words
+    if not words:
+        return Aim(Action.UNKNOWN, "", is_order=False, is_open=True)
+    first = words[0].lower
+    second = words[1].lower if len(words) > 1 else ""
+    asks_leave = first in _COURTESY | _LEAVE and second in ("i", "we", "my", "our", "it", "there")
+    is_asked = (
+        asks_leave
+        or first in _ASKING | QUESTION_WORDS
+        or (clause.text.rstrip().endswith("?") and first not in _COURTESY and not is_verb(first))
+    )
+    verb = clause.verb
+    following = _following(clause)
+    action = action_of(verb, following)
+    if asks_leave or (is_asked and first not in _COURTESY):
+        return Aim(Action.READ, verb, is_order=False)
+    if _WANTED.match(clause.text):
+        return Aim(Action.CREATE, verb, is_order=True, is_wanted=True)
+    if action in (Action.READ, Action.SEARCH):
+        opens = verb in WARY_VERBS and _commanded(verb, catalog)
+        return Aim(action, verb, is_order=opens, is_open=opens)
+    if action in SIDE_EFFECT_ACTIONS:
+        return Aim(action, verb, is_order=True)
+    if _commanded(verb, catalog):
+        return Aim(Action.EXECUTE, verb, is_order=True)
+    return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
+
+
+def _following(clause: Clause) -> str:
+    number = clause.verb_index + 1
+    return clause.words[number].lower if number < len(clause.words) else ""
+
+
+def _commanded(verb: str, catalog: Catalog) -> bool:
+    """Return whether a tool that changes something is named by this verb."""
+    own = stem(verb)
+    return any(own in verbs_of(t) for t in catalog.tools.values() if t.is_side_effect)
 
 
 def find_target(
-    selection: Selection,
-    catalog: Catalog,
-    observations: Iterable[Observation] = (),
-    *,
-    goal: str = "",
-    now: datetime | None = None,
-    walls: Sequence[Wall] = (),
-) -> Tool | None:
-    """The best forwarded tool that does what the clause asks; None when none does.
-
-    A side effect that the leg already attempted stays its target, however the ranking moves. What
-    the whole `goal` orders elsewhere, a wish in this request does not. Of a provider that is named
-    it is that one's. For days that `now` has left
-    behind it is the forwarded one that tells of the past.
-    """
-    for seen in observations:
-        if seen.tool in catalog.tools and catalog.tool(seen.tool).is_side_effect:
-            return catalog.tool(seen.tool)
-    found = next(_ranked(selection, catalog, walls), None)
-    lister = _listing_the_field(found, selection.frame, catalog)
-    found = lister if lister is None or is_inside(lister, walls) else found
-    found = found and _of_whoever_pays(found, selection.frame, catalog)
-    found = found and _of_its_days(found, selection, catalog, now)
-    found = found and _of_what_is_had(found, selection.frame, catalog)
-    wished = found and wished_for(found, selection, catalog, goal)
-    return wished if wished is None or is_inside(wished, walls) else found
+    clause: Clause, selection: Selection, catalog: Catalog, walls: Sequence[Wall] = ()
+) -> list[Fit]:
+    """Return the tools that may do what a clause asks, best first; empty where none does."""
+    aim = aim_of(clause, catalog)
+    found = _fitting(clause, aim, selection, catalog, walls)
+    if not found and aim.is_wanted:
+        aim = Aim(Action.READ, aim.verb, is_order=False)
+        found = _fitting(clause, aim, selection, catalog, walls)
+    return found
 
 
-def _listing_the_field(found: Tool | None, frame: IntentFrame, catalog: Catalog) -> Tool | None:
-    """The list that has what a question asks for by name, where it names not what was found."""
-    text = " ".join(frame.clauses)
-    if found is not None and found.is_side_effect:
-        return found
-    if found is not None and is_named(found, content_stems(text), " ".join(listed_values(found))):
-        return found
-    lister = None if frame.side_effect_allowed else field_lister(catalog, text, frame.slots)
-    return lister or found
+def _fitting(
+    clause: Clause, aim: Aim, selection: Selection, catalog: Catalog, walls: Sequence[Wall]
+) -> list[Fit]:
+    scores = selection.scores
+    top = max(scores.values(), default=0.0) or 1.0
+    unasked = {*selection.prerequisites, *selection.padding} - {*scores}
+    names = [name for name in selection.tools if name not in unasked]
+    names += [name for name in scores if name not in names]
+    names += [name for name in _named_whole(clause, catalog) if name not in names]
+    if aim.action is Action.SEND:
+        names += [name for name in _sending(catalog) if name not in names]
+    verb = stem(aim.verb)
+    named_by = [t for t in catalog.tools.values() if t.is_side_effect and verb in verbs_of(t)]
+    frame_orders = selection.frame.side_effect_allowed
+    made = {one for t in catalog.tools.values() if t.is_side_effect for one in thing_words(t)}
+    found: list[Fit] = []
+    for name in names:
+        tool = catalog.tools.get(name)
+        if tool is None or not is_inside(tool, walls) or not _has_effect(tool, aim, frame_orders):
+            continue
+        if _is_probe(tool, catalog) or _does_all(tool, clause):
+            continue
+        if aim.is_order and (_is_opposite(tool, clause, aim) or _is_of_another(tool, clause)):
+            continue
+        score, nouns = _score(tool, clause, aim)
+        if aim.is_order and named_by and stem(aim.verb) not in verbs_of(tool):
+            score -= 1.5
+        if not tool.is_side_effect and _is_of_records(tool, clause, made):
+            score -= 2.5
+        own = stem(aim.verb) in verbs_of(tool) and len(named_by) <= _FEW
+        found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
+    found.sort(key=lambda fit: -fit.score)
+    return [fit for fit in found if _speaks_of(fit, clause, aim, selection)]
 
 
-def _of_whoever_pays(tool: Tool, frame: IntentFrame, catalog: Catalog) -> Tool:
-    """The list of what we owe, or of what we are owed, where a question asks for the other."""
-    text = " ".join(frame.clauses)
-    side = None if tool.is_side_effect else who_owes(text)
-    if side is None or payer(tool) == side:
-        return tool
-    able = lists_of_payer(filter(needs_nothing, catalog.tools.values()), text)
-    return able[0] if able else tool
-
-
-def _of_what_is_had(tool: Tool, frame: IntentFrame, catalog: Catalog) -> Tool:
-    """The list of what was made out of offers, where somebody asks for what they have of them.
-
-    "Do I have a table in Paris" looks for no table on a day that nobody has said.
-    """
-    text = question_in(" ".join(frame.clauses))
-    words = tokens(text)
-    is_asked = bool(words) and words[0] in QUESTION_WORDS | AUXILIARIES
-    if tool.is_side_effect or not (is_asked and unsaid(tool, frame) and _is_had(text, tool)):
-        return tool
-    domain = [other for other in catalog.tools.values() if other.domain == tool.domain]
-    offered = answer_fields(tool)
-    makers = [t for t in domain if t.is_side_effect and offered & {*t.required_inputs}]
-    reading = [t for t in domain if not t.is_side_effect and is_listing(t) and t is not tool]
-    made = [t for t in reading if any(tells_what_is_made(t, maker) for maker in makers)]
-    return made[0] if len(made) == 1 else tool
-
-
-def _is_had(text: str, tool: Tool) -> bool:
-    """Whether a question is of what somebody has already, as the thing that is known is.
-
-    "Do I have a table", "my room", "did I order food"; of what only would be looked for otherwise
-    also "the flight to Oslo" and "what time is dinner".
-    """
-    words = tokens(text)
-    if " ".join(words[:2]) in _HAVING or not _MINE.isdisjoint(words):
+def _speaks_of(fit: Fit, clause: Clause, aim: Aim, selection: Selection) -> bool:
+    """Return whether the words name what the tool deals in, or its very verb."""
+    if fit.nouns > 0:
         return True
-    pairs = [*pairwise(words)]
-    if any(verb in _HAD_BY and subject in _I for verb, subject in pairs):
+    return selection.fits and (fit.is_own_verb or _has_equal(fit.tool, clause))
+
+
+def _has_equal(tool: Tool, clause: Clause) -> bool:
+    own = own_words(tool) - verbs_of(tool)
+    return any(not own.isdisjoint(meanings_of(word.lower)) for word in _telling(clause))
+
+
+def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
+    if aim.is_open and aim.action is Action.UNKNOWN:
+        return tool.is_side_effect is frame_orders or not tool.is_side_effect
+    if aim.is_open:
         return True
-    if degrees_in(text) or not RANKED.isdisjoint(words) or not _UPCOMING.isdisjoint(words):
+    if not aim.is_order:
+        return tool.effect is Effect.READ
+    if not tool.is_side_effect:
         return False
-    named = {*content_stems(f"{tool.name} {tool.summary} {tool.domain}")}
-    known = [noun for before, noun in pairs if before == "the"]
-    if kind_asked(text) in ("time", "moment"):
-        known += [noun for before, noun in pairs if before in ("is", "was")]
-    return any(not named.isdisjoint(meanings_of(noun)) for noun in known)
+    _, own = verb_of(tool)
+    ends = tool.effect is Effect.CANCEL or own is Action.CANCEL
+    if stem(aim.verb) in verbs_of(tool):
+        return True
+    return ends is (aim.action is Action.CANCEL)
 
 
-def _of_its_days(tool: Tool, selection: Selection, catalog: Catalog, now: datetime | None) -> Tool:
-    """The tool that looks up the days that are said, of those that need nothing else to be told."""
-    days = [str(slot.value) for slot in selection.frame.slots if slot.kind == "date" and slot.value]
-    if now is None or not days or tool.is_side_effect or not _takes_days(tool):
-        return tool
-    gone_by = all(day < now.date().isoformat() for day in days)
-    if gone_by is _is_of_the_past(tool):
-        return tool
-    others = [
-        other
-        for other in map(catalog.tool, selection.tools)
-        if other.domain == tool.domain
-        and not other.is_side_effect
-        and {*other.required_inputs} <= tool.properties.keys()
-        and _takes_days(other)
-        and gone_by is _is_of_the_past(other)
-    ]
-    return others[0] if len(others) == 1 else tool
+def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
+    """Return whether a tool's verb has another particle: "turn off" for "turn on"."""
+    own = _PARTICLES & {*tokens(tool.summary)[1:2], *tokens(tool.summary)[-1:]}
+    if not own or stem(aim.verb) not in verbs_of(tool):
+        return False
+    said = {w.lower for w in clause.words} & _PARTICLES
+    return bool(said) and said.isdisjoint(own)
 
 
-def _takes_days(tool: Tool) -> bool:
-    return any(parameter.kind in DAYS for parameter in tool_parameters(tool))
+def _is_of_another(tool: Tool, clause: Clause) -> bool:
+    """Return whether an id is said of a thing that a tool does not speak of."""
+    nouns = {
+        c.noun
+        for c in clause.of_kind("id")
+        if c.noun and clause.place_of(c.start) > clause.verb_index + 1
+    }
+    nouns = {one for one in nouns if one not in LEADS and one not in STOP_WORDS}
+    known = own_words(tool)
+    fed = {stem(word) for p in tool_parameters(tool) for word in p.words}
+    return bool(nouns) and nouns.isdisjoint(known | fed)
 
 
-def _is_of_the_past(tool: Tool) -> bool:
-    return not _PAST.isdisjoint((*tokens(tool.name), *tokens(tool.summary)))
+def _sending(catalog: Catalog) -> list[str]:
+    """The tools that make or send a message."""
+    found = [t for t in catalog.tools.values() if t.is_side_effect and nouns_of(t) & _MESSAGES]
+    return [tool.name for tool in found if tool.effect is not Effect.CANCEL][:8]
 
 
-def _ranked(selection: Selection, catalog: Catalog, walls: Sequence[Wall]) -> Iterator[Tool]:
-    """The forwarded tools that do what the clause asks, best first."""
-    unasked = {*selection.prerequisites, *selection.padding}
-    # "Tell finance that INV-7 is paid" pays nothing, whatever it speaks of.
-    is_told = any(map(tells_something, selection.frame.clauses[:1]))
-    tools = map(catalog.tool, selection.tools)
-    ranked = [t for t in tools if t.name not in unasked or (is_told and tells(t))]
-    if ranked and _is_one_of_many(ranked[0], selection.frame):
-        # What would only have fed it answers by itself: "show me hotels" wants no single one.
-        feeders = map(catalog.tool, selection.prerequisites)
-        ranked += [tool for tool in feeders if is_listing(tool)]
-    ranked.sort(key=lambda tool: _is_one_of_many(tool, selection.frame))
-    verb, objects = selection.frame.verb, selection.frame.objects
-    action = selection.frame.action
-    if action in (Action.CREATE, Action.CANCEL) and (
-        said := kind_said(" ".join(selection.frame.clauses))
-    ):
-        if not any(is_of_kind(tool, said) for tool in ranked):
-            ranked = [*_of_that_kind(said, selection.frame, catalog, walls), *ranked]
-        ranked.sort(key=lambda tool: not is_of_kind(tool, said))
-    ranked.sort(key=lambda tool: not is_what_is_done(tool, verb, objects))
-    if action not in SIDE_EFFECT_ACTIONS:
-        ranked.sort(key=lambda tool: not is_asked_for_by(tool, verb))
-    if action is Action.SEND:
-        text = " ".join(selection.frame.clauses[:1])
-        ranked.sort(key=lambda tool: not reaches(tool, text, selection.frame.slots))
-    if is_told and any(map(tells, catalog.tools.values())):
-        ranked = [tool for tool in ranked if tells(tool) or not tool.is_side_effect]
-    fitting = [tool for tool in ranked if _fits(tool, selection.frame)]
-    if fitting and not fitting[0].is_side_effect:
-        lister = only_lister(catalog, selection.frame, fitting)
-        is_free = lister is not None and is_inside(lister, walls)
-        fitting = [lister, *fitting] if lister is not None and is_free else fitting
-    yield from best_tellers(fitting, selection.frame)
-    if action is Action.UNKNOWN and not selection.frame.side_effect_allowed:
-        return
-    if action in SIDE_EFFECT_ACTIONS and action not in (Action.CANCEL, Action.SEND):
-        # "Check that nothing overlaps" commands a tool that only reads: better than nothing at all,
-        # and never the other way round.
-        yield from (tool for tool in ranked if tool.effect is Effect.READ)
+def _does_all(tool: Tool, clause: Clause) -> bool:
+    """Return whether a tool changes all there is where the clause does not say so."""
+    own = {*tokens(tool.name), *tokens(tool.summary)}
+    said = {word.lower for word in clause.words}
+    return tool.is_side_effect and not own.isdisjoint(_ALL) and said.isdisjoint(_ALL)
 
 
-def _of_that_kind(
-    said: tuple[str, ...], frame: IntentFrame, catalog: Catalog, walls: Sequence[Wall]
-) -> list[Tool]:
-    """The one tool that does what is asked to things of the kind that is said, if there is one."""
-    found = [
-        tool
+def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:
+    """Return whether a tool reads what somebody made, bookings say, and the clause says neither.
+
+    "Booked", "reserved" and the like say it as well: words that begin alike.
+    """
+    things = thing_words(tool)
+    if things.isdisjoint(made) or not _OWN.isdisjoint(word.lower for word in clause.words):
+        return False
+    nouns = things | (named_nouns(tool) - {*content_stems(tool.domain)})
+    said = {w.stem for w in clause.words} | {m for w in clause.words for m in meanings_of(w.lower)}
+    begins = {noun[:_ALIKE] for noun in nouns if len(noun) >= _ALIKE}
+    return nouns.isdisjoint(said) and begins.isdisjoint(one[:_ALIKE] for one in said)
+
+
+def _is_probe(tool: Tool, catalog: Catalog) -> bool:
+    """Return whether a tool is only asked by a reference that no person knows."""
+    required = {*tool.required_inputs}
+    own = {n for one in catalog.tools.values() for n in one.reference_inputs} if required else set()
+    return tool.effect is Effect.READ and bool(required & own)
+
+
+def _named_whole(clause: Clause, catalog: Catalog) -> list[str]:
+    """The tools whose whole name the clause says: "list customers" is listCustomers."""
+    said = {word.stem for word in clause.words}
+    return [
+        tool.name
         for tool in catalog.tools.values()
-        if is_of_kind(tool, said)
-        and named(tool)[1] is frame.action
-        and is_inside(tool, walls)
-        and _fits(tool, frame)
-    ]
-    return found if len(found) == 1 else []
+        if len(verbs_of(tool) | named_nouns(tool)) > 1
+        and (verbs_of(tool) | named_nouns(tool)) <= said
+    ][:8]
 
 
-def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:
-    """Whether the tool shows one thing by an id, and several were asked for by none."""
-    if tool.is_side_effect or is_listing(tool) or any(s.kind == "identifier" for s in frame.slots):
-        return False
-    asked = {noun.lower() for noun in frame.objects}
-    many = {singular(noun) for noun in asked if singular(noun) != noun}
-    keyed = any(
-        p.required and (p.kind is Kind.IDENTIFIER or f"{{{p.name}}}" in tool.path)
-        for p in tool_parameters(tool)
+def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
+    telling = _telling(clause)
+    own = named_nouns(tool)
+    wide = nouns_of(tool)
+    words = own_words(tool) - verbs_of(tool)
+    named = {w.stem for w in telling if w.stem in own or not own.isdisjoint(_same(w))}
+    summed = {w.stem for w in telling if w.stem in wide}
+    known = {w.stem for w in telling if w.stem in words or not words.isdisjoint(_same(w))}
+    covered = len([s for s in own if s in {w.stem for w in clause.words}]) / max(1, len(own))
+    score = 1.6 * len(named) + 0.8 * len(summed - named) + 0.5 * len(known) + 1.5 * covered
+    if stem(aim.verb) in verbs_of(tool):
+        score += 2.5
+    elif verbs_meant(aim.verb, tool):
+        score += 1.5
+    elif aim.is_order:
+        score -= 1.5
+    if aim.is_order and stem(aim.verb) in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
+        named.add(stem(aim.verb))  # "remind me" is a reminder, "email" an e-mail
+        score += 2.0
+    if aim.action is Action.SEND and wide & _MESSAGES:
+        summed |= wide & _MESSAGES
+        score += 1.5
+    score += _shape(tool, clause, aim)
+    heads = _head(clause)
+    if heads and not heads.isdisjoint(thing_words(tool) | own):
+        score += 1.0
+    return score, len(named | summed)
+
+
+def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
+    """Whether a tool's inputs suit what is said: an id where one thing is asked for."""
+    required = [p for p in tool_parameters(tool) if p.required and p.name not in tool.pii_fields]
+    ids = [p for p in required if p.is_id or f"{{{p.name}}}" in tool.path]
+    has_id = bool(clause.of_kind("id")) or any(
+        c.text.isdigit() and c.noun in {stem(w) for p in ids for w in p.words} | nouns_of(tool)
+        for c in clause.of_kind("number")
     )
-    if keyed and comparison_in(" ".join(frame.clauses)) is not None:
-        return True  # two of them
-    return keyed and bool(many & {singular(word) for word in tokens(tool.name)})
+    score = _of_its_days(tool, clause)
+    if not aim.is_order and not tool.is_side_effect:
+        said = {word.stem for word in clause.words}
+        is_named = any(said & noun_before(tool, p.name) for p in ids) and len(said) > 3
+        if ids and not has_id and not is_named and not _is_definite(clause):
+            score -= 2.5 if _is_plural(clause) else 1.5
+        if not ids and has_id and is_listing(tool):
+            score -= 0.7
+    kinds = {p.kind for p in required}
+    said = {c.kind for c in clause.candidates}
+    for kind, value in ((Kind.EMAIL, "email"), (Kind.DATE, "date"), (Kind.TIME, "time")):
+        if kind in kinds:
+            score += 0.6 if value in said else -0.3
+    takes = {p.kind for p in tool_parameters(tool)}
+    for kind, value in ((Kind.EMAIL, "email"), (Kind.DATE, "date"), (Kind.AMOUNT, "amount")):
+        if value in said and kind in takes and kind not in kinds:
+            score += 0.3
+    return score
 
 
-def _fits(tool: Tool, frame: IntentFrame) -> bool:
-    match action := frame.action:
-        case Action.READ | Action.SEARCH | Action.UNKNOWN:
-            # "Open a ticket" changes something where a tool that is named so does; "print 20
-            # flyers" where its document says that this is how it is asked for.
-            opens = frame.verb in WARY_VERBS and named(tool)[0] == frame.verb
-            return tool.effect is Effect.READ or opens or is_asked_for_by(tool, frame.verb)
-        case Action.CANCEL:
-            return tool.effect is Effect.CANCEL or commands(tool, Action.CANCEL)
-        case _:
-            # To rename is neither to move nor to delete: where no tool does it, it is said.
-            makes = tool.effect in (Effect.OBLIGATION, Effect.WRITE)
-            if makes and action is Action.UPDATE:
-                return changes_so(tool, frame.verb)
-            ends = commands(tool, Action.CANCEL)
-            if frame.verb == _ADD and named(tool)[1] is Action.UPDATE:
-                return False  # what is added to a list would take the place of what is in it
-            takes_back = tool.effect is Effect.CANCEL and commands(tool, action)
-            return takes_back or (makes and not ends)
+def _of_its_days(tool: Tool, clause: Clause) -> float:
+    """Whether a tool of past days is asked for one, and for no other."""
+    if _PAST.isdisjoint({*tokens(tool.name), *tokens(tool.summary)}):
+        return 0.0
+    days = [str(c.value) for c in clause.of_kind("date") if c.value]
+    if not days:
+        return -1.0
+    return 2.0 if max(days) < clause.now.date().isoformat() else -3.0
+
+
+def _is_plural(clause: Clause) -> bool:
+    objects = clause.of_kind("object")
+    last = objects[-1].text.lower() if objects else ""
+    return last.endswith("s") and not last.endswith("ss")
+
+
+def _is_definite(clause: Clause) -> bool:
+    return bool(clause.of_kind("name", "quoted"))
+
+
+def _same(word: Word) -> Iterable[str]:
+    return [one for one in meanings_of(word.lower)]
+
+
+def _telling(clause: Clause) -> list[Word]:
+    """The words that may name what is dealt in: no values, no stop words, not the verb."""
+    values = [
+        c for c in clause.candidates if c.kind in ("quoted", "email", "url", "text", "trimmed")
+    ]
+    spans = [(c.start, c.end) for c in values]
+    return [
+        word
+        for number, word in enumerate(clause.words)
+        if word.lower not in STOP_WORDS
+        and not any(s < word.end and word.start < e for s, e in spans)
+        and not (number == clause.verb_index and is_verb(word.lower) and len(clause.words) > 1)
+    ]
+
+
+def _head(clause: Clause) -> frozenset[str]:
+    """The last word of the verb's object: what the clause is about."""
+    objects = clause.of_kind("object")
+    if not objects:
+        return frozenset()
+    last = [w for w in clause.words if w.end <= objects[-1].end][-1:]
+    return frozenset(w.stem for w in last)

@@ -1,131 +1,180 @@
-"""The words in which a tool speaks of itself, and whether those of a clause are among them."""
+"""The words by which a person speaks of a tool: its name, summary, tags and inputs."""
 
-import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable
 from typing import Final
 
-from pydantic import JsonValue
-
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
-from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of, walk
-from orchestrator.language.clauses import question_in, without_lead
-from orchestrator.language.intent import Action
-from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import content_stems, stem, tokens
-from orchestrator.planning.rules.utterance import Utterance
-from orchestrator.routing.cards.capability_card import verb_and_action
+from orchestrator.language import lexicon
+from orchestrator.language.inflection import singular
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
+from orchestrator.language.synonyms import equals_of
+from orchestrator.language.words import (
+    STOP_WORDS,
+    action_of,
+    action_of_stem,
+    content_stems,
+    stem,
+    tokens,
+    verb_named,
+)
 
-ENOUGH: Final = 2 / 3
-"""Share of a clause's words that must be the tool's own. Our own: "reserve a book about deserts" is
-for the library, "book me a massage" is not for the airline."""
-
-_MATTER = re.compile(r"\s(?:that|saying|to\s+[a-z]+)\s|:\s", re.IGNORECASE)
-"""What follows is the matter of a message or a reminder: anything at all."""
-
-
-_OF_A_KIND: Final = frozenset({"which", "what"})
-_WORDED: Final = ("title", "description", "enum", "examples", "example", "default", "const")
-_MOST_LEVELS: Final = 4
-_INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
+_NESTED: Final = ("properties", "items", "anyOf", "oneOf", "allOf", "$defs")
+_MOST_LEVELS: Final = 5
+_SPECIFIC: Final = frozenset(
+    [
+        "forward",
+        "reply",
+        "respond",
+        "resend",
+        "share",
+        "invite",
+        "call",
+        "wire",
+        "tip",
+    ]
+)
+_PLAIN_CHANGES: Final = frozenset(
+    [
+        "change",
+        "update",
+        "set",
+        "edit",
+        "modify",
+        "adjust",
+        "alter",
+        "run",
+        "execute",
+    ]
+)
+_MAKING: Final = frozenset({Action.CREATE, Action.EXECUTE, Action.PAY, Action.SEND, Action.UPDATE})
 
 
 @read_once
-def vocabulary(tool: Tool) -> frozenset[str]:
-    """Stems of the words in which a tool speaks of itself."""
-    return own_words(tool) | set(content_stems(" ".join((*tool.intent_tags, *tool.examples))))
+def verb_of(tool: Tool) -> tuple[str, Action]:
+    """Return the verb that a tool is named by and its class, which its effect decides first."""
+    verb, action = verb_named(
+        tool.name, tool.summary or tool.description, but=tool.domain, method=tool.method
+    )
+    ends = tool.method == "DELETE" or Action.CANCEL in {action_of_stem(v) for v in verbs_of(tool)}
+    if tool.effect is Effect.CANCEL or (tool.is_side_effect and ends):
+        return verb, Action.CANCEL
+    if tool.effect is Effect.READ and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
+        return verb, Action.READ
+    return verb, action
+
+
+@read_once
+def verbs_of(tool: Tool) -> frozenset[str]:
+    """Return the stems of the verbs by which a tool's summary, name and path order what it does."""
+    domain = {*content_stems(tool.domain)}
+    named = [word for word in tokens(tool.name) if stem(word) not in domain]
+    if len(named) > 1 and named[0] == tool.method.lower():
+        named = named[1:]
+    ends = [part for part in tool.path.split("/") if part]
+    done = tokens(ends[-1]) if len(ends) > 1 and "{" in ends[-2] and "{" not in ends[-1] else []
+    words = [*named[:1], *done]
+    known = [word for word in words if action_of(word) is not Action.UNKNOWN]
+    return frozenset(stem(word) for word in (*tokens(tool.summary)[:1], *known))
+
+
+@read_once
+def nouns_of(tool: Tool) -> frozenset[str]:
+    """Return the stems of the things that a tool's name and summary speak of."""
+    text = f"{tool.name} {tool.summary} {tool.path}"
+    return frozenset(content_stems(text)) - verbs_of(tool)
+
+
+@read_once
+def named_nouns(tool: Tool) -> frozenset[str]:
+    """Return the stems of the things in a tool's name, or in its summary where that has none."""
+    own = frozenset(content_stems(tool.name)) - verbs_of(tool)
+    return own or nouns_of(tool)
 
 
 @read_once
 def own_words(tool: Tool) -> frozenset[str]:
-    """Stems of the words that say what a tool does and takes.
-
-    An example tells of things that people ask for: "the budget" is one file, and not another.
-    """
-    told = [str(schema.get("description", "")) for schema in tool.properties.values()]
-    texts = (tool.name, tool.domain, tool.summary, tool.description)
-    return frozenset(content_stems(" ".join((*texts, *tool.properties, *told))))
-
-
-def is_named(tool: Tool, stems: Iterable[str], called: str = "") -> bool:
-    """Whether words name what a tool is for, by a word of its own or for it.
-
-    Args:
-        tool: by its name, its summary and its domain.
-        stems: of the words.
-        called: what it finds, in words.
-    """
-    own = {*content_stems(f"{tool.name} {tool.summary} {tool.domain} {called}")}
-    return any(not own.isdisjoint((word, *synonyms_of(word))) for word in stems)
+    """Return the stems of every word that a tool uses of itself, its inputs and their values."""
+    values: list[str] = []
+    for part in walk(tool.input_schema, _NESTED, most_levels=_MOST_LEVELS):
+        listed = part.get("enum")
+        values += [str(one) for one in listed] if isinstance(listed, list) else []
+    return unvalued_words(tool) | _stems(tool, " ".join(values))
 
 
 @read_once
-def schema_words(tool: Tool) -> frozenset[str]:
-    """Stems of what the schemas of a tool say beside descriptions of inputs: names and values."""
-    return frozenset(
-        stem
-        for schema in (tool.input_schema, tool.output_schema or {})
-        for part in walk(schema, _INSIDE, most_levels=6)
-        for stem in content_stems(" . ".join(_worded(part)))
-    )
+def unvalued_words(tool: Tool) -> frozenset[str]:
+    """Return the stems of every word that a tool uses of itself and of the names of its inputs."""
+    texts = [tool.name, tool.summary, tool.domain, tool.document, tool.path, *tool.intent_tags]
+    for part in walk(tool.input_schema, _NESTED, most_levels=_MOST_LEVELS):
+        texts += properties_of(part)
+    return _stems(tool, " ".join(texts))
 
 
-def _worded(part: JsonObject) -> Iterator[str]:
-    named = part.get("properties")
-    yield from named if isinstance(named, dict) else ()
-    for key in _WORDED:
-        yield from _texts(part.get(key))
-
-
-def _texts(value: JsonValue) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
+def _stems(tool: Tool, text: str) -> frozenset[str]:
+    stems = content_stems(text)
+    return _with_equals(set(stems) - verbs_of(tool)) | frozenset(stems)
 
 
 @read_once
-def generic_words(tool: Tool) -> frozenset[str]:
-    """Words that name what the tool always deals in, and so single out nothing."""
-    named = " ".join(properties_of(tool.output_schema or {}))
-    return frozenset(tokens(f"{tool.domain} {tool.name} {named}"))
+def plain_words(tool: Tool) -> frozenset[str]:
+    """Return the stems of a tool's name, summary and path as they are, no others for them."""
+    return frozenset(content_stems(f"{tool.name} {tool.summary} {tool.path} {tool.domain}")) | {
+        stem(singular(word)) for word in tokens(f"{tool.name} {tool.path}")
+    }
 
 
-def _asks_for_a_listed_value(utterance: Utterance, tool: Tool) -> bool:
-    """Whether a question is of things of a kind that an input lists: "which concerts are on"."""
-    said = tokens(question_in(utterance.text))
-    if tool.is_side_effect or {*said[:1]}.isdisjoint(_OF_A_KIND):
-        return False
-    listed = {stem(word) for value in listed_values(tool) for word in tokens(value)}
-    return not listed.isdisjoint(map(stem, said[1:2]))
+def vocabulary(tools: Iterable[Tool]) -> frozenset[str]:
+    """Return the words of several tools, without those of the values of their inputs."""
+    return frozenset().union(*(unvalued_words(tool) for tool in tools))
 
 
-@read_once
-def listed_values(tool: Tool) -> tuple[str, ...]:
-    """The texts that the inputs of a tool list as the only ones that they take."""
-    inputs = chain(*(walk(i, _INSIDE, most_levels=_MOST_LEVELS) for i in tool.properties.values()))
-    return tuple(v for schema in inputs for v in _texts(schema.get("enum")))
+def verbs_meant(word: str, tool: Tool) -> bool:
+    """Return whether a verb asks for what a tool does: its own, or a plain one of the same class.
 
-
-def speaks_of(utterance: Utterance, tool: Tool) -> bool:
-    """Whether most of what the clause says, its values aside, is said of the tool as well.
-
-    A second opinion beside scores that weigh words by their rarity: over a handful of tools every
-    word is common.
+    To disable is not to enable, nor to forward to send: such verbs are only their own tools'.
     """
-    reading = utterance.reading
-    bare = _MATTER.split(utterance.without_values)[0]
-    wanted = set(content_stems(without_lead(bare)))
-    if reading.action is Action.SEND:
-        wanted = set(reading.stems) & {*wanted, stem(reading.verb)}
-    own = vocabulary(tool)
-    # The verb is said by every tool that does such a thing, whatever it calls it.
-    done = {stem(reading.verb)} if reading.action is verb_and_action(tool)[1] else set()
-    shared = {w for w in wanted if w in own or w in done or not own.isdisjoint(synonyms_of(w))}
-    all_shared = shared | (wanted & {*map(stem, tokens(" ".join(listed_values(tool))))})
-    if shared - done or all_shared == wanted:  # "Minor" is one of its values in "in D minor", too.
-        shared = all_shared
-    if _asks_for_a_listed_value(utterance, tool):
+    action = action_of_stem(stem(word))
+    _, own = verb_of(tool)
+    if stem(word) in verbs_of(tool) or not verbs_of(tool).isdisjoint(equals_of(stem(word))):
         return True
-    return bool(wanted) and len(shared) >= ENOUGH * len(wanted)
+    if action is Action.UNKNOWN or word in _SPECIFIC:
+        return False
+    if tool.effect is Effect.READ:
+        return action in (Action.READ, Action.SEARCH)
+    if tool.effect is Effect.CANCEL or own is Action.CANCEL:
+        return action is Action.CANCEL
+    if word == "write" and own is Action.SEND:
+        return True
+    if action in (Action.UPDATE, Action.EXECUTE):
+        plain = {*_PLAIN_CHANGES}
+        return own is action and (word in plain or not verbs_of(tool).isdisjoint(map(stem, plain)))
+    return action is own or (own is Action.UNKNOWN and action in _MAKING)
+
+
+@read_once
+def thing_words(tool: Tool) -> frozenset[str]:
+    """Return the stems of what the last fixed part of a tool's path names, in the singular."""
+    fixed = [part for part in tool.path.split("/") if part and "{" not in part]
+    words = tokens(fixed[-1]) if fixed else []
+    return frozenset(stem(singular(word)) for word in words if word not in STOP_WORDS)
+
+
+def noun_before(tool: Tool, name: str) -> frozenset[str]:
+    """Return the stems of what a path names right before one of its inputs."""
+    before = tool.path.partition(f"{{{name}}}")[0] if f"{{{name}}}" in tool.path else ""
+    parts = [part for part in before.split("/") if part and "{" not in part]
+    words = tokens(parts[-1]) if parts else []
+    return frozenset(stem(singular(word)) for word in words)
+
+
+def id_nouns(tool: Tool, name: str, words: Iterable[str]) -> frozenset[str]:
+    """Return the stems of the nouns after which an id of this input is said."""
+    own = {stem(word) for word in words} - {stem(word) for word in lexicon.IDENTIFIER}
+    return frozenset(own) | noun_before(tool, name)
+
+
+def _with_equals(stems: Iterable[str]) -> frozenset[str]:
+    found = set(stems)
+    return frozenset(found | {other for one in found for other in equals_of(one)})

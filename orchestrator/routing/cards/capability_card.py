@@ -8,19 +8,18 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.catalog.file_inputs import answers_file, file_inputs
-from orchestrator.catalog.function_effects import namespace_of
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
-from orchestrator.catalog.things import thing_with_id
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.functions import namespace_of
+from orchestrator.catalog.tool import Effect, Tool, thing_with_id
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk
-from orchestrator.language.clause_reading import orders_by_first_word
 from orchestrator.language.identifiers import marks_of
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
-from orchestrator.language.slots import is_identifier
+from orchestrator.language.values import is_identifier
 from orchestrator.language.words import content_stems, name_stems, stem, tokens, verb_named
 from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
+from orchestrator.routing.clause_reading import orders_by_first_word
 
 _MAX_DEPTH = 6
 _FEWEST_OWN = 2

@@ -4,12 +4,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from orchestrator.language.clause_reading import CatalogVerbs
-from orchestrator.language.deeds import is_vague
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import STOP_WORDS, action_of_stem, is_verb
+from orchestrator.language.words import STOP_WORDS, action_of_stem, is_vague, is_verb
 from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.clause_reading import CatalogVerbs
 from orchestrator.routing.indexes.terms import Floats, TermIndex
 
 _TAG_WEIGHT, _NAME_WEIGHT = 3, 2

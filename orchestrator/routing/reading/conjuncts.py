@@ -15,17 +15,10 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.language import lexicon
-from orchestrator.language.clause_reading import CatalogVerbs, read_clause, tells_what_to_do
-from orchestrator.language.clauses import begins_request, clause_spans, joints, without_lead
-from orchestrator.language.coordination import joined_spans
-from orchestrator.language.durations import MINUTES
-from orchestrator.language.guests import adds_guests
+from orchestrator.language.goal_clauses import begins_request, joints, split_goal, without_lead
 from orchestrator.language.intent import Action, Slot
-from orchestrator.language.said import is_within
-from orchestrator.language.statements import states
-from orchestrator.language.wishes import is_indefinite, wishing
-from orchestrator.language.words import QUESTION_WORDS, name_stems, stem, tokens
+from orchestrator.language.words import QUESTION_WORDS, is_verb, name_stems, stem, tokens
+from orchestrator.routing.clause_reading import CatalogVerbs, read_clause
 from orchestrator.routing.indexes.terms import Floats, Positions
 
 Span = tuple[int, int]
@@ -37,7 +30,8 @@ _GOES_ON: Final = re.compile(
     re.IGNORECASE,
 )
 _CONTINUING: Final = frozenset({"time", "amount"})
-_LENGTHS: Final = lexicon.NIGHTS | lexicon.WEEKS | {*MINUTES}
+_LENGTHS: Final = re.compile(r"(?:minute|min|hour|hr|day|night|week|fortnight)s?|h")
+_NAMES_A_THING: Final = re.compile(r"\s*(?:an?|the|my|our|your|his|her|their|its)\s", re.I)
 _SENTENCE: Final = frozenset(".;!?\n")
 _FEWEST_CARDS: Final = 12
 _MOST_ATOMS: Final = 24
@@ -45,7 +39,9 @@ _MOST_ATOMS: Final = 24
 
 def _goes_on(slot: Slot) -> bool:
     """Whether a value begins no request: an hour, an amount, how long something lasts."""
-    return slot.kind in _CONTINUING or (slot.kind == "quantity" and slot.hint in _LENGTHS)
+    return slot.kind in _CONTINUING or (
+        slot.kind == "quantity" and bool(_LENGTHS.fullmatch(slot.hint))
+    )
 
 
 class WordEvidence(Protocol):
@@ -107,7 +103,7 @@ class Conjuncts:
             text: the request.
             slots: its values, which are no sign of a tool: "from Rome and Milan".
         """
-        clauses = clause_spans(text, verbs=self._verbs)
+        clauses = [(c.start, c.end) for c in split_goal(text, verbs=self._verbs)]
         values = {word for slot in slots for word in name_stems(slot.text)}
         kept = [(s.position, s.position + len(s.text)) for s in slots if s.kind == "name"]
         # "Tomorrow, 6 in the evening" and "30 EUR for lunch and 12 EUR for parking" go on.
@@ -118,25 +114,29 @@ class Conjuncts:
         """The requests as they are written; what has no verb takes the order before it.
 
         "Book a flight to Rome and a hotel there" orders both, where hotels are booked as well;
-        "rent a car and the weather" does not, for the weather is not rented. Nor is who needs "a
-        car and a room" told of rooms alone.
+        "rent a car and the weather" does not, for the weather is not rented.
         """
-        found, order, wish, last = [], "", "", 0
+        found, order, last = [], "", 0
         for start, end in spans:
             piece, between, last = text[start:end], text[last:start], end
             if not _SENTENCE.isdisjoint(between):
-                order = wish = ""
-            if wish and is_indefinite(piece):
-                found.append(f"{wish} {piece}")
-                continue
-            wish = wishing(piece)
-            if tells_what_to_do(piece, verbs=self._verbs):
+                order = ""
+            if self._tells_what_to_do(piece):
                 reading = read_clause(piece, verbs=self._verbs)
                 order = reading.verb if reading.asks_side_effect else ""
             elif order and self._is_done_to(order, piece):
                 piece = f"{order} {piece}"
             found.append(piece)
         return found
+
+    def _tells_what_to_do(self, piece: str) -> bool:
+        """True if a part of a request has a verb of its own: "let Ana know", "keep it"."""
+        if begins_request(piece, verbs=self._verbs):
+            return True
+        reading = read_clause(piece, verbs=self._verbs)
+        if _NAMES_A_THING.match(piece) and not is_verb(reading.verb):
+            return False  # "my hotel reservation": the noun of a verb, and no verb
+        return bool(reading.verb) and reading.action is not Action.UNKNOWN
 
     def _is_done_to(self, verb: str, piece: str) -> bool:
         """Whether a tool of the domain that a text speaks for is described with a verb."""
@@ -154,7 +154,7 @@ class Conjuncts:
         found = [
             (a, b)
             for a, b in self._joints(text[start:end])
-            if not is_within(start + a, start + b, kept)
+            if not any(x < start + b and start + a < y for x, y in kept)
         ]
         if not found or self._domains is None:
             return (clause,)
@@ -179,26 +179,16 @@ class Conjuncts:
             return False
         return any(
             read_clause(piece, verbs=self._verbs).asks_side_effect
-            and not begins_request(piece, verbs=self._verbs, firm=True)
+            and not begins_request(piece, verbs=self._verbs)
             for piece in rest
         )
 
     def _joints(self, clause: str) -> list[Span]:
-        """Where a clause may be cut: what somebody is told is cut where a sentence ends only.
-
-        What asks for the same of several things stays one: "in Porto, Faro and Lagos".
-        """
-        found = [
-            joint
-            for joint in joints(clause)
-            if not (_GOES_ON.match(clause, joint[1]) or adds_guests(clause, joint[1]))
-            and not states(clause[joint[1] :])
-        ]
+        """Where a clause may be cut: what somebody is told is cut where a sentence ends only."""
+        found = [joint for joint in joints(clause) if not _GOES_ON.match(clause, joint[1])]
         if found and (reading := read_clause(clause, verbs=self._verbs)).action is Action.SEND:
             told = clause.lower().find(reading.verb)
             found = [(s, e) for s, e in found if clause[s] in _SENTENCE or e <= told]
-        if found and (whole := joined_spans(clause)):
-            found = [(a, b) for a, b in found if not any(x <= a < y for x, y in whole)]
         return found[: _MOST_ATOMS - 1]
 
     def _stems(self, part: str) -> tuple[str, ...]:

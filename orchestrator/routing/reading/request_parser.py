@@ -6,17 +6,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from orchestrator.language.clause_reading import ClauseReading, read_clause
-from orchestrator.language.clauses import without_lead
+from orchestrator.language.goal_clauses import without_lead
 from orchestrator.language.intent import Action, IntentFrame, Slot
-from orchestrator.language.slots import read_slots
 from orchestrator.language.words import STOP_WORDS, is_verb, name_stems, stem, tokens
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
+from orchestrator.routing.clause_reading import ClauseReading, read_clause, read_slots
 from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.reading.back_references import FollowUps
 from orchestrator.routing.reading.conjuncts import Conjuncts, WordEvidence
-from orchestrator.routing.reading.follow_ups import FollowUps
-from orchestrator.routing.reading.wished_for import WishedFor
 from orchestrator.routing.selection import RouteContext
 
 # A command and what it is to be done to or for: "sell my car", "paint the house".
@@ -60,7 +58,6 @@ class RequestParser:
         for card in cards:
             self._domains.setdefault(card.verb, set()).add(card.domain)
         self._follow_ups = FollowUps(cards, vocabulary.verbs)
-        self._wishes = WishedFor(cards)
         self._vocabulary = vocabulary
         self._knows = evidence.knows
         self._conjuncts = Conjuncts(
@@ -89,7 +86,7 @@ class RequestParser:
 
     def clause(self, clause: str, slots: Sequence[Slot], *, correct: bool = False) -> ClauseReading:
         """One clause; `correct`, or if it says nothing that is known: its slips read as meant."""
-        read = self._wishes.read(read_clause(clause, verbs=self._vocabulary.verbs))
+        read = read_clause(clause, verbs=self._vocabulary.verbs)
         things = [word for name in read.objects for word in name_stems(name)]
         told = not things or any(self._knows(word) for word in things)
         if told and read.action is not Action.UNKNOWN and not correct:

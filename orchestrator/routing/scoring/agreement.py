@@ -1,9 +1,9 @@
 """Whether what a request orders is what a tool is for."""
 
 from orchestrator.catalog.tool import Effect
-from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Action
 from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.clause_reading import ClauseReading
 
 
 def effect_agreement(reading: ClauseReading, card: CapabilityCard) -> float:

@@ -16,11 +16,11 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, SlotKind
 from orchestrator.language.words import stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.input_needs import share_filled
+from orchestrator.routing.clause_reading import ClauseReading
 from orchestrator.routing.indexes.terms import Floats, Positions
 from orchestrator.routing.scoring.agreement import effect_agreement
 

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems
 from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.clause_reading import ClauseReading
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.scoring.scorer import ScoreTable
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final, Generic, TypeVar
 
 from orchestrator.core.errors import EmbedderUnavailable
-from orchestrator.language.clause_reading import ClauseReading, joined, read_clause
 from orchestrator.language.intent import IntentFrame, Slot
+from orchestrator.routing.clause_reading import ClauseReading, joined, read_clause
 from orchestrator.routing.deadline import NO_DEADLINE, Deadline
 from orchestrator.routing.indexes.terms import Floats, Positions
 from orchestrator.routing.reading.request_parser import RequestParser, RequestReading

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.core.wall import Wall, admitted
-from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Slot
 from orchestrator.language.words import stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
+from orchestrator.routing.clause_reading import ClauseReading
 from orchestrator.routing.indexes.terms import Floats, Positions
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.scoring.closer_look import FEATURES as CLOSER

@@ -13,14 +13,23 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.models import AgentProfile, Fact, GoalBrief, Observation, StepContext
+from orchestrator.saga.orders import Order
 from orchestrator.testing.model_server.received import ReceivedRequest
 
 _GOAL: Final = re.compile(
-    r"^Mission: (?P<mission>.*?)\nYour part: (?P<part>.*?)\nNow: (?P<now>\S+)", re.M | re.S
+    r"^Mission: (?P<mission>.*?)(?:\nYour part: (?P<part>.*?))?(?:\nOrders: (?P<orders>[^\n]*))?"
+    r"\nNow: (?P<now>\S+)",
+    re.M | re.S,
+)
+_ORDER: Final = re.compile(
+    r"(?:(?P<count>\d+) x )?(?P<tools>\w+(?: or \w+)*)(?: for each of '(?P<each>[^']*)')?"
+    r"(?: when '(?P<when>[^']*)')?"
 )
 _LEFT: Final = re.compile(r"^Left of the budget: ([\d.,]+ [A-Z]{3})", re.M)
 _BRIEF: Final = re.compile(
-    r"^# Goal\n(?P<goal>.*?)\nNow: (?P<now>\S+)(?:\nGiven: (?P<given>\{))?", re.M | re.S
+    r"^# Goal\n(?P<goal>.*?)\n\n(?:# Tried .*?\n\n)?# Context[^\n]*\nNow: (?P<now>\S+)"
+    r"(?:\nGiven: (?P<given>\{))?",
+    re.M | re.S,
 )
 _GIVEN: Final = re.compile(r"^# Given\n", re.M)
 _FACT: Final = re.compile(r"^(\S+) called (\S+) (?=\{)", re.M)
@@ -48,11 +57,12 @@ def context_of(request: ReceivedRequest, catalog: Catalog) -> StepContext | None
         leg_id="l",
         step=len(seen) + 1,
         mission_goal=goal["mission"],
-        leg_goal=goal["part"],
+        leg_goal=goal["part"] or goal["mission"],
         agent=AgentProfile(name="a"),
         inputs=_given(text),
         facts=tuple(_facts(text, catalog)),
         observations=seen,
+        orders=tuple(map(_order, (goal["orders"] or "").split("; "))) if goal["orders"] else (),
         discovered=tuple(catalog_names(request, catalog)),
         budget_left=_money(_LEFT.findall(text)),
         now=_moment(goal["now"]),
@@ -83,6 +93,19 @@ def catalog_names(request: ReceivedRequest, catalog: Catalog) -> list[str]:
 def wire_name(name: str) -> str:
     """A tool's name as models see it."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
+
+
+def _order(text: str) -> Order:
+    """An order as a briefing lists it."""
+    found = _ORDER.fullmatch(text)
+    if found is None:
+        return Order(tools=())
+    return Order(
+        tools=tuple(found["tools"].split(" or ")),
+        count=int(found["count"] or 1),
+        each=found["each"] or "",
+        when=found["when"] or "",
+    )
 
 
 def _observations(text: str, catalog: Catalog) -> Iterator[Observation]:

@@ -23,7 +23,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.testing.model_server.prompt_reading import (
@@ -51,7 +51,7 @@ class RuleModel:
         self._catalog = catalog
         self._plans = dict(plans or {})
         self._router = Router(catalog)
-        self._planner = ChainingPlanner(lambda _: self._router)
+        self._planner = RulePlanner(lambda _: self._router)
 
     async def __call__(self, request: ReceivedRequest) -> ModelAnswer:
         """The next step of a leg, or the legs of a goal."""
@@ -116,13 +116,17 @@ class RuleModel:
 
 
 def _leg(leg: LegPlan, request: ReceivedRequest) -> JsonObject:
-    is_known = f"- {leg.agent.name}:" in request.instructions
+    is_known = f"{leg.agent.name}:" in request.instructions
     return {
         "id": leg.leg_id,
         "goal": leg.goal,
         "agent": leg.agent.name if is_known else _GENERALIST,
-        "serves": [leg.goal],
-        "needs": [{"leg": other, "what": ""} for other in leg.depends_on],
+        "serves": [*(leg.serves or (leg.goal,))],
+        "orders": [
+            {"tool": order.tools[0], "count": order.count, "each": order.each, "when": order.when}
+            for order in leg.orders
+        ],
+        "needs": [*leg.depends_on],
     }
 
 

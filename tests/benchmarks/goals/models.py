@@ -10,8 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 HERE = Path(__file__).parent
 CLINIC = HERE / "vetclinic.yaml"
-PARTS = ("fit", "choose", "judge")
+DOCUMENTS = HERE / "documents"
+PLAIN, MUTATED = "plain", "mutated"
+PARTS = ("fit", "choose", "judge", PLAIN, MUTATED)
 
+THEIRS = "theirs"
+"""What `--only` says for the goals over documents that are not ours."""
 _DAY = re.compile(r"\{([+-]\d+)(?::([dm]))?\}")
 
 
@@ -41,6 +45,9 @@ class Goal(_Read):
     id: str
     category: str
     goal: str
+    document: str = ""
+    inputs: Mapping[str, Any] = Field(default_factory=dict)
+    missing: tuple[str, ...] = ()
     seeds: tuple[Wish, ...] = ()
     sky: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     effects: tuple[Wish, ...] = ()

@@ -1,10 +1,11 @@
 """A sandbox that gives each mission a world of its own: what is in town.yaml, and its seeds."""
 
 import json
+import re
 from collections.abc import Mapping
 from copy import deepcopy
-from datetime import date
-from functools import cache
+from datetime import date, timedelta
+from functools import cache, partial
 from typing import Any
 
 import httpx
@@ -24,6 +25,7 @@ from orchestrator.sandbox import (
 from orchestrator.sandbox.playbook import join
 from tests.benchmarks.goals.models import HERE, Goal, Wish, dated
 
+_SEEDED = re.compile(r"\$\d\.\w+")
 _METHODS = ("get", "post", "put", "patch", "delete")
 _PEOPLE = {"x-request-id": "somebody-else", "authorization": "Bearer sandbox"}
 
@@ -33,12 +35,14 @@ Documents = Mapping[str, Mapping[str, Any]]
 class World:
     """What one mission finds, and the witness of what it does."""
 
-    def __init__(self, goal: Goal | None, documents: Mapping[str, Document], today: date) -> None:
-        """Take the goal whose seeds and weather it has; None: an empty one."""
+    def __init__(
+        self, documents: Mapping[str, Document], playbook: Playbook, *, is_stocked: bool = False
+    ) -> None:
+        """Take what it serves; stocked: each id that a request names exists."""
         self.ledger = EffectLedger()
         self._documents = {name: document.raw for name, document in documents.items()}
         self.app: Starlette = create_app(
-            documents, ledger=self.ledger, playbook=_playbook(goal, today)
+            documents, ledger=self.ledger, playbook=playbook, is_stocked=is_stocked
         )
         self.seeded: list[Any] = []
 
@@ -63,6 +67,10 @@ class World:
         number, _, name = value[1:].partition(".")
         return _first(self.seeded[int(number)], name)
 
+    def text_of(self, goal: str) -> str:
+        """Return a goal in which `$0.booking_id` is what the first seed answered."""
+        return _SEEDED.sub(lambda found: str(self.told(found[0])), goal)
+
     def facts(self, resource_id: str) -> dict[str, Any]:
         """All that a provider keeps of one thing."""
         row = self.ledger.database.row(
@@ -73,38 +81,49 @@ class World:
     def _request(
         self, http: httpx.AsyncClient, seed: Wish, headers: Mapping[str, str]
     ) -> httpx.Request:
-        name, method, path = self._operation(seed.op)
+        name, method, path, operation = self._operation(seed.op)
         given = self.told(dict(seed.given))
         url = f"/{name}{path.format(**given)}"
         keys = {key: "sandbox" for key in _key_headers(self._documents[name])}
-        sent: dict[str, Any] = {"params": given} if method == "get" else {"json": given}
+        body = operation.get("requestBody", {}).get("content", {"application/json": {}})
+        kind = "json" if "application/json" in body else "data"
+        sent: dict[str, Any] = {"params" if method == "get" else kind: given}
         return http.build_request(method, url, headers={**headers, **keys}, **sent)
 
-    def _operation(self, operation_id: str) -> tuple[str, str, str]:
+    def _operation(self, operation_id: str) -> tuple[str, str, str, Mapping[str, Any]]:
         for name, document in self._documents.items():
             for path, item in document["paths"].items():
                 for method in _METHODS:
                     if item.get(method, {}).get("operationId") == operation_id:
-                        return name, method, path
+                        return name, method, path, item[method]
         raise AssertionError(f"no document has an operation {operation_id}")
 
 
 class Town:
     """An ASGI app that sends each request to the world of the mission that makes it."""
 
-    def __init__(self, documents: Documents, today: date) -> None:
-        """Take what the worlds are made of; every call of nobody's goes to an empty one."""
+    def __init__(self, documents: Documents, today: date, *, is_theirs: bool = False) -> None:
+        """Take what the worlds are made of; a call of no mission goes to an empty world.
+
+        Theirs: the documents of other makers, whose providers hold whatever an id names.
+        """
         # Read once: it is most of the work of opening a world.
         self._documents = {name: read_document(name, raw) for name, raw in documents.items()}
         self._today = today
-        self._worlds: dict[str, World] = {"": World(None, self._documents, today)}
+        self._is_theirs = is_theirs
+        self._worlds: dict[str, World] = {"": self._world(None)}
 
     async def open(self, mission_id: str, goal: Goal) -> World:
         """A world for a mission that is about to start."""
-        world = World(goal, self._documents, self._today)
+        world = self._world(goal)
         await world.seed(goal.seeds)
         self._worlds[mission_id] = world
         return world
+
+    def _world(self, goal: Goal | None) -> World:
+        if not self._is_theirs:
+            return World(self._documents, _playbook(goal, self._today))
+        return World(self._documents, join([STANDARD, _held_by_theirs()]), is_stocked=True)
 
     def close(self, mission_id: str) -> None:
         """Forget a world whose mission is over and witnessed."""
@@ -165,6 +184,16 @@ def _playbook(goal: Goal | None, today: date) -> Playbook:
         standing=town["things"],
     )
     return join([STANDARD, ours])
+
+
+def _held_by_theirs() -> Playbook:
+    """Return what lists of other makers' documents hold, where goals name it by its name."""
+    held = _laid_out(date.max - timedelta(400))["theirs"]
+
+    def list_held(draft: Draft, items: list[dict[str, Any]]) -> None:
+        draft.items = deepcopy(items)
+
+    return Playbook(behaviours={op: partial(list_held, items=held[op]) for op in held})
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.benchmarks.goals.driving import Told
+from tests.benchmarks.goals.driving import Ending
 from tests.benchmarks.goals.models import Goal, Wish
 from tests.benchmarks.goals.town import World
 
@@ -47,16 +47,13 @@ class _Deed:
         return f"{self.op} {json.dumps(told, ensure_ascii=False)[:400]}"
 
 
-def judge(goal: Goal, mission_id: str, told: Told, world: World) -> Verdict:
+def judge(goal: Goal, mission_id: str, told: Ending, world: World) -> Verdict:
     """Compare what is at the providers, and what was said, with what was wished."""
     deeds = _deeds(mission_id, world)
     wrong, missing = _compared(goal, deeds, world)
     missing += _unread(goal, mission_id, world) + _unsaid(goal, told)
-    status = told.result.status.value
     outcome, why = _outcome(goal, told, wrong, missing)
-    unserved = [f"unserved: {part}" for part in told.result.unserved]
-    said = "; ".join([told.result.summary or told.result.error or "", *unserved])
-    return Verdict(goal, outcome, why, status, tuple(told.questions), said)
+    return Verdict(goal, outcome, why, told.status, tuple(told.questions), told.summary)
 
 
 def late(goal: Goal) -> Verdict:
@@ -65,9 +62,9 @@ def late(goal: Goal) -> Verdict:
 
 
 def _outcome(
-    goal: Goal, told: Told, wrong: Sequence[str], missing: Sequence[str]
+    goal: Goal, told: Ending, wrong: Sequence[str], missing: Sequence[str]
 ) -> tuple[Outcome, str]:
-    status, is_asked = told.result.status.value, bool(told.questions)
+    status, is_asked = told.status, bool(told.questions)
     ended = [] if status in goal.status else [f"ended {status}"]
     short = "; ".join([*missing, *ended])
     if wrong:
@@ -126,10 +123,9 @@ def _unread(goal: Goal, mission_id: str, world: World) -> list[str]:
     ]
 
 
-def _unsaid(goal: Goal, told: Told) -> list[str]:
-    answers = [told.result.summary, *(leg.model_dump_json() for leg in told.result.legs)]
-    text = " ".join(answers)
-    return [f"not said: {say}" for say in goal.says if not re.search(say, text, re.IGNORECASE)]
+def _unsaid(goal: Goal, told: Ending) -> list[str]:
+    said = [say for say in goal.says if not re.search(say, told.answer, re.IGNORECASE)]
+    return [f"not said: {say}" for say in said]
 
 
 def _fits(wish: Wish, op: str, facts: Mapping[str, Any], world: World) -> bool:

@@ -10,7 +10,7 @@ import yaml
 
 @pytest.fixture
 def shop() -> dict[str, Any]:
-    """The document, free to be changed by the test."""
+    """The document, which the test may change."""
     path = Path(__file__).parents[2] / "documents" / "shop.yaml"
     document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return document
@@ -18,7 +18,7 @@ def shop() -> dict[str, Any]:
 
 @pytest.fixture
 async def book_id(http: httpx.AsyncClient) -> str:
-    """A book that a search gave."""
+    """A book from a search."""
     answer = await http.get("/shop/books", params={"author": "Eco"})
     found: str = answer.json()["books"][0]["book_id"]
     return found

@@ -71,7 +71,7 @@ async def test_drop_before_commit_did_nothing(
 async def test_drop_after_commit_did_it(
     http: httpx.AsyncClient, book_id: str, control: SandboxClient
 ) -> None:
-    """The connection breaks in the same way, but the order stands and can be cancelled."""
+    """The connection breaks as well, but the order exists and can be cancelled."""
     rule = FaultRule(operation_id="order_place", kind="drop_after", times=1)
     await control.set_faults([rule])
 
@@ -94,7 +94,7 @@ async def test_drop_after_commit_did_it(
 async def test_a_body_that_breaks_off_did_it(
     kind: FaultKind, http: httpx.AsyncClient, book_id: str, control: SandboxClient
 ) -> None:
-    """The status is a success, the body never ends, and the order stands."""
+    """The status is a success, the body never ends, and the order exists."""
     await control.set_faults([FaultRule(operation_id="order_place", kind=kind, times=1)])
 
     with pytest.raises(DROPPED, match="closed connection"):
@@ -108,7 +108,7 @@ async def test_a_body_that_breaks_off_did_it(
 async def test_dropped_connection_leaves_the_others_alone(
     sandbox: RunningSandbox, http: httpx.AsyncClient, control: SandboxClient
 ) -> None:
-    """Only the request that trouble struck loses its connection."""
+    """Only the request with the fault loses its connection."""
     await control.set_faults([FaultRule(operation_id="order_get", kind="drop_before")])
     searches = [http.get("/shop/books", params={"author": f"A{n}"}) for n in range(8)]
     lost = http.get("/shop/orders/ord_x")
@@ -144,7 +144,7 @@ async def test_concurrent_calls_with_one_key_have_one_effect(
 async def test_client_sees_what_the_ledger_has(
     sandbox: RunningSandbox, http: httpx.AsyncClient, book_id: str, control: SandboxClient
 ) -> None:
-    """Over HTTP the witness says the same as in its file."""
+    """Over HTTP the ledger equals its file."""
     await order(http, book_id)
 
     assert await control.health()
@@ -153,7 +153,7 @@ async def test_client_sees_what_the_ledger_has(
 
 
 async def test_faults_are_set_shown_and_cleared(control: SandboxClient) -> None:
-    """What was planned can be read back with how often it struck."""
+    """The rules can be read back with how often each struck."""
     await control.set_faults([FaultRule(kind="rate_limit", times=3)], seed=11)
     planned = await control.faults()
     await control.clear_faults()
@@ -175,7 +175,7 @@ async def test_rules_that_are_none_are_refused(http: httpx.AsyncClient, body: by
 
 
 async def test_taken_port_is_an_os_error(sandbox: RunningSandbox, shop: dict[str, Any]) -> None:
-    """Whoever starts a second one on the port learns it at once."""
+    """A second server on the port fails at once."""
     with pytest.raises(OSError, match="in use"):
         async with running_sandbox({"shop": shop}, port=sandbox.port):
             pass

@@ -25,11 +25,11 @@ from orchestrator.confirmation.signatures import SigningKey, sign_decision
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, TrustedOrigins
 from orchestrator.testing.memory import MemoryTraces
+from tests.unit.activities.planners import Scripted
 
 Shop = Callable[..., Catalog]
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
@@ -197,7 +197,7 @@ async def test_the_worker_plans_no_mission_whose_policy_is_wider_than_its_own(
     planning = PlanningActivities(
         store,
         Router,
-        ChainingPlanner(Router),
+        Scripted(),
         (),
         MemoryTraces(),
         authority=Authority(),

@@ -23,6 +23,7 @@ from orchestrator.messages.leg import LegInput, LegState
 from orchestrator.messages.leg_terms import LegTerms
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
+from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_leg, fake_obligation, fake_tool
 
 READS = fake_tool("find")
@@ -44,6 +45,7 @@ GIVEN = LegInput(
     catalog=CatalogPin(digest="d", size=1),
     started_at=datetime(2026, 11, 22, tzinfo=UTC),
 )
+READ_ONLY = GIVEN.model_copy(update={"read_only": True})
 NOT_FOUND = RPCError("no such workflow", RPCStatusCode.NOT_FOUND, b"")
 
 
@@ -190,6 +192,16 @@ WRONG: dict[str, tuple[Server, dict[str, Any], str]] = {
         Server(),
         {"call": WANTED.model_copy(update={"policy": WIDE})},
         "policy is not its mission's",
+    ),
+    "a call under other orders": (
+        Server(),
+        {"call": WANTED.model_copy(update={"covered": (Order(tools=("book",)),)})},
+        "orders are not its mission's",
+    ),
+    "an effect of a mission that may change nothing": (
+        Server([LegTerms.of(READ_ONLY)], given=READ_ONLY),
+        {},
+        "may change nothing",
     ),
     "a call of another agent": (
         Server(),

@@ -26,6 +26,7 @@ from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Observation
 from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.saga.orders import Order
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, TrustedOrigins, fake_obligation
 
@@ -175,27 +176,6 @@ async def test_a_cancel_of_ones_own_asks_nobody(desk: Desk, holds: Callable[...,
     assert await desk.send(prepared.call) == "succeeded"
     assert await desk.send(prepared.call, attempt=2) == "succeeded"
     assert desk.client.called == ["cancel_order"] * 2
-
-
-@pytest.mark.parametrize(
-    ("clause", "asks"),
-    [
-        ("cancel my order in Oslo", True),
-        ("cancel the order in Rome", False),
-        ("cancel it", False),
-    ],
-)
-async def test_who_names_another_thing_is_asked_before_this_one_goes(
-    desk: Desk, holds: Callable[..., None], clause: str, asks: bool
-) -> None:
-    """A planner that confuses the two does not undo what the mission has just made."""
-    holds(Ledger(obligations=(order(),)))
-    goal = f"Order a bed in Rome and {clause}"
-    prepared = await desk.prepare({"order_id": "o1"}, goal=goal, clause=clause)
-
-    assert (prepared.card is not None) is asks
-    if asks:
-        assert any(f"names another one: {clause!r}" in said for said in warnings(prepared).values())
 
 
 @pytest.mark.parametrize(
@@ -416,20 +396,25 @@ async def test_what_a_person_changed_into_ones_own_stays_with_the_person(
 async def test_a_standing_approval_may_cover_cancels(
     desk: Desk, holds: Callable[..., None]
 ) -> None:
-    """By their card type, like any call; one for orders does not."""
+    """By their card type, like any call, and only where the plan orders it."""
     holds(Ledger())
+    order = Order(tools=("cancel_order",))
+    orders = {"goal": "cancel o1", "orders": (order,), "covered": (order,)}
 
     def policy(card_type: str) -> MissionPolicy:
         rule = StandingApproval(name="standing", card_types=(card_type,))
         return MissionPolicy(confirmation=ConfirmationPolicy(standing=(rule,)))
 
     desk.policy = policy(CANCELLATION)
-    covered = await desk.prepare({"order_id": "o1"})
+    covered = await desk.prepare({"order_id": "o1"}, **orders)
+    unordered = await desk.prepare({"order_id": "o1"}, goal="cancel o1")
     desk.policy = policy("structured-order")
-    other = await desk.prepare({"order_id": "o1"})
+    other = await desk.prepare({"order_id": "o1"}, **orders)
 
     assert covered.standing_approver == "policy:standing"
     assert other.standing_approver is None
+    assert unordered.standing_approver is None
+    assert unordered.unordered
 
 
 async def test_a_server_that_does_not_answer_is_asked_again(

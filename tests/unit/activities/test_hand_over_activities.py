@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from temporalio.testing import ActivityEnvironment
@@ -12,32 +10,31 @@ from activities import hand_over_activities
 from activities.hand_over_activities import HandOverActivities
 from orchestrator.messages.hand_over import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.planning.models import AgentProfile, LegPlan
-from orchestrator.routing.router import Router
+from orchestrator.saga.orders import Order
 from orchestrator.testing.memory import MemoryCatalogs
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
     from orchestrator.catalog.catalog import Catalog
 
 FLYER = AgentProfile(name="flyer", domains=("flights",), hands_over_to=("hotelier",))
 HOTELIER = AgentProfile(name="hotelier", domains=("hotels",))
+FLIGHT = Order(tools=("flight_book_offer",))
+ROOM = Order(tools=("hotel_book_room",))
 ASKED = HandOverAsked(
-    hand_over_id="m.1-flight.1", leg_id="1-flight", agent="hotelier", goal="Book a hotel in Oslo"
+    hand_over_id="m.1-flight.1",
+    leg_id="1-flight",
+    agent="hotelier",
+    goal="Book a hotel in Oslo",
+    orders=(FLIGHT, ROOM, ROOM.model_copy(update={"count": 2})),
 )
 
 
-async def test_reading_its_orders_holds_up_nobody_else(
-    shipped: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_hand_over_takes_along_the_orders_that_its_agent_can_serve(
+    shipped: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large catalog takes seconds to index: other activities tell meanwhile that they live."""
-    threads: list[threading.Thread] = []
-
-    def router(catalog: Catalog) -> Router:
-        threads.append(threading.current_thread())
-        return Router(catalog)
+    """Of the orders of the leg that asks, and no more of them than it has itself."""
 
     async def asks_for_it(*_: object) -> list[HandOverAsked]:
         return [ASKED]
@@ -49,19 +46,16 @@ async def test_reading_its_orders_holds_up_nobody_else(
     wanted = HandOverInput(
         mission_id="m",
         asked=ASKED,
-        asking=LegPlan(leg_id="1-flight", goal="Fly to Oslo and stay there", agent=FLYER),
+        asking=LegPlan(leg_id="1-flight", goal="Fly and stay", agent=FLYER, orders=(FLIGHT, ROOM)),
         new_leg_id="h1-1-flight",
-        goal="Fly to Oslo and stay there",
         catalog_digest=shipped.digest,
-        now=datetime(2026, 11, 23, tzinfo=UTC),
     )
 
-    activities = HandOverActivities(catalogs, router, (FLYER, HOTELIER))
+    activities = HandOverActivities(catalogs, (FLYER, HOTELIER))
     plan: HandOverPlan = await ActivityEnvironment().run(activities.plan_hand_over, wanted)
 
     assert plan.leg is not None, plan.refusal
-    assert threads
-    assert threading.current_thread() not in threads
+    assert plan.leg.orders == (ROOM,)
 
 
 class _Client:

@@ -18,7 +18,6 @@ from orchestrator.messages import names
 from orchestrator.messages.leg import LegInput, LegResult, LegState, LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import CatalogPin
-from orchestrator.planning.models import Doubt
 from orchestrator.saga.ledger import Ledger, Obligation
 from orchestrator.testing import fake_leg, fake_obligation
 
@@ -149,18 +148,9 @@ async def test_a_leg_that_began_with_a_ledger_is_passed_over() -> None:
     assert "trip.1-trip was passed over" in note
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        LegState(doubts_settled=(Doubt(kind="not_understood", about="and a cat", why="no tool"),)),
-        LegState(discovered=("rent_car",)),
-    ],
-    ids=["doubts that a person went past", "tools that other legs found"],
-)
-async def test_what_a_leg_was_told_at_its_start_keeps_nothing_from_being_undone(
-    told: LegState,
-) -> None:
-    """Its mission says these things to its legs: what such a leg made is the mission's own."""
+async def test_what_a_leg_was_given_at_its_start_keeps_nothing_from_being_undone() -> None:
+    """Its mission gives its legs the tools that others discovered: what they made is its own."""
+    told = LegState(discovered=("rent_car",))
     own = fake_obligation("trip.1-trip.1")
     leg = Workflow(
         WorkflowExecutionStatus.COMPLETED,

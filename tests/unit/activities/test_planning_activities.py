@@ -1,10 +1,8 @@
 """Planning activities: what a planner decides is checked, metered, and searched in one index."""
 
-import asyncio
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
@@ -16,25 +14,13 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.step import DiscoverInput, PlanStepInput
-from orchestrator.planning.models import AgentProfile, CallTool, Finish, StepContext, StepDecision
+from orchestrator.planning.models import AgentProfile, CallTool, Finish, StepContext
 from orchestrator.planning.planner import Planner
-from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.learning.trace import RouteRecord
 from orchestrator.routing.router import Router
-from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
 from orchestrator.testing.memory import MemoryCatalogs, MemoryTraces
-
-USAGE = Usage(requests=1, input_tokens=100, output_tokens=7)
-
-
-class Metered(ChainingPlanner):
-    """Finishes at once, for the price of one request."""
-
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage | None]:
-        return Finish(summary="done"), USAGE
+from tests.unit.activities.planners import Careless, Metered, Scripted
 
 
 @pytest.fixture
@@ -92,9 +78,7 @@ def _thought(store: CatalogStore, planner: Planner, folder: Path) -> PlanningAct
     return PlanningActivities(store, Router, planner, (), traces)
 
 
-@pytest.mark.parametrize(
-    ("planner", "usage"), [(Metered(Router), USAGE), (ChainingPlanner(Router), None)]
-)
+@pytest.mark.parametrize(("planner", "usage"), [(Metered(), Metered.usage), (Scripted(), None)])
 async def test_a_step_is_recorded_with_what_it_took(
     shipped: Catalog, store: CatalogStore, tmp_path: Path, planner: Planner, usage: Usage | None
 ) -> None:
@@ -103,21 +87,6 @@ async def test_a_step_is_recorded_with_what_it_took(
 
     planned = await ActivityEnvironment().run(thought.plan_step, _step(shipped))
     assert planned.usage == usage
-
-
-class Careless(ChainingPlanner):
-    """Answers what it is told to, as a coroutine or at once."""
-
-    def __init__(self, answer: Any, *, at_once: bool = False) -> None:
-        super().__init__(Router)
-        self.answer = answer
-        self.at_once = at_once
-
-    def split_goal(self, *_: Any) -> Any:
-        return self.answer if self.at_once else asyncio.sleep(0, self.answer)
-
-    def plan_step(self, *_: Any) -> Any:
-        return self.split_goal()
 
 
 @pytest.mark.parametrize(
@@ -152,7 +121,7 @@ async def test_discovery_hears_what_was_meant(
     shipped: Catalog, store: CatalogStore, tmp_path: Path
 ) -> None:
     """Over the whole catalog, best first."""
-    thought = _thought(store, ChainingPlanner(Router), tmp_path)
+    thought = _thought(store, Scripted(), tmp_path)
     wanted = DiscoverInput(query="send a massage to the team", catalog_digest=shipped.digest)
 
     found = await ActivityEnvironment().run(thought.discover_tools, wanted)

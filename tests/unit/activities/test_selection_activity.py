@@ -20,10 +20,12 @@ from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.step import PlanStepInput
 from orchestrator.planning.models import AgentProfile, CallTool, StepContext
-from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.testing.memory import MemoryCatalogs, MemoryTraces
+from tests.unit.activities.planners import Scripted
+
+CALL = CallTool(tool="weather_get_forecast", arguments={"city": "Ouagadougou"})
 
 
 def context(catalog: Catalog) -> StepContext:
@@ -54,7 +56,7 @@ def activities(
             raise RecursionError("flibbertigibbet")
         return Router(catalog)
 
-    return PlanningActivities(store, routers, ChainingPlanner(Router), (), traces)
+    return PlanningActivities(store, routers, Scripted(call=CALL), (), traces)
 
 
 async def test_a_step_is_recorded_with_what_it_calls(shipped: Catalog, tmp_path: Path) -> None:

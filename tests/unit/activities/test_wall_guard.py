@@ -29,14 +29,14 @@ from orchestrator.core.wall import Wall
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.step import DiscoverInput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.models import AgentProfile, CallTool, MissionPlan, StepContext
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.models import AgentProfile, CallTool, StepContext
 from orchestrator.planning.walls import Walls
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, TrustedOrigins, fake_leg, fake_selection
 from orchestrator.testing.memory import MemoryTraces
+from tests.unit.activities.planners import Scripted
 
 OFFICE = AgentProfile(name="office", domains=("messages",))
 FORGED = AgentProfile(name="office")
@@ -48,20 +48,8 @@ FENCED = pytest.mark.parametrize(
 """The wall that holds came with the step, or is this worker's and the step's says nothing."""
 
 
-class Stubborn(ChainingPlanner):
-    """Calls one tool whatever it is shown, which it keeps."""
-
-    def __init__(self, *, plan: Any = None) -> None:
-        super().__init__(Router)
-        self.plan = plan
-        self.shown: list[tuple[str, ...]] = []
-
-    async def split_goal(self, *_: Any) -> Any:
-        return self.plan
-
-    async def plan_step(self, context: StepContext, selection: Selection, catalog: Catalog) -> Any:
-        self.shown.append((*selection.tools, *context.discovered))
-        return CallTool(tool=OUTSIDE, arguments={"booking_id": "FLB-1", "card": "4111"})
+CALL = CallTool(tool=OUTSIDE, arguments={"booking_id": "FLB-1", "card": "4111"})
+"""A stubborn planner calls it whatever it is shown."""
 
 
 class Careless(Router):
@@ -102,7 +90,7 @@ def thought(store: CatalogStore, shipped: Catalog, traces: MemoryTraces) -> Thou
     def make(
         *profiles: AgentProfile, planner: Any = None, routers: Callable[[Catalog], Router] = Router
     ) -> PlanningActivities:
-        return PlanningActivities(store, routers, planner or Stubborn(), profiles, traces)
+        return PlanningActivities(store, routers, planner or Scripted(call=CALL), profiles, traces)
 
     return make
 
@@ -160,7 +148,7 @@ async def test_a_decision_outside_is_refused_and_told(
     profiles: tuple[AgentProfile, ...],
 ) -> None:
     """The leg goes on: no error. What was to be sent is kept nowhere, for nobody checked it."""
-    planner = Stubborn()
+    planner = Scripted(call=CALL)
     step = PlanStepInput(
         context=_context(shipped, agent, discovered=(OUTSIDE,)),
         selection=fake_selection("message_send", OUTSIDE, catalog_size=93),
@@ -179,7 +167,7 @@ async def test_a_plan_that_widens_a_profile_ends_the_mission_before_it_began(
     shipped: Catalog, thought: Thought
 ) -> None:
     """Whoever planned it."""
-    planner = Stubborn(plan=MissionPlan(legs=(fake_leg("l", agent=FORGED),)))
+    planner = Scripted(fake_leg("l", agent=FORGED))
     brief = BeginInput(mission_id="m", goal="x", now=NOW, catalog_digest=shipped.digest)
 
     await ActivityEnvironment().run(thought(planner=planner).split_goal, brief)
@@ -319,7 +307,7 @@ async def test_a_worker_holds_every_activity_to_its_profiles(
         catalog=catalog,
         catalogs=store,
         routers=Router,
-        planner=Stubborn(),
+        planner=Scripted(call=CALL),
         agents=(AgentProfile(name="reader", tools=("find_order",)),),
         tools=client.as_client,
         grants=MemoryGrants(),

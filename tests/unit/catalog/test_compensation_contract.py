@@ -40,7 +40,7 @@ def test_the_declared_args_and_probe_are_read(shop: dict[str, Any]) -> None:
 
 
 def test_args_may_be_constants(shop: dict[str, Any]) -> None:
-    """What is no text is passed to the cancel tool as it is written."""
+    """Values other than texts are passed to the cancel tool as written."""
     body = shop["paths"]["/cancel"]["post"]["requestBody"]["content"]["application/json"]
     body["schema"]["properties"]["notify"] = {"type": "boolean"}
     forward(shop)[PREFIX + "args"]["notify"] = False
@@ -122,7 +122,7 @@ def test_other_settings_are_refused_where_they_stand(
     ],
 )
 def test_a_wrong_part_of_a_fee_is_named(shop: dict[str, Any], fee: Any, inside: str) -> None:
-    """Where it stands."""
+    """The error points at the wrong part."""
     forward(shop)[PREFIX + "fee"] = fee
 
     (skipped,) = compile_document("shop", shop).skipped
@@ -146,7 +146,7 @@ def test_a_fee_is_a_sum_or_a_share_of_the_price(shop: dict[str, Any]) -> None:
 
 
 def test_a_catalog_without_fees_keeps_its_digest(shop: dict[str, Any]) -> None:
-    """What says nothing of it reads as it did before there were fees."""
+    """A contract without a fee compiles as it did before fees existed."""
     tool = compile_document("shop", shop).tools["shop_place_order"]
     undoing = tool.as_json()["compensation"]
 
@@ -155,7 +155,7 @@ def test_a_catalog_without_fees_keeps_its_digest(shop: dict[str, Any]) -> None:
 
 
 def test_attempts_and_on_failure_are_read(shop: dict[str, Any]) -> None:
-    """What is declared replaces the default."""
+    """A declared setting replaces the default."""
     forward(shop)[PREFIX + "max-attempts"] = 3
     forward(shop)[PREFIX + "on-failure"] = "continue"
 
@@ -208,7 +208,7 @@ def references(shop: dict[str, Any]) -> tuple[str, ...]:
 
 
 def test_the_client_reference_may_be_filled_with_the_id_of_the_call(shop: dict[str, Any]) -> None:
-    """It is read back by the cancel and by the probe, and its name says what it is for."""
+    """The cancel and the probe read it back, and its name means a reference."""
     assert references(shop) == ("client_reference",)
 
 

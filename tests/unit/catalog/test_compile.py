@@ -1,14 +1,18 @@
 """Operations compiled to tools: names, effects, confirmation, servers, credentials."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.lint import lint
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.errors import DocumentInvalid, SkippedWarning
 
 Make = Callable[..., dict[str, Any]]
 
@@ -82,7 +86,7 @@ def test_without_a_tag_the_domain_is_the_document(one_operation: Make) -> None:
             Effect.READ,
             DEFAULT_CARD,
         ),
-        # A DELETE is no read, whatever is said of it.
+        # A DELETE is never a read.
         ("delete", {"x-orchet-read-only": True}, Effect.WRITE, DEFAULT_CARD),
         (
             "delete",
@@ -108,7 +112,7 @@ def test_without_a_tag_the_domain_is_the_document(one_operation: Make) -> None:
         ),
         ("post", {"x-openai-isConsequential": True}, Effect.WRITE, DEFAULT_CARD),
         ("post", {"x-openai-isConsequential": False}, Effect.WRITE, None),
-        # What is no boolean says nothing that we understand: it is asked.
+        # A value that is not a boolean is ignored, so the tool asks.
         ("post", {"x-openai-isConsequential": "false"}, Effect.WRITE, DEFAULT_CARD),
         ("post", {"x-requireConfirmation": None}, Effect.WRITE, DEFAULT_CARD),
         (
@@ -268,7 +272,7 @@ def test_personal_fields_are_named_by_input(one_operation: Make, json_body: Make
 def test_what_cannot_be_compiled_is_skipped_where_it_stands(
     one_operation: Make, change: dict[str, Any], pointer: str
 ) -> None:
-    """It carries the JSON pointer of the very value."""
+    """The error has the JSON pointer of the value."""
     document = one_operation()
     document["paths"]["/thing"]["get"].update(change)
 
@@ -282,13 +286,22 @@ def test_what_cannot_be_compiled_is_skipped_where_it_stands(
 
 
 @pytest.mark.parametrize(
-    "document",
-    [{}, {"openapi": "4.2.0"}, {"openapi": 3.5}, {"openapi": True}, {"openapi": "2.0.0"}],
+    ("document", "remedy"),
+    [
+        ({}, ""),
+        ({"openapi": "4.2.0"}, ""),
+        ({"openapi": 3.5}, ""),
+        ({"openapi": True}, ""),
+        ({"openapi": "2.0.0"}, ""),
+        ({"swagger": "2.0", "paths": {}}, "npx --yes swagger2openapi"),
+    ],
 )
-def test_other_versions_are_refused(document: dict[str, Any]) -> None:
-    """Only OpenAPI 3.0 to 3.2 are understood."""
-    with pytest.raises(DocumentInvalid, match=r"3\.0, 3\.1 or 3\.2"):
+def test_other_versions_are_refused(document: dict[str, Any], remedy: str) -> None:
+    """Only OpenAPI 3.0 to 3.2 are read; a command converts Swagger 2.0."""
+    with pytest.raises(DocumentInvalid, match=r"3\.0, 3\.1 or 3\.2") as refused:
         compile_document("things", document)
+
+    assert remedy in refused.value.remedy
 
 
 @pytest.mark.parametrize("version", ["3.0", "3.0.4", 3.0, "3.1", 3.1, "3.1.2", "3.2.0", 3.2])
@@ -299,7 +312,155 @@ def test_a_version_is_understood_without_its_last_part(one_operation: Make, vers
     assert len(compile_document("things", document).tools) == 1
 
 
-def test_swagger_is_refused_with_the_command_that_converts_it() -> None:
-    """One sentence says what it is, and what to do."""
-    with pytest.raises(DocumentInvalid, match=r"Swagger 2\.0.*npx --yes swagger2openapi"):
-        compile_document("things", {"swagger": "2.0", "paths": {}})
+FIND, PLACE, CANCEL = "shop_find_order", "shop_place_order", "shop_cancel_order"
+
+
+def operation(shop: dict[str, Any], name: str) -> dict[str, Any]:
+    """The operation of that id."""
+    return next(
+        op for path in shop["paths"].values() for op in path.values() if op["operationId"] == name
+    )
+
+
+def broken(name: str, shop: dict[str, Any]) -> Catalog:
+    """The catalog when a parameter of that operation refers to nothing."""
+    operation(shop, name).setdefault("parameters", []).append({"$ref": "#/components/gone"})
+    return Catalog.from_documents({"shop": shop})
+
+
+def test_the_others_go_on(shop: dict[str, Any]) -> None:
+    """A skipped operation has a place, a reason and a fix, and is no part of the digest."""
+    shop["paths"]["/orders"]["delete"] = {
+        "x-orchet-tool": True,
+        "operationId": "shop_purge",
+        "parameters": [{"name": "x", "in": "nowhere"}],
+        "responses": {},
+    }
+    catalog = Catalog.from_documents({"shop": shop})
+
+    (skipped,) = catalog.skipped
+    assert sorted(catalog.tools) == [CANCEL, FIND, PLACE]
+    assert (skipped.document, skipped.operation) == ("shop", "shop_purge")
+    assert skipped.pointer == "/paths/~1orders/delete/parameters/0/in"
+    assert "nowhere" in skipped.reason
+    assert skipped.remedy
+    assert catalog.digest == Catalog(catalog.documents, catalog.tools).digest
+
+
+def test_what_it_says_is_personal_stays_known(shop: dict[str, Any]) -> None:
+    """A start may bring it all the same."""
+    operation(shop, PLACE)["x-orchet-pii-required"] = ["buyer_email"]
+
+    named = {one.operation: one.personal for one in broken(PLACE, shop).skipped}
+
+    assert named[PLACE] == ("buyer_email",)
+
+
+def test_what_would_be_undone_by_a_skipped_tool_is_skipped_with_it(shop: dict[str, Any]) -> None:
+    """An obligation without its cancel tool could not be cancelled."""
+    catalog = broken(CANCEL, shop)
+
+    reasons = {s.operation: s for s in catalog.skipped}
+    assert set(catalog.tools) == {FIND}
+    assert set(reasons) == {PLACE, CANCEL}
+    assert reasons[PLACE].pointer.endswith("/post/x-orchet-cancels")
+    assert f"'{CANCEL}', which it names, is skipped itself" in reasons[PLACE].reason
+    assert reasons[PLACE].remedy == f"mend '{CANCEL}' first"
+
+
+def test_so_is_what_is_probed_by_a_skipped_tool(shop: dict[str, Any]) -> None:
+    """Without its probe nothing could show whether a call arrived."""
+    operation(shop, PLACE)["x-orchet-compensation-probe"] = FIND
+    catalog = broken(FIND, shop)
+
+    assert PLACE not in catalog.tools
+    assert CANCEL in catalog.tools, "it undoes nothing unasked where its contract is not there"
+
+
+def test_a_chain_of_contracts_is_skipped_to_its_end(shop: dict[str, Any]) -> None:
+    """A cancel tool whose own contract is skipped takes the whole chain along."""
+    operation(shop, CANCEL)["x-orchet-cancels"] = FIND
+    catalog = broken(FIND, shop)
+
+    assert catalog.tools == {}
+    assert len(catalog.skipped) == 3
+
+
+def test_a_contract_that_names_a_repeated_operation_id_is_skipped(shop: dict[str, Any]) -> None:
+    """Two possible cancel tools name none."""
+    shop["paths"]["/other"] = {"delete": {**operation(shop, CANCEL)}}
+    catalog = Catalog.from_documents({"shop": shop})
+
+    assert PLACE not in catalog.tools
+    assert "several operations have the operationId" in catalog.skipped[0].reason
+
+
+def test_a_contract_may_name_what_cannot_be_a_name(shop: dict[str, Any]) -> None:
+    """A contract uses the operationId as written; the compensation calls the tool by its name."""
+    operation(shop, CANCEL)["operationId"] = "orders/cancel"
+    operation(shop, PLACE)["x-orchet-cancels"] = "orders/cancel"
+    operation(shop, PLACE)["operationId"] = "orders/place"
+    operation(shop, "orders/cancel")["x-orchet-cancel-for"] = "orders/place"
+    catalog = Catalog.from_documents({"shop": shop})
+
+    place = catalog.tool("orders_place")
+    assert place.compensation is not None
+    assert place.compensation.cancel.tool == "orders_cancel"
+    assert catalog.tool("orders_cancel").cancel_for == "orders_place"
+
+
+@pytest.mark.parametrize(
+    ("path_item", "pointer"),
+    [
+        ("a word", "/paths/~1odd"),
+        ({"$ref": "#/components/pathItems/Gone"}, "/paths/~1odd"),
+        ({"get": ["x"]}, "/paths/~1odd/get"),
+        ({"get": {"$ref": "#/nowhere"}}, "/paths/~1odd/get"),
+        ({"get": {"x-orchet-tool": "yes"}}, "/paths/~1odd/get/x-orchet-tool"),
+        ({"query": {"x-orchet-tool": True}}, "/paths/~1odd/query"),
+        (
+            {"additionalOperations": {"COPY": {"x-orchet-tool": True}}},
+            "/paths/~1odd/additionalOperations/COPY",
+        ),
+    ],
+)
+def test_a_path_that_cannot_be_read_costs_that_path(
+    shop: dict[str, Any], path_item: Any, pointer: str
+) -> None:
+    """The linter has an error for it."""
+    shop["paths"]["/odd"] = path_item
+    catalog = Catalog.from_documents({"shop": shop})
+
+    assert [skipped.pointer for skipped in catalog.skipped] == [pointer]
+    assert len(catalog) == 3
+    assert any(f.severity == "error" and f.pointer == pointer for f in lint({"shop": shop}))
+
+
+def test_what_stands_beside_a_reference_counts(shop: dict[str, Any]) -> None:
+    """An overlay marks an operation of another file next to the reference to it."""
+    elsewhere = operation(shop, FIND)
+    del elsewhere["x-orchet-tool"]
+    shop["components"] = {"pathItems": {"Orders": {"get": elsewhere, "summary": "There"}}}
+    shop["paths"]["/orders"]["get"] = {
+        "$ref": "#/components/pathItems/Orders/get",
+        "x-orchet-tool": True,
+        "summary": "Find one.",
+    }
+    shop["paths"]["/again"] = {
+        "$ref": "#/components/pathItems/Orders",
+        "put": {"operationId": "again", "x-orchet-tool": True, "responses": {}},
+    }
+    catalog = Catalog.from_documents({"shop": shop})
+
+    assert catalog.tool(FIND).summary == "Find one."
+    assert catalog.tool(FIND).properties
+    assert catalog.tool("again").path == "/again"
+
+
+def test_loading_tells_what_is_skipped(shop: dict[str, Any], tmp_path: Path) -> None:
+    """Each skipped operation is a warning."""
+    operation(shop, PLACE)["x-orchet-load-policy"] = "eager"
+    (tmp_path / "shop.json").write_text(json.dumps(shop))
+
+    with pytest.warns(SkippedWarning, match=f"{PLACE} of shop is skipped: .*core or deferred"):
+        Catalog.load(tmp_path)

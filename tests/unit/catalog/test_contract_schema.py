@@ -22,7 +22,7 @@ SCHEMA: Any = json.loads((ROOT / "specs/x-orchet.schema.json").read_text(encodin
 VALIDATOR = OAS31Validator(SCHEMA)
 KEYWORDS: list[str] = sorted(SCHEMA["properties"])
 COMPILED = [keyword for keyword in KEYWORDS if keyword != "x-orchet-lint-ignore"]
-"""All but the one that is said to the linter alone."""
+"""All keywords but the one that only the linter reads."""
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 
 AT_KEYWORD = {
@@ -53,7 +53,7 @@ def is_allowed(keyword: str, value: Any) -> bool:
 def refusal(document: Any, keyword: str) -> str | None:
     """Why compile skips an operation because of the keyword's value; None when it does not."""
     for skipped in Catalog.from_documents({"shop": document}).skipped:
-        # That a name leads to no tool is no matter of the value's form.
+        # A name without a tool is not a fault of the value's form.
         is_form = "no tool of this document" not in skipped.reason
         if f"/{keyword}" in skipped.pointer and is_form:
             return str(skipped)
@@ -61,7 +61,7 @@ def refusal(document: Any, keyword: str) -> str | None:
 
 
 def test_it_is_a_valid_schema_of_2020_12_that_describes_every_keyword() -> None:
-    """By the metaschema; each keyword and definition says what it looks like and what it means."""
+    """The metaschema accepts it; each keyword and definition has a title and a description."""
     Draft202012Validator.check_schema(SCHEMA)
     definitions = SCHEMA["$defs"]
 
@@ -72,7 +72,7 @@ def test_it_is_a_valid_schema_of_2020_12_that_describes_every_keyword() -> None:
 
 
 def test_its_examples_and_defaults_are_allowed_by_it() -> None:
-    """What it shows is what it takes."""
+    """Every example is a value that it accepts."""
     shown = [
         (keyword, value)
         for keyword, schema in SCHEMA["properties"].items()
@@ -290,7 +290,7 @@ def test_the_linter_finds_a_wrong_value_once_and_where_it_stands(
 def test_a_wrong_value_is_said_in_one_plain_finding(
     shop: dict[str, Any], keyword: str, value: Any, place: str, message: str, mend: str
 ) -> None:
-    """What is there, and what belongs there; the rest is examined as if it were left out."""
+    """One finding has the value and the expected form; the rest is examined without it."""
     keyword = f"x-orchet-{keyword}"
     path, method = AT_KEYWORD[keyword]
 
@@ -303,7 +303,7 @@ def test_a_wrong_value_is_said_in_one_plain_finding(
 
 
 def test_a_flag_that_is_neither_true_nor_false_is_found(shop: dict[str, Any]) -> None:
-    """Whether the operation is a tool is not known, so nothing more is said of it."""
+    """It is unknown if the operation is a tool, so nothing else is reported."""
     shop["paths"]["/orders"]["post"].pop("x-orchet-compensation-probe")
     shop["paths"]["/orders"]["get"]["x-orchet-tool"] = "yes"
 
@@ -327,7 +327,7 @@ def test_card_types_of_a_document_are_checked_too(shop: dict[str, Any]) -> None:
 def test_a_schema_in_the_folder_is_not_taken_for_a_document(
     shop: dict[str, Any], tmp_path: Path
 ) -> None:
-    """A folder of documents may hold the schema beside them, as specs/ does."""
+    """A folder of documents may hold the schema as well, as specs/ does."""
     (tmp_path / "shop.yaml").write_text(yaml.safe_dump(shop), encoding="utf-8")
     (tmp_path / "x-orchet.schema.json").write_text(json.dumps(SCHEMA), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""One API told in every way OpenAPI has: both dialects, both notations, one file or many."""
+"""One API written in every way of OpenAPI: both dialects, both notations, one file or many."""
 
 import json
 from collections.abc import Callable
@@ -126,7 +126,7 @@ _VERSIONS = pytest.mark.parametrize("version", ["3.0.0", "3.0.3", "3.0.4", "3.1.
 
 @_VERSIONS
 def test_every_version_compiles_to_the_same_tool(version: str) -> None:
-    """What both dialects can say comes out the same: nullable, exclusive limits, examples."""
+    """Nullable, exclusive limits and examples compile to the same schema in both dialects."""
     assert _renewal(_api(version)) == _renewal(_api("3.1.0"))
 
 
@@ -165,7 +165,7 @@ def test_no_name_is_lost() -> None:
 
 
 def test_style_and_explode_are_kept() -> None:
-    """As declared, and as OpenAPI has it where nothing is declared."""
+    """Declared values are kept, and OpenAPI's defaults replace missing ones."""
     styles = {b.name: (b.style, b.explode) for b in _renewal(_api("3.0.3")).bindings}
 
     assert styles["branch"] == ("simple", False)
@@ -303,7 +303,7 @@ def test_forms_become_inputs(one_operation: Make, content_type: str) -> None:
 
 
 def test_variants_of_a_body_are_kept_under_one_input(one_operation: Make, json_body: Make) -> None:
-    """What cannot be told field by field is the input `body` of an object all the same."""
+    """A body without certain fields is one input `body` with the type object."""
     cat = {"type": "object", "required": ["lives"], "properties": {"lives": {"type": "integer"}}}
     dog = {"type": "object", "required": ["tricks"], "properties": {"tricks": {"type": "array"}}}
     schema = {"oneOf": [cat, dog], "discriminator": {"propertyName": "kind"}}

@@ -1,218 +1,101 @@
-"""Runtime expressions: read, and filled from a call and its answer."""
-
-from typing import Any
+"""Conditions over an answer: what is one, and what each says of an answer."""
 
 import pytest
+from pydantic import JsonValue
 
-from orchestrator.catalog.expressions import (
-    Expression,
-    fill_template,
-    parse_expression,
-    parse_filling,
-    reads_only_response,
-    response_headers_read,
-    value_read,
-)
-from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
-from orchestrator.core.record import JsonObject
+from orchestrator.catalog.expressions import all_hold, parse_condition, parse_conditions
 
-TOOL = Tool(
-    name="room_book",
-    document="rooms",
-    domain="rooms",
-    input_schema={"type": "object"},
-    idempotency_header="Idempotency-Key",
-    bindings=(
-        InputBinding(name="hotel", location="path", field="hotel"),
-        InputBinding(name="query_hotel", location="query", field="hotel"),
-        InputBinding(name="X-Tenant", location="header", field="X-Tenant"),
-        InputBinding(name="guest", location="body", field="guest"),
-        InputBinding(name="body_hotel", location="body", field="hotel"),
-    ),
-)
-ARGUMENTS: JsonObject = {
-    "hotel": "h1",
-    "query_hotel": "h2",
-    "X-Tenant": "acme",
-    "guest": {"name": "pii:name", "tags": ["vip", "late"]},
-    "body_hotel": "h3",
+BODY: JsonValue = {
+    "status": "ok",
+    "count": 1,
+    "done": True,
+    "nothing": None,
+    "list": [{"id": "a b"}],
+    "a/b": {"c~d": 2},
 }
-ANSWER: JsonObject = {"id": 7, "links": {"a/b": "~x"}, "rooms": [{"n": 1}], "gone": None}
-
-
-def fill(value: Any, *, tool: Tool = TOOL, answer: Any = ANSWER, **changes: Any) -> Any:
-    """What one argument is filled with; None when it is left out."""
-    filled = fill_template(
-        ToolCallTemplate(tool="cancel", arguments={"x": value}),
-        tool=tool,
-        arguments=changes.get("arguments", ARGUMENTS),
-        idempotency_key="m.1.2",
-        response_body=answer,
-        response_headers={"Location": "/bookings/7"},
-    )
-    return filled.get("x")
 
 
 @pytest.mark.parametrize(
-    ("expression", "value"),
+    ("text", "verdict"),
     [
-        ("$request.path.hotel", "h1"),
-        ("$request.query.hotel", "h2"),
-        ("$request.body#/hotel", "h3"),
-        ("$request.body#/guest/name", "pii:name"),
-        ("$request.body#/guest/tags/1", "late"),
-        ("$request.body", {"guest": ARGUMENTS["guest"], "hotel": "h3"}),
-        ("$request.header.x-tenant", "acme"),
-        ("$request.header.idempotency-key", "m.1.2"),
-        ("$response.body#/id", 7),
-        ("$response.body#/links/a~1b", "~x"),
-        ("$response.body#/rooms/0/n", 1),
-        ("$response.body", ANSWER),
-        ("$response.header.location", "/bookings/7"),
-        ("by the orchestrator", "by the orchestrator"),
-        ("", ""),
-        ("order {$response.body#/id} of {$request.path.hotel}", "order 7 of h1"),
+        ('$response.body#/status == "ok"', True),
+        ("$response.body#/status == 'ok'", True),
+        ('$response.body#/status=="ok"', True),
+        ('  $response.body#/status   ==   "ok"', True),
+        ('$response.body#/status == "OK"', False),
+        ('$response.body#/status != "failed"', True),
+        ('$response.body#/status != "ok"', False),
+        ("$response.body#/count == 1", True),
+        ("$response.body#/count == 1.0", True),
+        ("$response.body#/count == true", False),
+        ("$response.body#/done == 1", False),
+        ("$response.body#/done == true", True),
+        ("$response.body#/done != false", True),
+        ("$response.body#/list/0/id == 'a b'", True),
+        ("$response.body#/a~1b/c~0d == 2", True),
+        ("$response.body#/missing == 1", None),
+        ("$response.body#/missing != 1", None),
+        ("$response.body#/nothing != 1", None),
+        ("$response.body#/list/7/id == 1", None),
+        ("$response.body#/status", True),
+        ("$response.body#/missing", False),
+        ("$response.body#/nothing", False),
+        ("!$response.body#/missing", True),
+        ("! $response.body#/nothing", True),
+        ("!$response.body#/status", False),
+        ("$response.body", True),
+        ("$statusCode == 200", True),
+        ("$statusCode != 200", False),
+        ("$statusCode == 202", False),
+        ("$response.header.x-state == 'done'", True),
+        ("$response.header.X-STATE == 'done'", True),
+        ("$response.header.X-Other == 'done'", None),
+        ("!$response.header.X-Other", True),
     ],
 )
-def test_an_expression_finds_what_was_sent_or_answered(expression: str, value: Any) -> None:
-    """Each form of OpenAPI's runtime expressions reads its place; other text is a constant."""
-    assert fill(expression) == value
+def test_a_condition_holds_or_not_or_cannot_be_told(text: str, verdict: bool | None) -> None:
+    """A comparison with a missing value is undecided; presence is always decided."""
+    found = parse_condition(text).holds(status=200, headers={"X-State": "done"}, body=BODY)
 
-
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "$request.path.floor",
-        "$request.query.guest",
-        "$request.body#/guest/age",
-        "$request.header.x-none",
-        "$response.body#/missing",
-        "$response.body#/gone",
-        "$response.body#/rooms/9/n",
-        "$response.body#/rooms/first",
-        "$response.header.etag",
-        "order {$response.body#/missing}",
-    ],
-)
-def test_what_finds_nothing_is_left_out(expression: str) -> None:
-    """An input is never filled with null or with half a text."""
-    assert fill(expression) is None
-
-
-@pytest.mark.parametrize("answer", [None, [], "text", 3])
-def test_an_answer_that_is_missing_or_odd_gives_nothing(answer: Any) -> None:
-    """An ambiguous call has no body, and a broken one any."""
-    assert fill("$response.body#/id", answer=answer) is None
-
-
-def test_a_body_that_is_one_input_is_followed_inside() -> None:
-    """The binding with no field is the whole body."""
-    tool = TOOL.model_copy(
-        update={"bindings": (InputBinding(name="body", location="body", field=""),)}
-    )
-
-    assert fill("$request.body#/0/id", tool=tool, arguments={"body": [{"id": "a"}]}) == "a"
-
-
-def test_an_input_that_was_not_given_is_not_found() -> None:
-    """Optional inputs that were left out are left out of the cancel too."""
-    assert fill("$request.body#/hotel", arguments={"guest": "g"}) is None
+    assert found is verdict
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "$request",
-        "$request.body.id",
-        "$response.body#id",
-        "$response.query.x",
-        "$response.path.x",
-        "$request.header.",
-        "$request.header.a b",
-        "$url",
+        "",
+        "ok",
+        "$response.body#/status = 'ok'",
+        "$response.body#/status == ok",
+        "$response.body#/status == ",
+        "$response.body#/status == null",
+        "$response.body#/status == ['ok']",
+        "$response.body#/status > 1",
+        "$response.body#status == 1",
+        "!$response.body#/status == 'ok'",
         "$statusCode",
-        "$respons.body#/x",
-        "a {$nothing} b",
+        "!$statusCode",
+        "$request.body#/status == 'ok'",
+        "$response.path.id == 1",
+        "$url == 'x'",
+        "$response.body#/a == 1 && $response.body#/b == 2",
     ],
 )
-def test_a_malformed_expression_is_refused(text: str) -> None:
-    """A typo must not become a constant."""
-    with pytest.raises(ValueError, match=r"\$|pointer"):
-        parse_filling(text)
-
-
-@pytest.mark.parametrize("constant", [False, 0, 2.5, [], ["late", 1], {"notify": {"by": "mail"}}])
-def test_what_is_no_text_is_a_constant(constant: Any) -> None:
-    """It is sent as it is written, and is no reason to leave the input out."""
-    assert fill(constant) == constant
-
-
-@pytest.mark.parametrize("value", [None, ["$request.body#/a", "b"], {"a": {"b": "$response.body"}}])
-def test_an_expression_inside_a_constant_is_refused(value: Any) -> None:
-    """It would be sent as text; and null fills nothing."""
-    with pytest.raises(ValueError, match=r"constant|leave the input out"):
-        parse_filling(value)
-
-
-def test_a_list_of_one_expression_is_a_list_of_what_it_reads() -> None:
-    """A cancel that takes several things is told of one; of what is not there, of nothing."""
-    filling = parse_filling(["$response.body#/id"])
-
-    assert filling.expressions == (Expression("response", "body", ("id",)),)
-    assert fill(["$response.body#/id"]) == [7]
-    assert fill(["$response.body#/nowhere"]) is None
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    """With an example of one."""
+    with pytest.raises(ValueError, match=r".+"):
+        parse_condition(text)
 
 
 @pytest.mark.parametrize(
-    ("template", "filled", "read"),
+    ("texts", "expected"),
     [
-        (["$response.body#/id"], ["b7"], "b7"),
-        ("$response.body#/id", "b7", "b7"),
-        ("$response.body#/ids", ["b7"], ["b7"]),
-        (["$response.body#/id"], ["b7", "b8"], ["b7", "b8"]),
+        ([], (True, "")),
+        (["$response.body#/status", "$statusCode == 200"], (True, "")),
+        (["$response.body#/x == 1", "$statusCode == 202"], (False, "$statusCode == 202")),
+        (["$response.body#/status", "$response.body#/x == 1"], (None, "$response.body#/x == 1")),
     ],
 )
-def test_what_was_read_is_told_from_the_list_around_it(
-    template: Any, filled: Any, read: Any
-) -> None:
-    assert value_read(template, filled) == read
-
-
-def test_a_pointer_is_unescaped_once() -> None:
-    """`~01` is the text `~1`, not a slash."""
-    assert parse_expression("$request.body#/a~01") == Expression("request", "body", ("a~1",))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "is_only_response"),
-    [
-        ({"a": "$response.body#/id"}, True),
-        ({"a": "$response.body#/id", "b": "constant"}, True),
-        ({"a": "$response.body#/id", "b": "$request.body#/ref"}, False),
-        ({"a": "$response.body#/id", "b": False}, True),
-        ({"a": "constant"}, False),
-        ({"a": 7}, False),
-        ({}, False),
-    ],
-)
-def test_a_template_may_depend_on_the_answer_alone(
-    arguments: JsonObject, is_only_response: bool
-) -> None:
-    """Such a cancel cannot be made when the answer was lost."""
-    template = ToolCallTemplate(tool="cancel", arguments=arguments)
-
-    assert reads_only_response(template) is is_only_response
-
-
-def test_the_headers_that_compensation_reads_are_known() -> None:
-    """Only those of the answer, in lower case, of cancel and probe."""
-    compensation = Compensation(
-        cancel=ToolCallTemplate(
-            tool="c", arguments={"a": "$response.header.X-Id", "b": "$request.header.X-Tenant"}
-        ),
-        probe=ToolCallTemplate(tool="p", arguments={"a": "at {$response.header.Location}"}),
-    )
-    tool = TOOL.model_copy(update={"compensation": compensation})
-
-    assert response_headers_read(tool) == {"x-id", "location"}
-    assert response_headers_read(TOOL) == frozenset()
+def test_several_hold_together(texts: list[str], expected: tuple[bool | None, str]) -> None:
+    """One failed condition decides, whatever else is undecided."""
+    assert all_hold(parse_conditions(texts), status=200, headers={}, body=BODY) == expected

@@ -12,7 +12,7 @@ from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
 from orchestrator.core.errors import DocumentInvalid
-from orchestrator.planning.rules.answers import answer_fields
+from orchestrator.planning.rules.items import answer_fields
 from orchestrator.planning.rules.parameters import tool_parameters
 from orchestrator.routing.cards.capability_card import make_card
 
@@ -95,7 +95,7 @@ _PATIENT = settings(
 @given(data=st.data())
 @settings(_PATIENT, max_examples=150)
 def test_only_our_errors_come_out(shop: dict[str, Any], data: st.DataObject) -> None:
-    """Of other documents in every run."""
+    """Each run takes other documents."""
     _only_our_errors_come_out(shop, data)
 
 
@@ -103,7 +103,7 @@ def test_only_our_errors_come_out(shop: dict[str, Any], data: st.DataObject) -> 
 @given(data=st.data())
 @settings(_PATIENT, max_examples=1_000)
 def test_only_our_errors_come_out_of_many(shop: dict[str, Any], data: st.DataObject) -> None:
-    """What few documents do not show."""
+    """A longer run finds what a few documents do not show."""
     _only_our_errors_come_out(shop, data)
 
 

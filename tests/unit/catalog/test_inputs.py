@@ -1,4 +1,4 @@
-"""What a caller gives: parameters and bodies as one object schema with bindings."""
+"""Inputs: parameters and bodies as one object schema with bindings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -81,7 +81,7 @@ def test_the_operation_wins_over_its_path(one_operation: Make) -> None:
 
 
 def test_a_name_in_three_places_loses_none_of_them(one_operation: Make, json_body: Make) -> None:
-    """Of inputs with one name the later are renamed, and their bindings keep the wire field."""
+    """Later inputs of the same name are renamed, and their bindings keep the wire field."""
     body = json_body(
         {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}
     )
@@ -139,7 +139,7 @@ def test_headers_that_http_owns_are_ignored(one_operation: Make, name: str) -> N
 
 
 def test_a_body_that_is_a_list_becomes_one_input(one_operation: Make, json_body: Make) -> None:
-    """What is no object is the input `body`, bound to the whole body."""
+    """A body that is not an object is the input `body`, bound to the whole body."""
     schema = {"type": "array", "items": {"type": "integer"}}
     tool = compiled(one_operation(method="post", requestBody=json_body(schema)))
 
@@ -244,7 +244,7 @@ def test_a_required_property_that_is_not_described_is_an_input(
 
 
 def test_json_is_chosen_before_forms(one_operation: Make) -> None:
-    """Of several media types JSON is sent."""
+    """JSON wins among several media types."""
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     content = {"multipart/form-data": {"schema": schema}, "application/json": {"schema": schema}}
 

@@ -9,8 +9,9 @@ import yaml
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
-from orchestrator.catalog.overlay import apply_overlays, parse_overlay
+from orchestrator.catalog.overlay import apply_overlays, parse_overlay, unmarked
 from orchestrator.catalog.source import read_sources
+from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentInvalid, OverlayWarning
 from orchestrator.core.record import JsonObject
 
@@ -47,40 +48,74 @@ def test_an_update_is_merged_into_every_place_that_is_selected() -> None:
     assert result["paths"]["/b"]["post"] == {"summary": "C"}
 
 
-def test_lists_are_appended_to() -> None:
-    """Inside a merge by the update's elements, as a target by the update itself."""
-    result = applied(
-        {"target": "$.paths['/a'].get", "update": {"tags": ["y"]}},
-        {"target": "$.paths['/a'].get.parameters", "update": {"name": "r"}},
-    )
-
-    assert result["paths"]["/a"]["get"]["tags"] == ["x", "y"]
-    assert [p["name"] for p in result["paths"]["/a"]["get"]["parameters"]] == ["p", "q", "r"]
+PATHS: Any = DOCUMENT["paths"]
+A, B = PATHS["/a"], PATHS["/b"]
+LIST = "$.paths['/a'].get.parameters"
 
 
-def test_removing_takes_all_that_is_selected() -> None:
-    """Several elements of one list go, and whole paths."""
-    result = applied(
-        {"target": "$.paths['/a'].get.parameters[?@.name=='p' || @.name=='q']", "remove": True},
-        {"target": "$.paths['/b']", "remove": True, "update": {"ignored": 1}},
-    )
-
-    assert result["paths"] == {"/a": {"get": {"summary": "A", "tags": ["x"], "parameters": []}}}
-
-
-def test_actions_see_what_earlier_ones_did() -> None:
-    """A list of actions is a sequence."""
-    result = applied(
-        {"target": "$.paths", "update": {"/c": {"get": {}}}},
-        {"target": "$.paths['/c'].get", "update": {"summary": "new"}},
-    )
-
-    assert result["paths"]["/c"] == {"get": {"summary": "new"}}
-
-
-def test_what_selects_nothing_changes_nothing() -> None:
-    """As the standard says."""
-    assert applied({"target": "$.paths['/z'].get", "update": {"a": 1}}) == DOCUMENT
+@pytest.mark.parametrize(
+    ("actions", "paths"),
+    [
+        ([{"target": "$.paths['/z'].get", "update": {"a": 1}}], {"/a": A, "/b": B}),
+        ([{"target": "$", "update": {"paths": None}}], {"/a": A, "/b": B}),
+        (
+            [
+                {"target": f"{LIST}[?@.name=='p' || @.name=='q']", "remove": True},
+                {"target": "$.paths['/b']", "remove": True, "update": {"ignored": 1}},
+            ],
+            {"/a": {"get": {**A["get"], "parameters": []}}},
+        ),
+        (
+            [
+                {"target": "$.paths", "update": {"/c": {"get": {}}}},
+                {"target": "$.paths['/c'].get", "update": {"summary": "new"}},
+            ],
+            {"/a": A, "/b": B, "/c": {"get": {"summary": "new"}}},
+        ),
+        (
+            [
+                {"target": "$.paths['/a'].get", "update": {"tags": ["y"]}},
+                {"target": LIST, "update": {"name": "r"}},
+            ],
+            {
+                "/a": {
+                    "get": {
+                        **A["get"],
+                        "tags": ["x", "y"],
+                        "parameters": [*A["get"]["parameters"], {"name": "r"}],
+                    }
+                },
+                "/b": B,
+            },
+        ),
+        (
+            [
+                {"target": "$.paths['/a'].get.tags", "remove": True},
+                {"target": "$.paths['/a'].get", "update": {"tags": ["only"]}},
+            ],
+            {"/a": {"get": {**A["get"], "tags": ["only"]}}, "/b": B},
+        ),
+        (
+            [
+                {"target": "$.paths['/a'].get", "update": {"summary": "new"}},
+                {"target": "$.paths['/b'].get.summary", "remove": True},
+            ],
+            {"/a": {"get": {**A["get"], "summary": "new"}}, "/b": {**B, "get": {}}},
+        ),
+    ],
+    ids=[
+        "a target that selects nothing",
+        "an empty place in an update",
+        "several elements and a path are removed",
+        "an action sees the result of the one before",
+        "lists are appended to",
+        "a list is replaced by removing it first",
+        "a primitive is changed through its object",
+    ],
+)
+def test_actions_apply_in_order(actions: list[dict[str, Any]], paths: JsonObject) -> None:
+    """Each action merges into, or removes, all that its target selects in the result so far."""
+    assert applied(*actions)["paths"] == paths
 
 
 def test_the_document_given_is_left_alone() -> None:
@@ -92,11 +127,6 @@ def test_the_document_given_is_left_alone() -> None:
     )
 
     assert before == DOCUMENT
-
-
-def test_an_empty_place_in_an_update_deletes_nothing() -> None:
-    """A bare `paths:` in a structured overlay is no null."""
-    assert applied({"target": "$", "update": {"paths": None}}) == DOCUMENT
 
 
 @pytest.mark.parametrize(
@@ -118,29 +148,8 @@ def test_an_action_that_does_not_fit_is_refused(action: dict[str, Any], reason: 
     assert (refused.value.document, refused.value.pointer) == ("o.yaml", "/actions/0")
 
 
-def test_a_primitive_is_updated_and_removed_through_its_object() -> None:
-    """The property of an object, by its name."""
-    result = applied(
-        {"target": "$.paths['/a'].get", "update": {"summary": "new"}},
-        {"target": "$.paths['/b'].get.summary", "remove": True},
-    )
-
-    assert result["paths"]["/a"]["get"]["summary"] == "new"
-    assert result["paths"]["/b"]["get"] == {}
-
-
-def test_a_list_of_primitives_is_replaced_by_removing_it_first() -> None:
-    """Each action sees the result of the one before, so a list can be taken away and added."""
-    result = applied(
-        {"target": "$.paths['/a'].get.tags", "remove": True},
-        {"target": "$.paths['/a'].get", "update": {"tags": ["only"]}},
-    )
-
-    assert result["paths"]["/a"]["get"]["tags"] == ["only"]
-
-
 def test_removing_selects_things_inside_of_each_other() -> None:
-    """Of two that are both selected the outer one takes the inner one along."""
+    """Removing the outer place removes the inner one as well."""
     nested: JsonObject = {"a": {"x": {"x": 1}, "y": 2}, "b": [{"x": 1}, {"y": 2}, {"x": 3}]}
 
     assert applied({"target": "$..x", "remove": True}, document=nested) == {
@@ -197,25 +206,23 @@ def test_extensions_and_descriptions_of_an_overlay_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    "extends",
-    ["./b.yaml", "b.json", "../apis/b.yaml", "https://example.com/apis/b.yaml?raw=1", "%62.yaml"],
+    ("fields", "extended"),
+    [
+        ({}, {"a", "b"}),
+        ({"extends": "./b.yaml"}, {"b"}),
+        ({"extends": "b.json"}, {"b"}),
+        ({"extends": "../apis/b.yaml"}, {"b"}),
+        ({"extends": "https://example.com/apis/b.yaml?raw=1"}, {"b"}),
+        ({"extends": "%62.yaml"}, {"b"}),
+    ],
 )
-def test_extends_chooses_the_document(extends: str) -> None:
-    """By the stem of its file, of a path as of a URL."""
-    content = overlay({"target": "$", "update": {"x": 1}}, extends=extends)
+def test_extends_chooses_the_document(fields: dict[str, str], extended: set[str]) -> None:
+    """The stem of its file counts, in a path or a URL; without it every document is meant."""
+    content = overlay({"target": "$", "update": {"x": 1}}, **fields)
 
     result = apply_overlays({"a": {}, "b": {}}, [parse_overlay("o.yaml", content)])
 
-    assert result.documents == {"a": {}, "b": {"x": 1}}
-
-
-def test_without_extends_every_document_is_meant() -> None:
-    """A habit of the house can be one overlay over all."""
-    content = overlay({"target": "$", "update": {"x": 1}})
-
-    result = apply_overlays({"a": {}, "b": {}}, [parse_overlay("o.yaml", content)])
-
-    assert result.documents == {"a": {"x": 1}, "b": {"x": 1}}
+    assert {name for name, document in result.documents.items() if document} == extended
 
 
 def test_overlays_are_applied_in_the_order_given() -> None:
@@ -228,7 +235,7 @@ def test_overlays_are_applied_in_the_order_given() -> None:
 
 
 def test_an_overlay_for_a_document_that_was_not_loaded_is_refused() -> None:
-    """It would silently expose nothing."""
+    """Otherwise the overlay would silently expose nothing."""
     content = overlay(ACTION, extends="crm.yaml")
 
     with pytest.raises(DocumentInvalid, match=r"crm\.yaml"):
@@ -278,9 +285,9 @@ EXAMPLES = Path(__file__).parents[3] / "docs/examples"
 
 
 def test_the_documented_example_makes_sound_tools_of_a_foreign_document() -> None:
-    """Every action of it acts, and its four tools are without errors or warnings.
+    """Every action has an effect, and the four tools are without errors or warnings.
 
-    A visit that it books is taken back by a cancel that a probe feeds when the answer was lost.
+    A booked visit is cancelled by an id that the probe finds when the answer was lost.
     """
     sources = read_sources([EXAMPLES / "crm.yaml"], [EXAMPLES / "crm-overlay.yaml"])
     catalog = Catalog.from_documents(sources.documents)
@@ -301,3 +308,54 @@ def test_the_documented_example_makes_sound_tools_of_a_foreign_document() -> Non
     assert visit.card_type == "crm-visit"
     assert visit.properties["customer_id"]["maxLength"] == 40
     assert "/admin/purge" not in sources.documents["crm"]["paths"]  # type: ignore[operator]  # an object
+
+
+def shop(**more: Any) -> dict[str, Any]:
+    return {"paths": {"/carts": {"post": {}, "get": more}, "/x": {"$ref": "no"}, "/y": None}}
+
+
+def test_it_counts_shows_three_lines_and_names_the_command() -> None:
+    """The lines are an overlay's, for a read of this very document."""
+    said = unmarked({"shop": shop()}, [Path("there/shop.yaml"), Path("other.yaml")])
+
+    assert said is not None
+    first, *lines, last = said.splitlines()
+    assert "2 operations" in first
+    assert last.endswith("orchestrator tools suggest there/shop.yaml --out overlay.yaml")
+
+    head = 'overlay: 1.0.0\ninfo: {title: Ours, version: "1"}\n'
+    overlay = parse_overlay("ours", load_yaml(head + "\n".join(line[2:] for line in lines)))
+    marked = apply_overlays({"shop": shop()}, [overlay]).documents
+    assert marked["shop"] == shop(**{"x-orchet-tool": True})
+    assert unmarked(marked) is None
+
+
+@pytest.mark.parametrize("mark", [True, False, "yes"])
+def test_nothing_is_said_where_somebody_said_something(mark: Any) -> None:
+    """Also not where it is ruled out, or wrong: other words are about that."""
+    assert unmarked({"shop": shop(**{"x-orchet-tool": mark})}) is None
+
+
+def test_documents_without_operations_and_none_at_all() -> None:
+    """There is nothing to mark; tools of functions have no documents."""
+    assert unmarked({"empty": {"paths": []}}) == (
+        "empty: no operation is described, none can be a tool"
+    )
+    assert unmarked({}) is None
+
+
+@pytest.mark.parametrize("mark", [None, True])
+def test_operations_that_stand_in_another_file_are_counted(mark: bool | None) -> None:
+    """A path that refers to another place has the operations of that; the lines mark them there."""
+    item: JsonObject = {"get": {} if mark is None else {"x-orchet-tool": mark}}
+    split: JsonObject = {
+        "paths": {"/a": {"$ref": "#/x-orchet-files/a.yaml"}},
+        "x-orchet-files": {"a.yaml": item},
+    }
+
+    said = unmarked({"split": split})
+
+    assert (said is None) == (mark is True)
+    if said is not None:
+        assert "1 operation," in said
+        assert "target: $['x-orchet-files']['a.yaml'].get" in said

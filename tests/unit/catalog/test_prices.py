@@ -1,4 +1,4 @@
-"""What a call costs, by what its document declares, and by real answers of well-known APIs."""
+"""Prices of calls, by declarations and in real answers of well-known APIs."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.price_contract import PRICE
+from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.prices import (
     charged_price,
     expected_price,
@@ -63,7 +63,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def charged(schema: Any, body: JsonValue, **keywords: Any) -> str | None:
-    """What an answer with that schema says was charged, as a person reads it."""
+    """Return the charge in an answer with that schema, as people read it."""
     money = charged_price(shop(answer=schema, **keywords), {}, body)
     return str(money) if money is not None else None
 
@@ -178,7 +178,7 @@ def test_a_declared_place_is_where_the_price_is(price: Any, expected: str | None
 
 
 def test_both_ends_of_a_price_are_declared() -> None:
-    """What was asked for, and what was charged; each is read in its own units."""
+    """Expected and charged price are each read in their own units."""
     tool = shop(
         body={"budgeted": {**INTEGER, "description": "In the smallest currency unit"}, "cur": CODE},
         answer=_object({"sum": _object({"value": NUMBER, "currency": CODE})}),
@@ -195,7 +195,7 @@ def test_both_ends_of_a_price_are_declared() -> None:
 
 
 def test_a_property_is_declared_to_be_the_price_of_its_object() -> None:
-    """In whichever answer the object stands: what is quoted is what is booked."""
+    """The object may stand in any answer: the quoted price is the booked one."""
     offer = _object(
         {
             "offer_id": CODE,
@@ -212,7 +212,7 @@ def test_a_property_is_declared_to_be_the_price_of_its_object() -> None:
 
 
 def test_a_price_per_piece_is_that_of_as_many_as_are_asked_for() -> None:
-    """And one of which it is not said is unknown for several."""
+    """A price that may be per piece is unknown for several pieces."""
     per_piece = {**NUMBER, "x-orchet-price": {"per": "quantity"}}
     meals = plain_answer(
         shop(answer=_object({"price": per_piece})), {"price": 12.5, "currency": "EUR"}
@@ -229,7 +229,7 @@ def test_a_price_per_piece_is_that_of_as_many_as_are_asked_for() -> None:
 
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
 def test_a_declaration_may_stand_beside_a_reference(version: str) -> None:
-    """Of money that many properties share, one is the price; and all of it may count cents."""
+    """One of several properties with a shared schema is the price; all may count cents."""
     made = document(
         answer=_object(
             {
@@ -364,7 +364,7 @@ _JSON: st.SearchStrategy[Any] = st.recursive(
 
 @given(body=_JSON, schema=st.sampled_from([PAYMENT_INTENT, ADYEN, UNTOLD, TEXTS, {}]))
 def test_no_amount_is_read_that_is_not_written(body: JsonValue, schema: Any) -> None:
-    """As it stands, or as so many of the smallest unit; and in a currency that stands there too."""
+    """An amount and its currency stand in the answer, the amount perhaps in the smallest unit."""
     found = charged_price(_BY_SCHEMA[repr(schema)], {}, body)
 
     if found is not None:
@@ -391,7 +391,7 @@ def _numbers(value: JsonValue) -> set[Decimal]:
 
 
 def test_money_is_shown_with_the_decimals_of_its_currency() -> None:
-    """None for yen, three for dinars; and what is finer than that is not rounded away."""
+    """Yen have no decimals, dinars three; finer amounts are not rounded."""
     shown = [("1000", "JPY"), ("1.5", "KWD"), ("25", "EUR"), ("0.125", "EUR"), ("1e3", "EUR")]
 
     assert [str(Money(amount=Decimal(a), currency=c)) for a, c in shown] == [
@@ -446,7 +446,7 @@ def test_what_is_declared_is_held_against_nothing() -> None:
 
 @pytest.mark.parametrize("amount", [950, 9.5])
 def test_a_code_in_both_cases_is_no_currency(amount: float) -> None:
-    """`GBp` are pence, as exchanges write them; nobody here has said so."""
+    """`GBp` are pence, as exchanges write them, and no schema says so here."""
     assert charged(None, {"total": amount, "currency": "GBp"}) is None
 
 

@@ -1,14 +1,25 @@
 """Files read: YAML as JSON means it, and nothing that could blow up."""
 
+import json
+import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.source import read_object, read_sources
+from orchestrator.catalog.lint import lint
+from orchestrator.catalog.source import overlays_for, read_object, read_sources
 from orchestrator.catalog.yaml12 import load_yaml
-from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, SkippedWarning
+from orchestrator.core.errors import (
+    DocumentInvalid,
+    DocumentUnreadable,
+    SkippedWarning,
+    UnreadWarning,
+    UsageError,
+)
+from orchestrator.runtime import worker
+from orchestrator.settings import Settings
 
 
 @pytest.mark.parametrize(
@@ -46,7 +57,7 @@ def test_keys_are_strings_as_written() -> None:
 
 
 def test_anchors_and_merges_are_understood() -> None:
-    """What hand-written documents use to repeat themselves."""
+    """Hand-written documents use them to avoid repetition."""
     assert load_yaml("a: &a {x: 1, y: 1}\nb: {<<: *a, y: 2}\nc: *a") == {
         "a": {"x": 1, "y": 1},
         "b": {"x": 1, "y": 2},
@@ -114,7 +125,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 def test_a_reference_to_a_file_that_is_not_there_costs_what_needs_it(
     tmp_path: Path, reference: str, reason: str
 ) -> None:
-    """Nothing is fetched, and what is told points at the reference."""
+    """Nothing is fetched, and the error points at the reference."""
     (tmp_path / "a.yaml").write_text(f"openapi: 3.1.0\npaths: {{/x: {{$ref: '{reference}'}}}}")
 
     (skipped,) = Catalog.from_documents(read_sources([tmp_path / "a.yaml"]).documents).skipped
@@ -157,7 +168,7 @@ TOOL = "x-orchet-tool: true, responses: {}"
 
 
 def test_many_files_of_one_folder_are_read(tmp_path: Path) -> None:
-    """Their number is no limit; a tool is marked beside the reference to its operation."""
+    """Any number of files is read; a tool is marked next to the reference to its operation."""
     for number in range(300):
         (tmp_path / f"op{number}.yaml").write_text(f"operationId: op{number}\nresponses: {{}}")
     paths = [f"  /p{n}: {{get: {{$ref: op{n}.yaml, x-orchet-tool: true}}}}" for n in range(300)]
@@ -210,7 +221,7 @@ def test_a_name_that_begins_like_an_extension_is_a_name(tmp_path: Path) -> None:
 
 
 def test_properties_may_be_taken_from_elsewhere(tmp_path: Path) -> None:
-    """`properties: {$ref: ...}`, with more beside it; in a circle it costs the operation."""
+    """`properties: {$ref: ...}` may have further members; a cycle skips the operation."""
     catalog = _loaded(
         tmp_path,
         main=(
@@ -250,7 +261,7 @@ def test_an_overlay_removes_before_references_count(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_in_another_file_is_told_with_its_line(tmp_path: Path) -> None:
-    """That of the file in which it stands."""
+    """The line belongs to the file that holds the fault."""
     for name, text in {
         "main.yaml": "openapi: 3.1.0\npaths:\n  /a: {get: {$ref: get.yaml}}",
         "get.yaml": "x-orchet-tool: true\nresponses: {}\nparameters:\n  - {name: q, in: space}",
@@ -264,7 +275,7 @@ def test_what_is_wrong_in_another_file_is_told_with_its_line(tmp_path: Path) -> 
 
 
 def test_swagger_is_refused_with_a_command_for_the_very_file(tmp_path: Path) -> None:
-    """It can be copied as it is."""
+    """The command can be copied unchanged."""
     (tmp_path / "old api.json").write_text('{"swagger": "2.0", "paths": {}}')
 
     with pytest.raises(DocumentInvalid) as refused:
@@ -340,3 +351,83 @@ def test_what_a_dynamic_reference_means_is_told_across_files(tmp_path: Path) -> 
     assert properties["any"]["items"] == {"type": ["string", "integer"]}
     assert properties["far"]["type"] == ["string", "integer"]
     assert properties["pets"]["items"] == {"type": "string"}
+
+
+OVERLAY = "overlay: 1.0.0\ninfo: {title: t, version: '1'}\nextends: DOC\nactions:\n"
+OVERLAY += "  - {target: $.info, update: {x-seen: true}}\n"
+
+
+@pytest.fixture
+def folder(shop: dict[str, Any], tmp_path: Path) -> Path:
+    """The shop among files that break in different ways."""
+    (tmp_path / "shop.json").write_text(json.dumps(shop))
+    (tmp_path / "cut.yaml").write_text("openapi: 3.1.0\npaths: {a: [")
+    (tmp_path / "old.json").write_text('{"swagger": "2.0", "paths": {}}')
+    (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere.yaml")
+    return tmp_path
+
+
+def test_the_others_are_read_and_each_is_told(folder: Path) -> None:
+    """With its path, the reason, and what to do."""
+    with pytest.warns(UnreadWarning) as told:
+        catalog = Catalog.load(folder)
+
+    assert list(catalog.documents) == ["shop"]
+    assert [one.document for one in catalog.unread] == ["cut", "gone", "old"]
+    cut, gone, old = (str(warning.message) for warning in told)
+    assert cut.startswith(f"{folder}/cut.yaml is left out: ")
+    assert "line 3" in cut
+    assert cut.endswith("; correct it, or move it out of the folder")
+    assert "No such file" in gone
+    assert "Swagger 2.0" in old
+    assert "swagger2openapi" in old
+
+
+def test_a_file_that_is_named_is_refused(folder: Path) -> None:
+    """A named file must be readable."""
+    with pytest.raises(DocumentUnreadable, match=r"cut\.yaml"):
+        read_sources([folder / "shop.json", folder / "cut.yaml"])
+
+
+def test_nothing_left_is_refused_with_the_reasons(folder: Path) -> None:
+    """All that was there is named."""
+    (folder / "shop.json").unlink()
+
+    with pytest.raises(UsageError, match=r"no OpenAPI document.*cut\.yaml.*old\.json is left out"):
+        read_sources([folder])
+
+
+def test_the_overlay_of_what_was_left_out_waits_for_it(folder: Path) -> None:
+    """The overlay has no fault, and is not taken for another document's."""
+    for name in ("cut", "shop", "other"):
+        (folder / f"{name}.overlay.yml").write_text(OVERLAY.replace("DOC", f"{name}.yaml"))
+    named = {name: folder / f"{name}.overlay.yml" for name in ("cut", "shop", "other")}
+
+    sources = read_sources([folder], [named["cut"], named["shop"]])
+
+    assert sources.documents["shop"]["info"]["x-seen"] is True  # type: ignore[index,call-overload]
+    fitting, others = overlays_for([folder], list(named.values()))
+    assert fitting == (named["cut"], named["shop"])
+    assert others == ((named["other"], "other.yaml"),)
+
+
+def test_lint_counts_it_as_an_error(folder: Path) -> None:
+    """A folder with a broken document does not pass."""
+    sources = read_sources([folder])
+
+    found = [f for f in lint(sources.documents, unread=sources.unread) if f.code == "ORC001"]
+
+    assert [(f.document, f.severity) for f in found] == [
+        (name, "error") for name in ("cut", "gone", "old")
+    ]
+    assert "swagger2openapi" in found[-1].mend
+
+
+def test_a_worker_says_loudly_what_it_lacks(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The log has an error with the consequence for missions."""
+    with caplog.at_level(logging.ERROR):
+        catalog = worker._load(Settings(specs=(folder,)))
+
+    assert list(catalog.documents) == ["shop"]
+    assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
+    assert "new missions have no tool of it" in caplog.text

@@ -52,7 +52,7 @@ EUR_9: Any = {"amount": 9, "currency": "EUR"}
     ],
 )
 def test_a_price_that_is_stated_plainly_is_read(body: Any) -> None:
-    """At the top or one level down, as an object or beside its currency."""
+    """A price stands at the top or one level down, as an object or next to its currency."""
     assert stated_price(body) == Money(amount=Decimal(5), currency="EUR")
 
 
@@ -130,7 +130,7 @@ def test_what_states_no_price_plainly_has_none(body: Any) -> None:
     ],
 )
 def test_a_name_tells_whether_it_is_of_a_price(name: str, is_price: bool) -> None:
-    """By its words: of a schema there is nothing else to see."""
+    """Only the words of a name count, because a schema has nothing else."""
     assert names_price(name) == is_price
 
 

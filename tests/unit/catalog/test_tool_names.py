@@ -1,4 +1,4 @@
-"""What tools are called: stable, fit for planners, and never the name of another."""
+"""Names of tools: stable, valid for planners, and never the name of another."""
 
 from typing import Any
 
@@ -52,14 +52,14 @@ def test_a_name_is_the_operation_id_or_made_of_it(said: Any, name: str) -> None:
 
 
 def test_a_repeated_operation_id_names_none_of_its_operations() -> None:
-    """Whoever says it means no tool, and not the wrong one."""
+    """A contract that uses it means no tool, rather than the wrong one."""
     found = named({("/a", "get"): "do", ("/b", "get"): "do", ("/c", "get"): "other"})
 
     assert found == {("/a", "get"): "get_a", ("/b", "get"): "get_b", ("/c", "get"): "other"}
 
 
 def test_a_made_name_takes_no_name_that_is_said() -> None:
-    """It is marked, whichever of the two comes first."""
+    """The generated name gets a mark, whichever of the two comes first."""
     ids: Ids = {("/a", "get"): "meta/root", ("/b", "get"): "meta_root", ("/c", "get"): "meta root"}
     found = named(ids)
     turned = named(dict(reversed(ids.items())))
@@ -78,7 +78,7 @@ def test_ids_that_differ_in_case_or_punctuation_only_are_told_apart() -> None:
 
 
 def test_a_long_path_makes_a_name_that_stays_apart() -> None:
-    """What is cut off is in the mark."""
+    """The mark is a hash of the whole path."""
     long = "/organizations/{organization}/repositories/{repository}/branches/{branch}"
     found = named({(f"{long}/rules", "get"): None, (f"{long}/locks", "get"): None})
 
@@ -87,7 +87,7 @@ def test_a_long_path_makes_a_name_that_stays_apart() -> None:
 
 
 def test_it_is_told_why_a_tool_is_called_otherwise() -> None:
-    """Nothing is told of an operationId that is the name."""
+    """A tool named by its operationId has no reason."""
     paths: JsonObject = {
         "/a": {"get": {"operationId": "a.b"}, "put": {}, "post": {"operationId": "ok"}}
     }

@@ -71,7 +71,7 @@ def test_each_field_is_asked_for_until_it_can_be_read(
         "departure date: Day of departure; a day, such as tomorrow",
         "2. premium economy",
         "otherwise: the mission fails",
-        "'soon' names no day that can be told",
+        "'soon' names no day",
         "understood as departure date: Thursday 3 December 2026",
         "understood as cabin: premium_economy",
     ):

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
 from orchestrator.cli import main
-from orchestrator.cli.render_chaos import pairs as show_pairs
+from orchestrator.cli.chaos_runs import draw_pairs as show_pairs
 
 Run = Callable[..., tuple[int, str, str]]
 LOST = Flaw(why="the answer [never] came", mend="add a probe")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.cli.chosen_documents import choose
+from orchestrator.cli.document_options import choose
 from orchestrator.core.errors import OverlayWarning
 from orchestrator.settings import Settings
 

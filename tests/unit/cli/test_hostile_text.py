@@ -15,11 +15,16 @@ import yaml
 from orchestrator.adapters.storage.personal_values import VaultContents
 from orchestrator.adapters.storage.sql_vault import SqlVault
 from orchestrator.chaos.verdicts.report import ChaosReport, PairsReport
-from orchestrator.cli import chaos_missions, chaos_pairs, demo_commands, output, tools_commands
+from orchestrator.cli import chaos_runs, demo_commands, output, tools_commands
 from orchestrator.cli.main import COMMANDS, load_command
+from orchestrator.client.batch import Batch
+from orchestrator.client.kept_file import KeptFile
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.mission_schedules import Schedules
 from orchestrator.confirmation.mission_records import FORMAT, seal
+from orchestrator.messages.events import AnyEvent
+from orchestrator.messages.plan_preview import PlanPreview
 from orchestrator.routing.learning import calibration, evaluation
 from orchestrator.runtime.demo import DemoReport
 from orchestrator.saga.outcome import ToolOutcome
@@ -149,10 +154,10 @@ class Answers:
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._kind, name, None)
         if isinstance(method, property):
-            return Answers(get_type_hints(method.fget)["return"], self._make)
+            return Answers(_given_by(method.fget), self._make)
         if not callable(method):
             return self._make(str)
-        gives = get_type_hints(method)["return"]
+        gives = _given_by(method)
 
         async def answer(*_: object, **__: object) -> Any:
             return Answers(gives, self._make) if gives is MissionHandle else self._make(gives)
@@ -182,8 +187,8 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
     monkeypatch.setenv("ORCHESTRATOR_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(MissionClient, "connect", _connect(hostile))
     monkeypatch.setattr(demo_commands, "_demo", gives(DemoReport))
-    monkeypatch.setattr(chaos_missions, "on_a_stack", gives(ChaosReport))
-    monkeypatch.setattr(chaos_pairs, "try_pairs", gives(PairsReport))
+    monkeypatch.setattr(chaos_runs, "on_a_stack", gives(ChaosReport))
+    monkeypatch.setattr(chaos_runs, "try_pairs", gives(PairsReport))
     monkeypatch.setattr(tools_commands, "_call", gives(ToolOutcome))
     monkeypatch.setattr(SqlVault, "contents", lambda _: hostile(VaultContents))
     monkeypatch.setattr(evaluation, "evaluate", lambda *_, **__: hostile(evaluation.Evaluation))
@@ -198,6 +203,12 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
     (tmp_path / "agents.yaml").write_text(yaml.safe_dump(agents))
     for name, document in (("worst", _worst), ("broken", _broken), ("plain", _plain)):
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(document(shop, hostile(str))))
+
+
+def _given_by(method: Any) -> Any:
+    """Return the type that a method answers with, also one that its module imports when it runs."""
+    late = {one.__name__: one for one in (Batch, KeptFile, PlanPreview, Schedules)}
+    return get_type_hints(method, localns={**late, "AnyEvent": AnyEvent})["return"]
 
 
 def _connect(make: Make) -> Callable[..., Any]:

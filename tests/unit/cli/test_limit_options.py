@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from orchestrator.cli.limit_options import read_limits
+from orchestrator.cli.options import read_limits
 from orchestrator.core.errors import UsageError
 from orchestrator.core.limits import Limits
 

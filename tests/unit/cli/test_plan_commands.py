@@ -14,7 +14,8 @@ from orchestrator.core.errors import PlanRefused
 from orchestrator.core.plan_origin import LegNeed, PlanOrigin
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview
-from orchestrator.planning.models import Doubt, Mention
+from orchestrator.planning.models import Doubt
+from orchestrator.saga.orders import Order
 from tests.commands import Ran
 
 Run = Callable[..., Ran]
@@ -35,15 +36,17 @@ PREVIEW = PlanPreview(
             goal="Book a table",
             agent="dining",
             stage=1,
-            tools=(PlannedTool(name="find_tables", title="Find tables", is_target=False), BOOK),
-            serves=(Mention(text="table", kind="thing", leg_id="1-dining", used_as="its name"),),
+            tools=(BOOK,),
+            orders=(Order(tools=("book_table",), clause="Book a table"),),
         ),
         PlannedLeg(
             leg_id="2-note", goal="note it", agent="notes", stage=2, depends_on=("1-dining",)
         ),
     ),
-    unserved=("feed the cat",),
-    doubts=(Doubt(kind="not_understood", about="the cat", why="no tool does it"),),
+    uncovered=("feed the cat",),
+    doubts=(
+        Doubt(kind="left_over", about="the cat", why="no tool does it", suggestion="Book a table."),
+    ),
     asks_first=True,
     catalog_digest="c",
 )
@@ -77,21 +80,22 @@ def client(connect_to: Callable[[object], None]) -> Client:
 
 
 def test_a_plan_is_a_tree_with_what_is_left_below_it(client: Client, run: Run) -> None:
-    """Legs with their tools and cards, what nothing serves, what is in doubt, the digest."""
+    """Legs with their orders and cards, what nothing serves, what is left over, the digest."""
     ran = run("mission", "plan", "Book a table and feed the cat")
     told = " ".join(ran.stdout.split())
 
     assert ran.exit_code == 0
     for words in (
         "1-dining Book a table (agent dining)",
-        "find_tables Find tables; finds what is needed",
-        "book_table Book a table; asks first (structured-reservation); undone by cancel_table",
-        "takes up 'table' as its name",
+        "order Book a table: once; for 'Book a table'",
+        "structured-reservation",
+        "undone by cancel_table",
         "2-note note it (agent notes, after 1-dining)",
         "no tool is likely yet",
-        "nothing serves: 'feed the cat'",
-        "in doubt: 'the cat': no tool does it",
-        "it would ask about what is in doubt before it begins",
+        "no leg serves: 'feed the cat'",
+        "not carried out: 'the cat': no tool does it",
+        "in plain steps: 'Book a table.'",
+        "it would ask about what is not carried out before it begins",
         "nothing was done",
         "d" * 64,
     ):
@@ -144,7 +148,7 @@ def test_who_made_the_plan_is_told(
     """The model, what was wrong with its answers, and what each leg is for."""
     made = PlanOrigin(planner="model", model="openai:gpt-5", corrected=(("no leg serves 'x'",),))
     leg = PREVIEW.legs[1].model_copy(
-        update={"quotes": ("the cat",), "needs": (LegNeed(leg_id="1-dining", what="the hour"),)}
+        update={"serves": ("the cat",), "needs": (LegNeed(leg_id="1-dining", what="the hour"),)}
     )
     shown = PREVIEW.model_copy(update={"made_by": made, "legs": (PREVIEW.legs[0], leg)})
     monkeypatch.setattr(sys.modules[__name__], "PREVIEW", shown)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.cli.mission_requests import mission_request
+from orchestrator.cli.mission_requests import asked_for
 from orchestrator.cli.options import planning_variables
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, request_digest
@@ -38,7 +38,7 @@ def test_rules_with_a_model_are_refused() -> None:
     with pytest.raises(UsageError, match="chaining asks no model"):
         planning_variables("chaining", "a:b")
     with pytest.raises(UsageError, match=r"^the planner chaining asks no model"):
-        mission_request("g", None, None, None, planner="chaining", model="a:b")
+        asked_for("g", planner="chaining", model="a:b")
 
 
 def test_a_mission_with_another_model_is_another() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from orchestrator.cli import render_cards
+from orchestrator.cli import render_waiting
 from orchestrator.confirmation.card_content import CONTENT_TYPES, CardLine
 from orchestrator.confirmation.models import ConfirmationCard
 
@@ -40,7 +40,7 @@ def test_a_card_shows_all_there_is_to_decide_on() -> None:
     """Under its headings; what looks like markup is text; the command holds the whole digest."""
     console = drawn()
     with console.capture() as captured:
-        render_cards.card(console, CARD)
+        render_waiting.card(console, CARD)
     text = captured.get()
 
     for part in (

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from rich.console import Console
 
-from orchestrator.cli import render_missions, render_parked, render_waiting
+from orchestrator.cli import render_missions, render_waiting
 from orchestrator.client.known_mission import KnownLeg, KnownMission
 from orchestrator.client.overview import MissionSummary, Wait
 from orchestrator.messages.leg import Question
@@ -104,7 +104,7 @@ def test_what_is_parked_says_all_that_its_operator_needs() -> None:
     """Why, since when, the provider's own reference, what was decided before, what to type."""
     report = parked_report()
     rollback = ParkedRollback(**dict(report), waiting=parked_of(report))
-    text = drawn(render_parked.parked_list, [rollback])
+    text = drawn(render_missions.parked_list, [rollback])
 
     for part in (
         "m.1-dinner.2",
@@ -127,11 +127,11 @@ def test_what_is_parked_says_all_that_its_operator_needs() -> None:
 def test_a_rollback_that_cannot_be_asked_is_not_nothing() -> None:
     """It is named with what the server has of it."""
     silent = ParkedRollback(mission_id="m", unread="no worker polls", shown_status="parked")
-    text = drawn(render_parked.parked_list, [silent])
+    text = drawn(render_missions.parked_list, [silent])
 
     assert "no worker polls" in text
     assert "parked" in text
-    assert "nothing is parked" in drawn(render_parked.parked_list, [])
+    assert "nothing is parked" in drawn(render_missions.parked_list, [])
 
 
 def test_a_list_of_missions_says_what_each_waits_for() -> None:

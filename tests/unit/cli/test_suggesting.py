@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
-from orchestrator.cli import chaos_pairs
+from orchestrator.cli import chaos_runs
 from orchestrator.core.errors import UsageError
 from tests.commands import Ran
 
@@ -69,7 +69,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         async def report(*_: object, **__: object) -> PairsReport:
             return PairsReport(seed=1, pairs=1, checks=checks, seconds=1, ok=not flaws)
 
-        monkeypatch.setattr(chaos_pairs, "try_documents", report)
+        monkeypatch.setattr(chaos_runs, "try_documents", report)
 
     return come_out
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_served_is_proposed_untried(
     async def refuse(*_: object, **__: object) -> PairsReport:
         raise UsageError("document 'desk': it cannot be served")
 
-    monkeypatch.setattr(chaos_pairs, "try_documents", refuse)
+    monkeypatch.setattr(chaos_runs, "try_documents", refuse)
 
     told = run("tools", "suggest", "desk.json", "--check", "--json").json
 

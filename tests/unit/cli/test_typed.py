@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.tool import Tool
-from orchestrator.cli.typed import read_inputs
+from orchestrator.cli.tools_commands import read_inputs
 from orchestrator.core.errors import UsageError
 
 SCHEMA: dict[str, Any] = {

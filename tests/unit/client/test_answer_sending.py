@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from orchestrator.client import answer_sending
 from orchestrator.client.answer_sending import send_answer
@@ -79,3 +80,23 @@ async def test_a_question_that_is_over_takes_no_text(opened: list[Question | Non
     await send_answer(connection, ASKED.question_id, "economy")
 
     assert connection.sent == [{}]
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize("typed", ["4111 1111 1111 1111", {"bags": "4111111111111111"}])
+async def test_a_card_number_is_never_sent(
+    opened: list[Question | None], typed: str | dict[str, JsonValue], is_open: bool
+) -> None:
+    """It is refused where it is typed, with the way to the vault and without the number."""
+    opened[0] = ASKED if is_open else None
+    connection: Any = Connection()
+
+    if isinstance(typed, str) and not is_open:
+        await send_answer(connection, ASKED.question_id, typed)  # no field is known to take it
+        assert connection.sent == [{}]
+        return
+    with pytest.raises(AnswerInvalid, match="vault") as refused:
+        await send_answer(connection, ASKED.question_id, typed)
+
+    assert "4111" not in str(refused.value)
+    assert connection.sent == []

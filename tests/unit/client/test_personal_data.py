@@ -8,7 +8,7 @@ import pytest
 from orchestrator.adapters.storage.pii_vault import PiiVault
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.skipped import skipped
+from orchestrator.catalog.operations import skipped
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
 from orchestrator.client.start import Starter
 from orchestrator.core.errors import (

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from orchestrator.client.typed_answers import read_answer
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.validation import field_problems
-from orchestrator.messages.question_field import open_choice
+from orchestrator.messages.field_kinds import open_choice
 
 MONDAY = datetime(2026, 11, 23, 9, tzinfo=UTC)
 DATE: JsonObject = {"type": "string", "format": "date"}
@@ -82,7 +82,7 @@ PRICE: JsonObject = {**MONEY, "properties": {"amount": {"type": "string"}, "curr
                 {"description": "gum", "amount": 1, "currency": "USD"},
             ],
         ),
-        ("price", PRICE, "120 euros", {"amount": "120", "currency": "EUR"}),
+        ("price", PRICE, "120 euros", {"amount": "120.00", "currency": "EUR"}),
         ("guests", GUESTS, "two", 2),
         ("guests", GUESTS, "for 4 people", 4),
         ("guests", GUESTS, "3", 3),
@@ -158,6 +158,8 @@ def test_an_answer_is_read_by_its_field(
         (ITEMS, "23.50 EUR", "does not say what costs that"),
         (TIMES, "25:00", "none of 09:00, 21:00"),
         (BILLS, "INV-58856, Blue", "none of INV-58855"),
+        ({"enum": ["Luna", "Marta"]}, "not Luna", "none of Luna, Marta"),
+        ({"enum": ["go on", "stop"]}, "don't go", "none of go on, stop"),
         (CABIN, "luxury", "none of economy, premium economy, business, first"),
         ({"enum": ["Berlin", "Bern"]}, "ber", "may be Berlin, Bern"),
         (STARS, "2", "none of 3, 4, 5"),

@@ -5,10 +5,17 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.card_layout import CardLayout, LayoutField, LayoutSection
 from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD, CardType
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import (
+    CardLayout,
+    Compensation,
+    Effect,
+    LayoutField,
+    LayoutSection,
+    Tool,
+    ToolCallTemplate,
+)
 from orchestrator.confirmation.build import build_card, quoted_items
 from orchestrator.confirmation.markdown import as_markdown
 from orchestrator.confirmation.models import ConfirmationCard

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.confirmation.build import CardContext, build_card, quoted_items
+from orchestrator.confirmation.markdown import as_markdown
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.confirmation.named_things import EarlierAnswer
 from orchestrator.core.call_ref import CallRef
@@ -283,3 +284,34 @@ def test_a_card_shows_what_file_is_sent() -> None:
     assert shown(told)["Plan"] == f"a.pdf, application/pdf, 1,234 bytes, SHA-256 {digest}"
     assert str(file) in str(told.sections()[-1])
     assert told.arguments == arguments
+
+
+def test_what_no_order_covers_is_the_first_line() -> None:
+    """Before the title, and before whatever else there is to mind."""
+    shown_first = card({"room_id": "r1"}).model_copy(update={"unordered": "Not ordered."})
+
+    assert as_markdown(shown_first).splitlines()[0] == "**Not ordered.**"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "context", "unfounded"),
+    [
+        ({"room_id": "r1"}, CardContext(answers=(EarlierAnswer(body=[{"room_id": "r1"}]),)), False),
+        ({"room_id": "r1"}, CardContext(goal="Book room r1"), False),
+        ({"room_id": "r1"}, CardContext(given=("r1",)), False),
+        ({"room_id": "r1"}, CardContext(goal="Book a room"), True),
+        (
+            {"room_id": "r1", "city": "Porto"},
+            CardContext(answers=(EarlierAnswer(body=[{"room_id": "r1", "city": "Lisbon"}]),)),
+            True,
+        ),
+    ],
+    ids=["an-answer", "the-goal", "a-person", "nobody", "unlike-the-call"],
+)
+def test_an_id_is_of_an_answer_or_a_person_and_like_the_call(
+    arguments: JsonObject, context: CardContext, unfounded: bool
+) -> None:
+    """No standing approval covers it otherwise."""
+    made = build_card(CALL, tool(), arguments, quoted=[], expires_at=NOW, context=context)
+
+    assert made.is_unfounded is unfounded

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from orchestrator.catalog.card_types import CARD_TYPES, CardType
-from orchestrator.catalog.lint.keyword_values import document_keywords
+from orchestrator.catalog.lint.published_schemas import document_keywords
 from orchestrator.core import errors
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.settings import load_policy

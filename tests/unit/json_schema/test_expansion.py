@@ -134,8 +134,8 @@ def test_a_property_called_like_a_keyword_is_a_property(one_operation: Make) -> 
 
 
 @pytest.mark.parametrize("openapi", ["3.0.3", "3.1.0"])
-def test_words_beside_a_reference_are_kept(one_operation: Make, openapi: str) -> None:
-    """A description beside $ref describes this use of the schema."""
+def test_annotations_next_to_a_reference_are_kept(one_operation: Make, openapi: str) -> None:
+    """A description next to $ref describes this use of the schema."""
     schema = {
         "type": "object",
         "properties": {"a": {"$ref": "#/components/schemas/S", "description": "Here."}},
@@ -146,8 +146,8 @@ def test_words_beside_a_reference_are_kept(one_operation: Make, openapi: str) ->
     assert found["properties"] == {"a": {"type": "string", "description": "Here."}}
 
 
-def test_limits_beside_a_reference_count_in_3_1_only(one_operation: Make) -> None:
-    """OpenAPI 3.0 ignores what stands beside $ref, 3.1 adds it."""
+def test_limits_next_to_a_reference_count_in_3_1_only(one_operation: Make) -> None:
+    """OpenAPI 3.0 ignores keywords next to $ref, 3.1 adds them."""
     schema = {
         "type": "object",
         "properties": {"a": {"$ref": "#/components/schemas/S", "maxLength": 3}},
@@ -217,7 +217,7 @@ def test_read_only_properties_are_answered(one_operation: Make) -> None:
 def test_a_reference_that_leads_nowhere_costs_its_operation(
     one_operation: Make, reference: str, reason: str
 ) -> None:
-    """What is told says where the reference stands."""
+    """The problem names the place of the reference."""
     schema = {"type": "object", "properties": {"a": {"$ref": reference}}}
 
     content = {"application/json": {"schema": schema}}
@@ -278,7 +278,7 @@ def test_tools_share_what_they_refer_to(one_operation: Make) -> None:
     assert [ours[name] is theirs[name] for name in ("R0", "R1", "R2")] == [True, True, True]
 
 
-def test_what_is_far_is_abridged(one_operation: Make) -> None:
+def test_distant_definitions_are_abridged(one_operation: Make) -> None:
     """Two thousand schema nodes of definitions are carried, the nearest; then only words."""
     schema = {"type": "array", "items": {"$ref": "#/components/schemas/R0"}}
 
@@ -335,7 +335,7 @@ def test_a_long_chain_of_schemas_compiles(one_operation: Make) -> None:
 def test_a_read_only_property_of_a_recursive_base_is_no_input(
     one_operation: Make, json_body: Make
 ) -> None:
-    """Required by the schema that extends it, it is still nothing that a caller sends."""
+    """A read-only property is no input, even if an extending schema requires it."""
     base = {
         "type": "object",
         "properties": {
@@ -356,7 +356,7 @@ def test_a_read_only_property_of_a_recursive_base_is_no_input(
     assert found["required"] == ["name"]
 
 
-def test_definitions_of_other_places_are_told_apart(one_operation: Make) -> None:
+def test_definitions_of_other_places_are_distinguished(one_operation: Make) -> None:
     """Schemas of one name in two places become two definitions."""
     trees = {
         place: {
@@ -407,7 +407,7 @@ def _page_of(name: str, item: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_dynamic_reference_means_what_the_way_to_it_says(one_operation: Make) -> None:
-    """One template, and two that each say what it holds; by itself it holds anything."""
+    """One template gets its content from two schemas; by itself it accepts anything."""
     schemas = {
         "Page": PAGE,
         "Pets": _page_of("pets", {"$ref": "/pet"}),
@@ -425,7 +425,7 @@ def test_a_dynamic_reference_means_what_the_way_to_it_says(one_operation: Make) 
 
 
 def test_a_recursive_template_is_itself_again_all_the_way_down(one_operation: Make) -> None:
-    """The tree of JSON Schema's own example: a strict one is strict in its children too."""
+    """The tree of JSON Schema's own example: a strict tree is strict in its children too."""
     tree = {
         "$id": "tree",
         "$dynamicAnchor": "node",
@@ -485,10 +485,10 @@ def test_a_name_that_one_schema_has_means_that_one(one_operation: Make) -> None:
         (("other",), "'#item' leads nowhere"),
     ],
 )
-def test_a_dynamic_reference_that_cannot_be_told_costs_its_operation(
+def test_an_ambiguous_dynamic_reference_costs_its_operation(
     one_operation: Make, anchors: tuple[str, ...], reason: str
 ) -> None:
-    """Two of one name in one document, or none: said with the place, and how to mend it."""
+    """Two anchors of one name, or none, are reported with the place and a remedy."""
     schemas: dict[str, Any] = {f"S{i}": {"$dynamicAnchor": a} for i, a in enumerate(anchors)}
     content = {"application/json": {"schema": {"items": {"$dynamicRef": "#item"}}}}
     document = one_operation(

@@ -1,6 +1,6 @@
-r"""Patterns: they mean what ECMA-262 says, and no text and no pattern is matched without end.
+r"""Patterns have the meaning of ECMA-262, and every match is bounded.
 
-regress, which knows the standard and no bound, is the judge of meaning: on short texts.
+regress, which implements the standard without a bound, is the reference for short texts.
 """
 
 import json
@@ -59,7 +59,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("pattern", HOSTILE, ids=lambda pattern: pattern[:30])
 def test_no_match_runs_away(pattern: str) -> None:
-    """It matches, or it does not, or that cannot be told; each of them soon."""
+    """Each match ends soon: decided, or undecided."""
     began = time.process_time()
     with suppress(PatternUndecided, ValueError):
         matches_pattern(pattern, HOSTILE[pattern])
@@ -72,7 +72,7 @@ def test_no_match_runs_away(pattern: str) -> None:
     "pattern", [r"^(a+)+$", r"(?=a*b)c", r"^(?:a(?=a*))*c", r"[ab]*a[ab]{300}x", r"^(a+)\1+$"]
 )
 def test_no_text_is_too_long(pattern: str, size: int) -> None:
-    """Where the bound is reached, the answer is that it was, and not a guess."""
+    """A match at the bound is undecided and never a guess."""
     began = time.process_time()
     try:
         found = matches_pattern(pattern, "a" * (size - 1) + "!")
@@ -165,7 +165,7 @@ TEXTS = [
 
 
 def by_the_standard(pattern: str) -> regress.Regex:
-    """With the flag u where the pattern is right with it, as JSON Schema wants it."""
+    """Match with the flag u where the pattern is valid with it, as JSON Schema requires."""
     try:
         return regress.Regex(pattern, "u")
     except regress.RegressError:
@@ -174,7 +174,7 @@ def by_the_standard(pattern: str) -> regress.Regex:
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns_mean_what_ecma_262_says(pattern: str) -> None:
-    """Each sign, beside the texts on which engines disagree."""
+    """Each sign is matched against the texts on which engines disagree."""
     judge = by_the_standard(pattern)
 
     assert [t for t in TEXTS if matches_pattern(pattern, t)] == [t for t in TEXTS if judge.find(t)]
@@ -217,8 +217,8 @@ composed = st.recursive(
 
 
 @pytest.mark.parametrize("pattern", ["(?=1+a*1+)", "(?=1+(?:b1*)*1+)$|x", r"(?!\d+a?\d+)1"])
-def test_repetitions_beside_each_other_stay_apart(pattern: str) -> None:
-    """What an engine would join to shorten its way must mean what it did."""
+def test_adjacent_repetitions_stay_separate(pattern: str) -> None:
+    """Adjacent repetitions, which an engine would join, keep their meaning."""
     for text in ("1", "11", "1a1", "x", "2"):
         assert matches_pattern(pattern, text) == (by_the_standard(pattern).find(text) is not None)
 
@@ -226,7 +226,7 @@ def test_repetitions_beside_each_other_stay_apart(pattern: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(pattern=composed, text=st.text(st.sampled_from("aabbc1_- éж\n\u2028"), max_size=8))
 def test_what_is_decided_is_decided_by_the_standard(pattern: str, text: str) -> None:
-    """Whatever is put together of signs: the same answer, or none."""
+    """Any combination of signs gets the standard's answer, or none."""
     try:
         found = matches_pattern(pattern, text)
     except PatternUndecided:
@@ -253,8 +253,8 @@ def test_what_is_decided_is_decided_by_the_standard(pattern: str, text: str) -> 
         ("a" * 10_001, "it has more than 10,000 characters"),
     ],
 )
-def test_what_is_never_decided_is_told(pattern: str, reason: str) -> None:
-    """It is a regular expression all the same, and every text is refused, none accepted."""
+def test_an_undecidable_pattern_has_a_reason(pattern: str, reason: str) -> None:
+    """It is a valid regular expression, but every text is refused, none accepted."""
     assert is_pattern(pattern)
     assert undecided_reason(pattern) == reason
     with pytest.raises(PatternUndecided, match="cannot be decided in bounded time"):
@@ -276,8 +276,8 @@ def test_what_is_never_decided_is_told(pattern: str, reason: str) -> None:
         ("^[a-z]+$", None),
     ],
 )
-def test_what_may_take_more_than_one_pass_is_told(pattern: str, reason: str | None) -> None:
-    """By how it is made, not by how it looks."""
+def test_a_pattern_of_several_passes_has_a_reason(pattern: str, reason: str | None) -> None:
+    """The reason depends on the pattern's structure, not on its text."""
     assert detour_reason(pattern) == reason
 
 
@@ -326,13 +326,13 @@ NAMES = {
 def test_properties_are_evaluated_as_the_standard_says(
     dialect: type[Validator], value: dict[str, Any]
 ) -> None:
-    """The same objects fit as by the library's own way, which has no bound."""
+    """The result equals that of the unbounded library."""
     assert dialect(NAMES).is_valid(value) == Draft202012Validator(NAMES).is_valid(value)
 
 
 @pytest.mark.parametrize("dialect", [SchemaValidator, with_patterns(OAS31Validator)])
 def test_no_name_of_a_property_runs_away(dialect: type[Validator]) -> None:
-    """Below `unevaluatedProperties` neither, where jsonschema asks Python's engine."""
+    """`unevaluatedProperties` is bounded too, where jsonschema uses Python's engine."""
     schema = {"patternProperties": {"^(a+)+$": {}}, "unevaluatedProperties": False}
     began = time.process_time()
 
@@ -345,10 +345,10 @@ def test_no_name_of_a_property_runs_away(dialect: type[Validator]) -> None:
 @pytest.mark.parametrize(
     "dialect", [SchemaValidator, with_patterns(OAS30Validator), with_patterns(OAS31Validator)]
 )
-def test_what_is_undecided_is_neither_fit_nor_unfit(
+def test_an_undecided_value_is_neither_valid_nor_invalid(
     schema: dict[str, Any], dialect: type[Validator]
 ) -> None:
-    """Least of all below `not`, where a breach would be the very thing that is wanted."""
+    """Most of all below `not`, which turns a breach into a match."""
     value = {"a" * 200: 1} if "additionalProperties" in schema else "a" * 200
 
     with pytest.raises(PatternUndecided):
@@ -356,7 +356,7 @@ def test_what_is_undecided_is_neither_fit_nor_unfit(
 
 
 def test_an_answer_to_a_question_that_is_undecided_is_refused() -> None:
-    """With a sentence that names the field and the pattern, and does not quote the value."""
+    """The problem names the field and the pattern, and does not quote the value."""
     (said,) = field_problems(
         {"code": {"type": "string", "pattern": UNDECIDED}}, {"code": "a" * 200}
     )

@@ -1,4 +1,4 @@
-"""References inside one document: written, read, and followed into one schema."""
+"""Pointers and references inside one document."""
 
 import pytest
 from hypothesis import given
@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.pointer import follow
 from orchestrator.json_schema.references import (
     definition_of,
+    follow,
     format_reference,
     parse_reference,
     resolve,
@@ -21,7 +21,7 @@ _STEPS = st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1,
 
 @given(_STEPS)
 def test_a_reference_that_was_written_is_read_back(steps: list[str]) -> None:
-    """Slashes, tildes, percent signs and other letters are escaped as the standards say."""
+    """Slashes, tildes, percent signs and other characters are escaped by the standards."""
     reference = format_reference(*steps)
 
     assert reference.isascii()
@@ -29,7 +29,7 @@ def test_a_reference_that_was_written_is_read_back(steps: list[str]) -> None:
 
 
 def test_a_reference_out_of_the_document_names_nothing() -> None:
-    """Neither a file nor a URL is ever opened; an anchor is not looked for."""
+    """No file and no URL is ever opened, and anchors are not searched."""
     assert parse_reference("other.yaml#/X") is None
     assert parse_reference("https://example.com/schema") is None
     assert definition_of("https://example.com/schema#/X", {"X": STRING}) == {}
@@ -47,12 +47,12 @@ def test_escaped_pointers_are_understood(reference: str) -> None:
     "reference", ["#/$defs/Gone", "#Anchor", "other#/$defs/A", "#/$defs/A/type"]
 )
 def test_what_names_no_schema_says_nothing(reference: str) -> None:
-    """A compiled schema is read as far as it can be: {} allows all."""
+    """An unknown reference gives {}, which allows all."""
     assert definition_of(reference, {"$defs": {"A": STRING}}) == {}
 
 
-def test_what_stands_beside_a_reference_wins() -> None:
-    """A description of this use is worth more than that of the definition."""
+def test_keywords_next_to_a_reference_win() -> None:
+    """The description of this use wins over that of the definition."""
     root: JsonObject = {"$defs": {"Day": {"type": "string", "description": "A day."}}}
 
     found = resolve({"$ref": "#/$defs/Day", "description": "When."}, root)
@@ -61,7 +61,7 @@ def test_what_stands_beside_a_reference_wins() -> None:
 
 
 def test_parts_of_all_of_are_one_object() -> None:
-    """Properties and required of every part count, those that parts refer to included."""
+    """Properties and required names of every part count, including referenced parts."""
     root: JsonObject = {
         "$defs": {"B": {"allOf": [{"required": ["b"], "properties": {"b": STRING}}]}}
     }
@@ -80,8 +80,8 @@ def test_parts_of_all_of_are_one_object() -> None:
     }
 
 
-def test_only_one_alternative_beside_null_is_merged() -> None:
-    """Of several alternatives none is chosen."""
+def test_a_single_alternative_apart_from_null_is_merged() -> None:
+    """A schema with several alternatives stays as it is."""
     several: JsonObject = {"oneOf": [STRING, {"type": "integer"}]}
 
     assert resolve({"anyOf": [{"type": "null"}, STRING], "title": "T"}, {}) == {
@@ -100,8 +100,8 @@ def test_only_one_alternative_beside_null_is_merged() -> None:
         {"$ref": "#/$defs/B", "title": "T"},
     ],
 )
-def test_a_schema_that_is_part_of_itself_comes_to_an_end(circle: JsonObject) -> None:
-    """It says what it says beside the reference to itself."""
+def test_a_recursive_schema_is_resolved(circle: JsonObject) -> None:
+    """The result has the keywords next to the circular reference."""
     root: JsonObject = {"$defs": {"A": circle, "B": {"allOf": [{"$ref": "#/$defs/A"}]}}}
 
     assert resolve({"$ref": "#/$defs/A"}, root) == {"title": "T"}
@@ -123,14 +123,14 @@ def test_what_is_referred_to_by_many_is_merged_once() -> None:
 
 
 def test_a_property_that_refers_back_stays_as_it_is() -> None:
-    """Only the schema itself is resolved: a tree has no end."""
+    """Only the schema itself is resolved: a tree would have no end."""
     tree: JsonObject = {"properties": {"below": {"$ref": "#/$defs/Tree"}}}
 
     assert resolve({"$ref": "#/$defs/Tree"}, {"$defs": {"Tree": tree}}) == tree
 
 
 def test_places_of_a_document_follow_references_too() -> None:
-    """With the place where they end, and an error that names the place where they stand."""
+    """The node has the target's place, and an error names the place of the reference."""
     root: JsonObject = {"a": {"$ref": "#/b~1c"}, "b/c": {"$ref": "#/d/1"}, "d": [0, {"e": 5}]}
     node = DocumentNode.of("things", root)
 

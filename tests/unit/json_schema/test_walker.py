@@ -11,7 +11,7 @@ from referencing.jsonschema import DRAFT202012
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.pointer import follow, parse_pointer
+from orchestrator.json_schema.references import follow, parse_pointer
 from orchestrator.json_schema.walker import (
     COMPOSITIONS,
     IN_PLACE,

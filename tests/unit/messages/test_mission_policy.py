@@ -149,4 +149,6 @@ def test_a_planner_is_told_the_goal_and_not_the_policy() -> None:
         "allowance",
         "model_away",
         "failed_before",
+        "read_only",
+        "call",
     }

@@ -6,19 +6,27 @@ import pytest
 
 from orchestrator.messages.plan_answers import (
     PlanAnswer,
+    answer_fields,
     asks_first,
-    gone_past,
     plan_question,
+    set_aside,
     what_it_means,
     why_asked,
 )
-from orchestrator.planning.models import Doubt, Mention, MissionPlan
-from orchestrator.saga.served import Order
+from orchestrator.messages.question_field import question_fields
+from orchestrator.planning.models import Doubt, MissionPlan
+from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_leg
 
-LOST = Doubt(kind="not_understood", about="and feed the cat", why="no tool does that.")
-OTHER = Doubt(kind="not_matched", about="Acme", why="nobody is", choices=("Acme Ltd", "Acne"))
+LOST = Doubt(kind="left_over", about="and feed the cat", why="no tool does that.")
+OTHER = Doubt(kind="ambiguous", about="Acme", why="nobody is", choices=("Acme Ltd", "Acne"))
 TONGUE = Doubt(kind="language", about="Wie geht es", why="it is not English")
+RAIN = Doubt(
+    kind="not_carried_out",
+    about="unless it rains",
+    why="I do not carry it out",
+    suggestion="book it",
+)
 BOOK = Order(clause="book it", tools=("book",))
 
 
@@ -47,14 +55,14 @@ def test_two_words_are_an_answer_and_all_else_is_the_goal(text: str, meant: str)
         (MissionPlan(legs=(fake_leg("a"),), doubts=(LOST,)), False),
         (MissionPlan(legs=(fake_leg("a"),), doubts=(TONGUE,)), True),
         (MissionPlan(legs=(fake_leg("a", orders=[BOOK]),), doubts=(LOST,)), True),
-        (MissionPlan(legs=(fake_leg("a"),), orders=(BOOK,), doubts=(OTHER,)), True),
+        (MissionPlan(legs=(fake_leg("a"),), doubts=(RAIN,)), True),
     ],
-    ids=["no-doubt", "reads", "language", "leg-orders", "goal-orders"],
+    ids=["no-doubt", "reads", "language", "orders", "not-carried-out"],
 )
-def test_a_doubt_is_asked_about_where_it_may_change_something(
+def test_a_doubt_is_asked_about_unless_it_only_leaves_words_of_a_read_over(
     plan: MissionPlan, *, asks: bool
 ) -> None:
-    """Or where nothing could be read."""
+    """Words left over in a plan that only reads are listed in its result."""
     assert asks_first(plan) is asks
 
 
@@ -68,43 +76,35 @@ def test_the_question_says_what_would_be_done_and_what_was_not_understood() -> N
     assert asked == (
         "That cannot be planned: no tool fits 'sing'. "
         "I would do this: (1) do look; (2) do book [after 1, changes something]. "
-        "I have not understood: 'and feed the cat': no tool does that; 'Acme': nobody is (found: "
-        "Acme Ltd, Acne). Nothing was done yet. Answer 'go on' (as above; the result says what was "
-        "not understood), 'stop' (nothing is done), or say the whole goal otherwise."
+        "Not carried out: 'and feed the cat': no tool does that; 'Acme': nobody is (found: "
+        "Acme Ltd, Acne). Nothing was done yet. Answer 'go on' (as above; the result lists what "
+        "was set aside), 'stop' (nothing is done), or say the whole goal otherwise."
     )
+
+
+def test_a_goal_in_plain_steps_is_offered_as_an_answer() -> None:
+    """Where the rules can say it so; it is planned in the place of the goal then."""
+    plan = MissionPlan(legs=(fake_leg("a", orders=[BOOK]),), doubts=(RAIN,))
+    (field,) = question_fields(answer_fields(plan))
+
+    assert [choice.value for choice in field.choices] == ["go on", "stop", "book it"]
+    assert what_it_means("book it") == "said otherwise"
 
 
 def test_it_says_why_it_is_asked() -> None:
     """A goal that could not be read is another matter than a part of it."""
     assert "could not be read" in why_asked(MissionPlan(legs=(), doubts=(LOST, TONGUE)))
-    assert "would change something" in why_asked(MissionPlan(legs=(), doubts=(LOST,)))
+    assert "not carried out" in why_asked(MissionPlan(legs=(), doubts=(LOST,)))
 
 
-def test_what_is_left_is_told_with_who_went_on_past_it() -> None:
-    """What was read, and may be meant so, is settled by who goes on."""
-    plan = MissionPlan(legs=(), doubts=(LOST, OTHER))
+def test_what_was_set_aside_is_listed_with_who_went_on_past_it() -> None:
+    """In the words of the goal; it changes no status."""
+    plan = MissionPlan(legs=(), doubts=(LOST,))
     at = datetime(2026, 12, 1, tzinfo=UTC)
     answers = [
         PlanAnswer(id="m.plan-1", came_to="said otherwise", text="x", by="bo", at=at),
         PlanAnswer(id="m.plan-2", came_to="go on", by="ann", at=at),
     ]
 
-    assert gone_past(plan, answers) == (
-        ("and feed the cat", "it was not understood, and ann said to go on"),
-    )
-    assert gone_past(plan, []) == (("and feed the cat", "it was not understood"),)
-
-
-def test_a_goal_that_only_reads_is_told_what_nothing_of_it_took_up() -> None:
-    """What asks for something; not whose boss asks, nor what is not wanted."""
-    mentions = (
-        Mention(text="weather", kind="thing", leg_id="a", used_as="its words"),
-        Mention(text="frobnicate the widget", kind="quality"),
-        Mention(text="My boss", kind="name"),
-        Mention(text="no booking please", kind="negation"),
-    )
-    reads = MissionPlan(legs=(fake_leg("a"),), mentions=mentions)
-    orders = MissionPlan(legs=(fake_leg("a", orders=[BOOK]),), mentions=mentions)
-
-    assert gone_past(reads, []) == (("frobnicate the widget", "nothing of the plan takes it up"),)
-    assert gone_past(orders, []) == ()
+    assert set_aside(plan, answers) == ("'and feed the cat': no tool does that; ann said to go on",)
+    assert set_aside(plan, []) == ("'and feed the cat': no tool does that",)

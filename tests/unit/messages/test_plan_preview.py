@@ -11,20 +11,21 @@ from orchestrator.messages.plan_preview import (
     is_shown,
     plan_digest,
 )
-from orchestrator.planning.models import Doubt, Mention, MissionPlan
-from orchestrator.saga.served import Order
+from orchestrator.planning.models import Doubt, MissionPlan
+from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_leg
 
+ORDER = Order(clause="book a flight", tools=("book_flight",))
 LEG = PlannedLeg(
     leg_id="book",
     goal="do book",
     agent="book",
     stage=1,
     tools=(PlannedTool(name="book_flight", is_side_effect=True),),
-    consequences=("book a flight",),
+    orders=(ORDER,),
 )
 SHOWN = PlanPreview(goal="go", digest="", legs=(LEG,), catalog_digest="c1")
-LOST = Doubt(kind="not_understood", about="the cat", why="no tool")
+LOST = Doubt(kind="left_over", about="the cat", why="no tool")
 
 
 @pytest.mark.parametrize(
@@ -37,9 +38,10 @@ LOST = Doubt(kind="not_understood", about="the cat", why="no tool")
         {"legs": (LEG.model_copy(update={"agent": "other"}),)},
         {"legs": (LEG.model_copy(update={"depends_on": ("x",)}),)},
         {"legs": (LEG.model_copy(update={"tools": ()}),)},
-        {"legs": (LEG.model_copy(update={"consequences": ()}),)},
-        {"legs": (LEG.model_copy(update={"only_if": ("if it rains",)}),)},
-        {"unserved": ("the cat",)},
+        {"legs": (LEG.model_copy(update={"orders": ()}),)},
+        {"legs": (LEG.model_copy(update={"orders": (ORDER.model_copy(update={"count": 2}),)}),)},
+        {"legs": (LEG.model_copy(update={"orders": (ORDER.model_copy(update={"when": "x"}),)}),)},
+        {"uncovered": ("the cat",)},
         {"doubts": (LOST,)},
     ],
     ids=str,
@@ -50,16 +52,15 @@ def test_all_that_is_approved_is_covered(change: dict[str, Any]) -> None:
 
 
 def test_what_only_explains_is_not_covered() -> None:
-    """How words were read may be told better by the next release."""
-    told = {"left_over": (Mention(text="cat", kind="thing"),), "needs_approval": True}
+    """Which words a leg quotes, and how it is begun."""
+    told = {"legs": (LEG.model_copy(update={"serves": ("x",)}),), "needs_approval": True}
 
     assert plan_digest(SHOWN.model_copy(update=told)) == plan_digest(SHOWN)
 
 
 def test_an_approval_is_of_the_legs_that_begin() -> None:
     """What was shown has to be this plan, with the digest that it says."""
-    order = Order(clause="book a flight", tools=("book_flight",))
-    plan = MissionPlan(legs=(fake_leg("book", orders=[order]),))
+    plan = MissionPlan(legs=(fake_leg("book", orders=[ORDER]),))
     shown = SHOWN.model_copy(update={"digest": plan_digest(SHOWN)})
     more = MissionPlan(legs=(*plan.legs, fake_leg("pay")))
 

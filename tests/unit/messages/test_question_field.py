@@ -3,10 +3,12 @@
 from datetime import date
 
 import pytest
+from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.validation import field_problems
-from orchestrator.messages.question_field import open_choice, question_field
+from orchestrator.messages.field_kinds import open_choice
+from orchestrator.messages.question_field import answer_problems, question_field
 
 DAY = date(2026, 11, 23)
 
@@ -71,3 +73,43 @@ def test_an_open_choice_takes_its_options_and_other_texts() -> None:
     assert field_problems({"a": opened}, {"a": ""}) != ()
     assert field_problems({"a": closed}, {"a": "go on"}) == ()
     assert field_problems({"a": closed}, {"a": "rather Friday"}) != ()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "4111 1111 1111 1111",
+        "pay with 4111-1111-1111-1111 please",
+        4111111111111111,
+        "DE89 3704 0044 0532 0130 00",
+        ["Ann", "4111111111111111".translate({n: n + 0xFEE0 for n in range(48, 58)})],
+    ],
+)
+def test_a_payment_number_is_no_answer(typed: JsonValue) -> None:
+    """It would stand in histories; the sentence names the vault's handle and quotes nothing."""
+    (problem,) = answer_problems({"method": {}}, {"method": typed})
+
+    assert "pii:method" in problem
+    assert "4111" not in problem
+    assert "3704" not in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [
+        ("passport_number", "C01X00T47"),
+        ("iban", "12345678"),
+    ],
+)
+def test_a_field_that_asks_for_personal_data_takes_a_handle(name: str, typed: JsonValue) -> None:
+    """Its value belongs in the vault, whatever it looks like."""
+    assert answer_problems({name: {}}, {name: typed})
+    assert not answer_problems({name: {}}, {name: f"pii:{name}"})
+
+
+@pytest.mark.parametrize(
+    "typed", ["ana@example.com", "+351 912 345 678", "B12345678", "2026-12-05T20:00:00Z", 4711]
+)
+def test_what_goals_hold_may_be_answered(typed: JsonValue) -> None:
+    """An address or an id that a planner asks for is part of what is wanted."""
+    assert answer_problems({"to": {}}, {"to": typed}) == ()

@@ -29,7 +29,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import check_decision, check_plan
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
 
@@ -157,7 +157,7 @@ class Mission:
 
     async def run(self, goal: str) -> Run:
         """Split the goal and work off its legs in order."""
-        planner = ChainingPlanner(lambda catalog: self.router)
+        planner = RulePlanner(lambda catalog: self.router)
         brief = GoalBrief(
             mission_id="m-1",
             goal=goal,
@@ -169,9 +169,7 @@ class Mission:
         check_plan(plan)
         run = Run(plan, {}, {})
         for leg in plan.legs:
-            looking = {other.leg_id for other in plan.legs if other.only_looks}
-            told = [d for d in leg.depends_on if d not in looking]
-            facts = tuple(f for d in told for f in run.facts.get(d, ()))
+            facts = tuple(f for d in leg.depends_on for f in run.facts.get(d, ()))
             run.decisions[leg.leg_id] = []
             seen = await self._leg(planner, goal, leg, facts, run.decisions[leg.leg_id])
             run.facts[leg.leg_id] = _facts(leg, seen)
@@ -179,7 +177,7 @@ class Mission:
 
     async def _leg(
         self,
-        planner: ChainingPlanner,
+        planner: RulePlanner,
         goal: str,
         leg: LegPlan,
         facts: tuple[Fact, ...],
@@ -200,6 +198,7 @@ class Mission:
                 facts=facts,
                 observations=tuple(seen),
                 discovered=discovered,
+                orders=leg.orders,
                 budget_left=self.budget,
                 now=NOW,
                 catalog_digest=self.catalog.digest,

@@ -166,18 +166,18 @@ async def test_a_whole_goal_is_for_an_agent_without_a_wall_or_the_only_one(
     split = _planner(default).split_goal(BRIEF, CATALOG, agents)
 
     if chosen is None:
-        with pytest.raises(NothingFits):
+        with pytest.raises(PlanError):
             await split
     else:
         assert [leg.agent.name for leg in (await split).legs] == [chosen]
 
 
-async def test_what_no_agent_may_touch_is_not_left_to_a_model() -> None:
-    """The model's agent may not touch it either."""
+async def test_what_no_agent_may_touch_is_refused() -> None:
+    """Where rules split."""
     planner = PerAgentPlanner(Lost(NothingAllowed("pay it", "pay", "payments")), Lost)
 
     with pytest.raises(NothingAllowed):
-        await planner.split_goal(BRIEF, CATALOG, [WALLED])
+        await planner.split_goal(BRIEF, CATALOG, [PLAIN_WALL])
 
 
 class Named(Lost):

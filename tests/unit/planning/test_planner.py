@@ -20,7 +20,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.planner import Planner, check_decision, check_plan
-from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
 from orchestrator.testing import fake_selection
 
@@ -58,7 +58,7 @@ def context(step_context: StepContext) -> StepContext:
 
 def test_the_chaining_planner_is_a_planner() -> None:
     """The default implementation honours the protocol, so that either can be configured."""
-    planner: Planner = ChainingPlanner(Router)
+    planner: Planner = RulePlanner(Router)
 
     assert planner.split_goal is not None
 

@@ -50,6 +50,7 @@ def test_a_chat_tells_its_last_request_its_goal_and_what_was_called() -> None:
     assert CHAT.conversation({"messages": TURNS}) == Conversation(
         request="and the weather?",
         goal="Plan my trip to Oslo",
+        before="Plan my trip to Oslo",
         called=("forecast", "find_flights"),
         last_error='{"error": "no such city"}',
     )

@@ -82,6 +82,30 @@ def test_the_other_apis_do_as_well(pruner: Pruner, api: Any, tools: Any, turns: 
     assert names(pruner.prune(api, json.dumps(body).encode())) == ["open_meteo_weather"]
 
 
+@pytest.mark.parametrize(
+    "agreed", ["yes, please do that", "ok", "go ahead", "ja bitte", "そうして"]
+)
+@pytest.mark.parametrize(
+    ("api", "tools", "member"),
+    [(CHAT, CHAT_TOOLS, "messages"), (RESPONSES, NAMED_TOOLS, "input")],
+)
+def test_an_agreement_is_read_with_the_turns_before_it(
+    pruner: Pruner, api: Any, tools: Any, member: str, agreed: str
+) -> None:
+    """It names no tool: the offer that it accepts does, in any language of the answer."""
+    kind = "output_text" if member == "input" else "text"
+    offer = [{"type": kind, "text": "It may rain there. Shall I look up the weather in London?"}]
+    turns = [
+        {"role": "user", "content": "I have a meeting in London tomorrow."},
+        {"role": "assistant", "content": offer},
+        {"role": "user", "content": agreed},
+    ]
+
+    assert "open_meteo_weather" in names(
+        pruner.prune(api, json.dumps({member: turns, "tools": tools}).encode())
+    )
+
+
 def test_nothing_but_the_tools_changes(pruner: Pruner) -> None:
     """To the letter, and the order of the tools is the caller's."""
     before, after = '{ "model":"m",\n"temperature": 1.0e0 ,"tools":', ',"messages":%s,"n":1}'

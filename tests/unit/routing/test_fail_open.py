@@ -10,14 +10,14 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.wall import Wall
-from orchestrator.language import clause_reading
+from orchestrator.routing import clause_reading
 from orchestrator.routing import router as module
 from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.deadline import PROXY_LIMIT_S, STEP_LIMIT_S
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.reading import conjuncts, request_parser
-from orchestrator.routing.reading.follow_ups import FollowUps
+from orchestrator.routing.reading.back_references import FollowUps
 from orchestrator.routing.reading.request_parser import RequestParser
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring import request_scoring
@@ -30,7 +30,7 @@ from orchestrator.routing.selection import RouteContext, Selection
 MOMENT = datetime(2026, 11, 23, tzinfo=UTC)
 GOAL = "find a hotel in Lisbon and book a table for four"
 STAGES = (
-    (conjuncts, "clause_spans"),
+    (conjuncts, "split_goal"),
     (request_parser, "read_clause"),
     (request_parser, "read_slots"),
     (FollowUps, "resolve"),

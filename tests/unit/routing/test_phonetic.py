@@ -41,7 +41,7 @@ SLIPS: Final = (
     ("pay the invoyce", "payment_pay_invoice"),
 )
 FIRST: Final = 26
-"""Of the 30; see docs/prompt.md."""
+"""Of the 30; see docs/routing.md."""
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.skipped import UnreadFile
+from orchestrator.catalog.operations import UnreadFile
 from orchestrator.core.errors import UsageError
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.runtime.sandboxed_documents import (

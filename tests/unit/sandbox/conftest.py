@@ -22,7 +22,7 @@ _READ = read_document("shop", copy.deepcopy(_PARSED))
 
 @pytest.fixture
 def shop() -> dict[str, Any]:
-    """The document, free to be changed by the test."""
+    """The document, which the test may change."""
     return copy.deepcopy(_PARSED)
 
 
@@ -63,7 +63,7 @@ async def http(open_app: Callable[..., Any]) -> AsyncIterator[httpx.AsyncClient]
 
 @pytest.fixture
 async def book_id(http: httpx.AsyncClient) -> str:
-    """A book that a search gave."""
+    """A book from a search."""
     answer = await http.get("/shop/books", params={"author": "Eco"})
     found: str = answer.json()["books"][0]["book_id"]
     return found

@@ -39,7 +39,7 @@ def test_mission_is_the_prefix_of_key_or_request_id(ledger: EffectLedger) -> Non
 
 
 def test_amount_is_exact(ledger: EffectLedger) -> None:
-    """CurrencyAmount comes back as it went in, and is a number in JSON."""
+    """The amount is read back unchanged, and is a number in JSON."""
     create(ledger, "a")
 
     (effect,) = ledger.effects()
@@ -73,7 +73,7 @@ def test_cancelling_one_operation_leaves_the_others(ledger: EffectLedger) -> Non
 
 
 def test_failed_transaction_leaves_nothing(ledger: EffectLedger) -> None:
-    """An effect and what belongs to it are kept together or not at all."""
+    """An effect and its records are kept together or not at all."""
     with pytest.raises(RuntimeError), ledger.database.transaction():
         create(ledger, "a")
         raise RuntimeError
@@ -82,7 +82,7 @@ def test_failed_transaction_leaves_nothing(ledger: EffectLedger) -> None:
 
 
 class FullDisk(EffectLedger):
-    """A ledger that cannot write down requests."""
+    """A ledger that fails to record requests."""
 
     def record_request(self, **_: Any) -> None:
         raise OSError("no space left on device")

@@ -1,4 +1,4 @@
-"""The plan of trouble, without a request."""
+"""The plan of faults, without a request."""
 
 import pytest
 from pydantic import ValidationError
@@ -19,7 +19,7 @@ def test_times_limits_how_often_a_rule_strikes() -> None:
 
 
 def test_same_seed_and_requests_meet_the_same_trouble() -> None:
-    """Chance is seeded; another seed draws otherwise."""
+    """Random draws are seeded; another seed draws differently."""
     rule = FaultRule(kind="status_before", probability=0.5)
     first, second, other = (kinds(FaultPlan(seed, [rule]), ["a"] * 40) for seed in (1, 1, 2))
 
@@ -41,7 +41,7 @@ def test_one_rule_does_not_shift_the_chances_of_another() -> None:
 
 
 def test_first_rule_that_strikes_wins_and_latency_joins_it() -> None:
-    """Delays add up beside one other kind."""
+    """Delays add up, next to one other kind."""
     plan = FaultPlan(
         rules=[
             FaultRule(kind="latency", delay_s=0.5),
@@ -58,7 +58,7 @@ def test_first_rule_that_strikes_wins_and_latency_joins_it() -> None:
 
 
 def test_a_rule_with_a_prefix_meets_the_requests_of_one_mission() -> None:
-    """Missions side by side have troubles of their own, by the ids that their requests carry."""
+    """Concurrent missions get faults of their own, by the ids in their requests."""
     plan = FaultPlan(rules=[FaultRule(kind="drop_before", request_prefix="m1.", times=1)])
     ids = ["m12.flights.1", None, "m1.flights.1", "m1.flights.2"]
 
@@ -107,13 +107,13 @@ def test_cleared_plan_is_quiet() -> None:
     ],
 )
 def test_impossible_rule_is_refused(fields: dict[str, object]) -> None:
-    """A rule that could not mean anything is no rule."""
+    """A rule with impossible values is rejected."""
     with pytest.raises(ValidationError):
         FaultRule.model_validate(fields)
 
 
 def test_a_rule_can_meet_what_is_for_one_thing_only() -> None:
-    """Probes and cancels have troubles of their own, whatever they are called."""
+    """Probes and cancels get faults of their own, whatever their names."""
     plan = FaultPlan(rules=[FaultRule(kind="gateway", status=404, meets="probe")])
 
     struck = [plan.draw("a", role=role).name for role in ("call", "cancel", "read", "probe")]
@@ -122,7 +122,7 @@ def test_a_rule_can_meet_what_is_for_one_thing_only() -> None:
 
 
 def test_what_was_lost_is_refused_when_it_comes_again() -> None:
-    """Only repetitions of the lost request: its probe and every other request pass."""
+    """Only repetitions of the lost request are refused: its probe and other requests pass."""
     plan = FaultPlan(rules=[FaultRule(kind="refuse_repeat", status=422, times=1)])
     ids = ["m.1", "m.1.probe", "m.2", "m.1"]
 

@@ -44,7 +44,7 @@ LOAN = {"isbn": "9781234567897", "memberNumber": "M-1009", "weeks": 2, "external
 
 
 async def test_an_id_inside_of_an_answer_names_the_thing(opened: Opens) -> None:
-    """What {"loan": {"id": ...}} says is what the DELETE takes back."""
+    """The DELETE takes the id from {"loan": {"id": ...}}."""
     with EffectLedger() as ledger:
         async with opened("library", ledger) as http:
             lent = (await http.post("/loans", json=LOAN)).json()
@@ -79,7 +79,7 @@ async def test_a_second_delete_finds_nothing_where_the_document_says_so(opened: 
 
 
 async def test_the_caller_names_what_a_put_makes(opened: Opens) -> None:
-    """PUT /memberships/{id} makes that very one, and the PATCH that cancels it finds it."""
+    """PUT /memberships/{id} makes that resource, and the PATCH that cancels it finds it."""
     place = "/clubs/east/memberships/3f2b6f0e-57a3-4a5e-9d0e-0c9fb1b1b1a1"
     with EffectLedger() as ledger:
         async with opened("gym", ledger) as http:
@@ -112,7 +112,7 @@ async def test_a_key_of_another_name_is_honoured(opened: Opens) -> None:
 
 
 async def test_a_default_answer_is_no_success(opened: Opens) -> None:
-    """An error schema that is listed before the success is not taken for it."""
+    """An error schema that is listed before the success is not used as the answer."""
     with EffectLedger() as ledger:
         async with opened("library", ledger) as http:
             answered = (await http.post("/loans", json=LOAN)).json()

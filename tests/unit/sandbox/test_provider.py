@@ -24,18 +24,16 @@ async def search(http: httpx.AsyncClient, **params: Any) -> list[dict[str, Any]]
     return found
 
 
-async def test_same_search_gives_same_offers(http: httpx.AsyncClient) -> None:
-    """Offers depend on the request and on nothing else."""
-    assert await search(http, author="Eco") == await search(http, author="Eco")
-
-
-async def test_same_search_gives_same_offers_in_another_sandbox(
+async def test_same_search_gives_same_offers(
     open_app: Callable[..., Any], http: httpx.AsyncClient
 ) -> None:
-    """A new ledger changes no offer."""
+    """Offers depend on the request alone: a repetition and a new ledger change none."""
+    offers = await search(http, author="Eco")
+
+    assert await search(http, author="Eco") == offers
     with EffectLedger() as other:
         async with open_app(ledger=other) as second:
-            assert await search(http, author="Eco") == await search(second, author="Eco")
+            assert await search(second, author="Eco") == offers
 
 
 async def test_another_search_or_seed_gives_other_offers(
@@ -52,7 +50,7 @@ async def test_another_search_or_seed_gives_other_offers(
 
 
 async def test_offers_echo_the_request(http: httpx.AsyncClient) -> None:
-    """An item has the author that was asked for."""
+    """An item has the requested author."""
     assert {book["author"] for book in await search(http, author="Eco")} == {"Eco"}
 
 
@@ -76,7 +74,7 @@ async def test_limit_cuts_the_list_and_total_counts_it(http: httpx.AsyncClient) 
 
 
 async def test_create_copies_the_offer(http: httpx.AsyncClient) -> None:
-    """The price that was offered is the price that is due."""
+    """The offered price is the price that is due."""
     book = (await search(http, author="Eco"))[2]
 
     answer = await place(http, book["book_id"], client_reference="r1")
@@ -133,17 +131,17 @@ async def test_repeated_key_with_another_body_is_refused(
 
 
 async def test_refused_call_does_not_use_up_its_key(http: httpx.AsyncClient, book_id: str) -> None:
-    """After a mended request the same key works."""
+    """After a corrected request the same key works."""
     refused = await place(http, "B-000000")
-    mended = await place(http, book_id)
+    corrected = await place(http, book_id)
 
-    assert (refused.status_code, mended.status_code) == (404, 201)
+    assert (refused.status_code, corrected.status_code) == (404, 201)
 
 
 async def test_calls_without_a_key_each_take_effect(
     http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
-    """Nothing protects a call that brings no key."""
+    """A call without a key is not protected."""
     ids = {(await place(http, book_id, key=None)).json()["order_id"] for _ in range(3)}
 
     assert len(ids) == 3
@@ -160,7 +158,7 @@ async def test_client_reference_names_one_order(http: httpx.AsyncClient, book_id
 
 
 async def test_order_is_found_by_id_and_by_reference(http: httpx.AsyncClient, book_id: str) -> None:
-    """Both looks see what the create answered."""
+    """Both reads return what the create answered."""
     order = (await place(http, book_id, client_reference="r1")).json()
 
     by_id = await http.get(f"/shop/orders/{order['order_id']}")
@@ -171,7 +169,7 @@ async def test_order_is_found_by_id_and_by_reference(http: httpx.AsyncClient, bo
 
 
 async def test_unknown_id_and_reference_are_not_found(http: httpx.AsyncClient) -> None:
-    """404 is how a probe learns that a call had no effect."""
+    """404 shows a probe that a call had no effect."""
     by_id = await http.get("/shop/orders/ord_x")
     by_reference = await http.get("/shop/orders/find", params={"client_reference": "r1"})
 
@@ -194,7 +192,7 @@ async def test_list_shows_newest_first_and_filters(http: httpx.AsyncClient, book
 async def test_cancel_by_reference(
     http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
-    """Who never heard the answer can cancel by the reference it sent."""
+    """A caller that never got the answer can cancel by its own reference."""
     order = (await place(http, book_id, client_reference="r1")).json()
 
     answer = await http.post("/shop/cancellations", json={"client_reference": "r1"})
@@ -212,7 +210,7 @@ async def test_cancel_by_reference(
 async def test_second_cancel_repeats_the_first(
     http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
-    """However a thing is cancelled again, there is one cancellation."""
+    """A cancellation happens once, however it is repeated."""
     order_id = (await place(http, book_id, client_reference="r1")).json()["order_id"]
     ways = [
         ({"order_id": order_id}, "c1"),
@@ -266,7 +264,7 @@ async def test_update_changes_the_thing_and_makes_no_obligation(
     assert len(ledger.live()) == 1
 
 
-async def test_obligation_on_a_known_thing_is_cancelled_alone_and_anew(
+async def test_obligation_on_a_known_resource_is_cancelled_alone_and_repeatedly(
     http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
     """Shipping an order is an obligation of its own: each recall ends it, and the order stands."""
@@ -320,7 +318,7 @@ async def test_silent_contract_counts_as_an_effect(
     contract: dict[str, Any],
     effects: int,
 ) -> None:
-    """A POST that answers 200 is a mere question only where its contract says so."""
+    """A POST that answers 200 is a read only where its contract says so."""
     operation = shop["paths"]["/vouchers"]["post"]
     operation["responses"]["200"] = operation["responses"].pop("201")
     operation |= contract
@@ -350,7 +348,7 @@ async def test_price_is_carried_into_another_name_and_shape(
 async def test_list_is_cut_where_its_document_says(
     open_app: Callable[..., Any], shop: dict[str, Any]
 ) -> None:
-    """However many orders there are, an answer of at most two has two."""
+    """An answer of at most two orders has two, however many there are."""
     content = shop["paths"]["/orders"]["get"]["responses"]["200"]["content"]
     content["application/json"]["schema"]["maxItems"] = 2
     async with open_app() as http:
@@ -382,7 +380,7 @@ async def test_one_reference_may_name_things_of_two_kinds(
 async def test_effects_say_who_what_and_how_much(
     http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
-    """A cancel by id is on record with the reference and the amount of what it ended."""
+    """A cancel by id is recorded with the reference and the amount of the cancelled resource."""
     order = (await place(http, book_id, client_reference="r1")).json()
     headers = {"Idempotency-Key": f"{KEY}.cancel", "X-Request-Id": f"{KEY}.cancel"}
     await http.post("/shop/cancellations", json={"order_id": order["order_id"]}, headers=headers)

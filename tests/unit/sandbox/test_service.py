@@ -1,4 +1,4 @@
-"""Checking requests, credentials and planned trouble, in this process."""
+"""Validation of requests, credentials and planned faults, in this process."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,23 +59,25 @@ async def test_refusal_uses_a_status_that_the_document_declares(
     assert answer.status_code == 400
 
 
-async def test_text_that_is_not_json_is_refused(http: httpx.AsyncClient) -> None:
-    """Broken JSON is the caller's mistake, not a crash."""
-    headers = {"Content-Type": "application/json"}
-    answer = await http.post("/shop/orders", content=b"{book", headers=headers)
+@pytest.mark.parametrize(
+    ("content_type", "content", "status"),
+    [
+        ("application/json", b"{book", 422),
+        ("application/x-www-form-urlencoded", b"book_id=b", 415),
+    ],
+)
+async def test_unreadable_body_is_refused(
+    http: httpx.AsyncClient, content_type: str, content: bytes, status: int
+) -> None:
+    """Broken JSON, or a form where JSON is declared, is the caller's mistake, not a crash."""
+    headers = {"Content-Type": content_type}
+    answer = await http.post("/shop/orders", content=content, headers=headers)
 
-    assert answer.status_code == 422
-
-
-async def test_unknown_media_type_is_refused(http: httpx.AsyncClient) -> None:
-    """A form where JSON is declared answers 415."""
-    answer = await http.post("/shop/orders", data={"book_id": "b"})
-
-    assert answer.status_code == 415
+    assert answer.status_code == status
 
 
 async def test_unknown_path_and_method_are_refused(http: httpx.AsyncClient) -> None:
-    """405 says what the path takes."""
+    """405 lists the methods that the path takes."""
     nowhere = await http.get("/shop/nowhere")
     wrong = await http.patch("/shop/orders")
 
@@ -185,7 +187,7 @@ async def test_refuse_cancel_meets_cancels_only(
 async def test_duplicate_delivery_is_harmless_with_a_key_and_seen_without(
     http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """The witness counts both effects of a call that came twice without a key."""
+    """Without a key the ledger counts both effects of a call that arrived twice."""
     faults.replace([FaultRule(operation_id=ORDER, kind="duplicate")])
 
     await order(http, book_id, key="m1.leg.1")
@@ -202,7 +204,7 @@ async def test_duplicate_delivery_is_harmless_with_a_key_and_seen_without(
 async def test_every_request_is_on_record(
     http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
-    """Refused, disturbed and replayed requests are kept with what the caller saw."""
+    """Refused, disturbed and replayed requests are kept with the status that the caller saw."""
     faults.replace([FaultRule(operation_id=ORDER, kind="status_after", times=1)])
     await order(http, book_id)
     await order(http, book_id)
@@ -229,7 +231,7 @@ async def test_drop_without_a_server_raises(
 async def test_two_documents_of_one_prefix_are_both_served(
     open_app: Callable[..., Any], shop: dict[str, Any]
 ) -> None:
-    """The second is found under its own name."""
+    """The second is served under its own name."""
     async with open_app(documents={"one": shop, "two": shop}) as http:
         listed = (await http.get("/_sandbox/documents")).json()["documents"]
         answers = [await http.get(f"{at}/books?author=Eco") for at in ("/shop", "/two")]

@@ -1,4 +1,4 @@
-"""Every operation of the documents that ship, driven and held against its own schema."""
+"""Every operation of the shipped documents is called and checked against its own schema."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ Validator = V30ResponseValidator | V31ResponseValidator
 
 
 class Driver:
-    """Calls operations of one document with made-up arguments, keeping the ids it is given."""
+    """Calls operations of one document with made arguments, and keeps the ids it receives."""
 
     def __init__(self, document: Document, http: httpx.AsyncClient, rng: Random) -> None:
         self.document = document
@@ -53,7 +53,7 @@ class Driver:
     async def call(
         self, operation: ServedOperation, said: dict[str, Any], *, is_bare: bool = False
     ) -> httpx.Response:
-        """One call, bare of what is optional or not; its answer follows the document."""
+        """Make one call without optional inputs; its answer follows the document."""
         self.chance = 0.0 if is_bare else 0.5
         values = {
             p.name: self._value(p.name, p.schema, said)
@@ -178,7 +178,7 @@ async def _drive(driver: Driver, references: dict[str, str]) -> list[str]:
         waiting.remove(operation)
         said = _said(driver, operation, references)
         if operation.list_name is not None:
-            # Bare, since what a filter leaves may be nothing, and the rest needs ids.
+            # Without filters: their results may be empty, and later calls need ids.
             driver.learn((await driver.call(operation, said, is_bare=True)).json())
         response = await driver.call(operation, said)
         assert response.status_code == operation.success_status, response.text
@@ -199,7 +199,7 @@ def _is_ready(driver: Driver, operation: ServedOperation, called: list[str]) -> 
 
 
 def _said(driver: Driver, operation: ServedOperation, references: dict[str, str]) -> dict[str, Any]:
-    """The client reference to send: a create's own, or that of what is to be found or cancelled."""
+    """Return the client reference: a create's own, or that of what is looked up or cancelled."""
     if "client_reference" not in operation.input_names:
         return {}
     if operation.kind is OperationKind.CREATE:
@@ -219,7 +219,7 @@ def _makers(document: Document, operation: ServedOperation) -> list[ServedOperat
 async def test_unknown_things_are_refused_as_the_document_says(
     document: Document, rng: Random, open_app: Callable[..., Any], ledger: EffectLedger
 ) -> None:
-    """An id that was never given out is refused by a declared problem, and nothing happens."""
+    """An unknown id is refused by a declared problem, and has no effect."""
     async with open_app(documents={document.name: document.raw}) as http:
         driver = Driver(document, http, rng)
         for operation in document.operations:
@@ -259,7 +259,7 @@ async def test_missing_input_is_refused_as_the_document_says(
 async def test_secured_document_refuses_a_call_without_credential(
     open_app: Callable[..., Any],
 ) -> None:
-    """Where a document declares security, 401 is the answer to a stranger."""
+    """Where a document declares security, a call without credentials gets 401."""
     secured = {name: raw for name, raw in RAW.items() if raw.get("security")}
     assert secured
     async with open_app(documents=secured) as http:

@@ -65,7 +65,7 @@ def make(
 )
 @pytest.mark.parametrize("seed", range(5))
 def test_value_conforms(schema: dict[str, Any], seed: int) -> None:
-    """What is made is valid, whatever the seed."""
+    """Every made value is valid, whatever the seed."""
     made = make(schema, seed=seed)
 
     assert book().is_valid(schema, made["x"]), made
@@ -86,7 +86,7 @@ def test_value_conforms_in_30(schema: dict[str, Any]) -> None:
 
 
 def test_hint_is_taken_where_it_fits() -> None:
-    """A valid hint is the value; an invalid one is passed over."""
+    """A valid hint becomes the value; an invalid one is ignored."""
     schema = {"type": "integer", "maximum": 9}
 
     assert make(schema, x=5) == {"x": 5}
@@ -94,14 +94,14 @@ def test_hint_is_taken_where_it_fits() -> None:
 
 
 def test_same_seed_makes_the_same() -> None:
-    """Nothing but the seed decides."""
+    """The result depends on the seed alone."""
     schema = {"$ref": "#/components/schemas/Tree"}
 
     assert make(schema, seed=3) == make(schema, seed=3)
 
 
 def test_impossible_schema_is_named() -> None:
-    """Where nothing fits, the property is named and an example asked for."""
+    """The error names the property and asks for an example."""
     with pytest.raises(UnsupportedSchema, match=r"'x'.*example"):
         make({"type": "integer", "minimum": 5, "maximum": 4})
 
@@ -119,7 +119,7 @@ def test_impossible_schema_is_named() -> None:
 def test_status_says_whether_it_stands(
     states: list[str], standing: str, cancelled: str | None
 ) -> None:
-    """The word is chosen among those that the document has."""
+    """The state comes from the values that the document declares."""
     make_status = Synthesizer(book(), {}).status
     schema = {"enum": states}
 

@@ -114,7 +114,8 @@ async def test_what_is_no_step_is_answered_by_text(shipped: Catalog, text: str) 
 async def test_a_goal_is_split_as_rules_split_it(shipped: Catalog) -> None:
     """Unless its legs were given."""
     goal = f"{GOAL} and message my team about it"
-    asked = _request(f"# Goal\n{goal}\nNow: 2027-02-01T09:00+00:00", "plan_mission")
+    context = "# Context, no part of the goal\nNow: 2027-02-01T09:00+00:00"
+    asked = _request(f"# Goal\n{goal}\n\n{context}", "plan_mission")
     by_rules = await RuleModel(shipped)(asked)
     given = await RuleModel(shipped, plans={goal: {"legs": []}})(asked)
 

@@ -9,7 +9,7 @@ from orchestrator.confirmation.asked_before import AskedCall, Fate
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.leg import LegInput, LegState, LegWaiting
 from orchestrator.messages.mission_policy import CatalogPin
-from orchestrator.messages.telling_facts import facts_naming, facts_of_nothing
+from orchestrator.messages.telling_facts import facts_naming
 from orchestrator.messages.tool_call import PreparedCall
 from orchestrator.planning.models import Fact
 from orchestrator.testing import fake_leg
@@ -131,15 +131,3 @@ def test_only_facts_that_may_tell_travel_with_a_call() -> None:
     assert facts_naming({"offer_id": "o1", "guest": "pii:guest"}, (offers, rooms)) == (offers,)
     assert facts_naming({"lines": [{"room": "r1"}]}, (offers, rooms)) == (rooms,)
     assert facts_naming({"other": "x"}, (offers, rooms)) == ()
-
-
-def test_what_a_leg_looked_up_in_vain_goes_along() -> None:
-    """A leg that has found something in the end is none; nor is one that did something."""
-    empty = Fact(source="1-a.1", tool="find", body={"offers": []})
-    wider = Fact(source="1-a.2", tool="find", body={"offers": [{"offer_id": "o1"}]})
-    nothing = Fact(source="2-b.1", tool="find", body={"offers": []})
-    done = Fact(source="3-c.1", tool="post", body={"seen_by": []}, side_effect=True)
-
-    assert facts_of_nothing((empty, wider, nothing, done)) == (nothing,)
-    # "If there is nothing on Friday, book a table": that nothing is there is why it is done.
-    assert facts_of_nothing((empty, wider, nothing, done), but={"2-b"}) == ()

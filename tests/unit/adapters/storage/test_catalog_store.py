@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.storage.store import Store
-from orchestrator.catalog.archive import pack
-from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.digest import content_digest
+from orchestrator.catalog.catalog import Catalog, content_digest, pack
 from orchestrator.core.errors import CatalogDamaged, CatalogNotFound, UsageError
 
 NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)

@@ -16,8 +16,7 @@ from cryptography.fernet import Fernet
 
 from orchestrator.adapters.storage.personal_values import VaultContents
 from orchestrator.adapters.storage.store import Store
-from orchestrator.catalog.archive import pack
-from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.catalog import Catalog, pack
 from orchestrator.core.errors import UsageError
 from orchestrator.core.pii import Handle
 from orchestrator.routing.learning.trace import FrameTrace, RouteRecord

@@ -116,7 +116,7 @@ def cancels_without_names(shop: dict[str, Any]) -> None:
 
 
 def by_constants(shop: dict[str, Any]) -> None:
-    """The cancel is told the same of every order."""
+    """The cancel gets the same constants for every order."""
     cancels_without_names(shop)
     operation(shop, POST)[PREFIX + "args"] = {"reason": "undone"}
 

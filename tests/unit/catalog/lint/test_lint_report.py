@@ -35,7 +35,7 @@ def test_text_says_where_what_and_how_to_mend_it() -> None:
 
 
 def test_text_begins_with_the_line_of_a_file_where_it_is_known() -> None:
-    """As editors and terminals make a link of it."""
+    """Editors and terminals make a link of it."""
     lines = as_text(FINDINGS, PLACES).splitlines()
 
     assert lines[3].startswith("apis/my shop.yaml:12: shop/paths/~1orders/post/x-orchet-cancels: ")
@@ -60,7 +60,7 @@ def test_text_begins_with_a_summary_by_code() -> None:
 
 
 def test_text_shows_the_first_of_each_code_and_says_how_to_see_the_others() -> None:
-    """What comes once is not lost among what comes hundreds of times."""
+    """A rare finding is not lost among hundreds of another code."""
     many = [FINDINGS[0].model_copy(update={"pointer": f"/p/{n}"}) for n in range(9)]
 
     short, whole = as_text([*many, FINDINGS[1]]), as_text([*many, FINDINGS[1]], most=None)
@@ -91,7 +91,7 @@ def test_what_is_suppressed_is_counted_and_not_shown() -> None:
 
 
 def test_sarif_gives_no_reason_where_there_is_none() -> None:
-    """What was left out on the command line."""
+    """A finding suppressed on the command line has no justification."""
     found = FINDINGS[0].model_copy(update={"suppressed": Suppression(kind="external")})
 
     (result,) = json.loads(as_sarif([found]))["runs"][0]["results"]
@@ -105,7 +105,7 @@ def test_text_of_nothing_says_so() -> None:
 
 
 def test_json_carries_every_field_and_the_counts() -> None:
-    """What a program reads."""
+    """Programs read the same fields as people."""
     report = json.loads(as_json(FINDINGS))
 
     assert (report["errors"], report["warnings"], report["notes"]) == (1, 0, 1)
@@ -147,7 +147,7 @@ def test_sarif_names_the_line_of_a_file_as_a_uri() -> None:
 
 
 def test_sarif_makes_a_file_uri_of_an_absolute_path(tmp_path: Path) -> None:
-    """And leaves the line out where it is not known."""
+    """The region is missing where the line is unknown."""
     place = SourceLine(str(tmp_path / "shop.yaml"))
     (run,) = json.loads(as_sarif(FINDINGS, {("shop", ""): place}))["runs"]
 
@@ -173,8 +173,10 @@ def test_sarif_has_the_shape_that_2_1_0_asks_for() -> None:
     only(run["tool"], {"driver": dict})
     only(run["tool"]["driver"], {"name": str, "rules": list})
     for rule in run["tool"]["driver"]["rules"]:
-        only(rule, {"id": str, "shortDescription": dict, "defaultConfiguration": dict})
-        only(rule["shortDescription"], {"text": str})
+        texts = ("shortDescription", "fullDescription", "help")
+        only(rule, {"id": str, **dict.fromkeys(texts, dict), "defaultConfiguration": dict})
+        for text in texts:
+            only(rule[text], {"text": str})
         assert rule["defaultConfiguration"]["level"] in ("error", "warning", "note")
     for result in run["results"]:
         only(result, {"ruleId": str, "level": str, "message": dict, "locations": list})

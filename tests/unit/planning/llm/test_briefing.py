@@ -41,6 +41,7 @@ def test_everything_is_told_when_there_is_room(step_context: StepContext) -> Non
             "budget_left": Money(amount=Decimal(90), currency="EUR"),
         }
     )
+    context = context.model_copy(update={"mission_goal": "a trip", "leg_goal": "a flight"})
     text = briefing(context, most_tokens=ROOMY)
 
     for told in (

@@ -30,7 +30,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DecisionInvalid, ModelRefused, ModelUnavailable, UsageError
 from orchestrator.planning.llm.meta_tools import ASKED_BY_A_MODEL
 from orchestrator.planning.llm.model_planner import LlmPlanner
-from orchestrator.planning.llm.offered_tools import wire_names
+from orchestrator.planning.llm.offered_tools import offered_names
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -333,7 +333,7 @@ def test_names_are_those_that_every_provider_takes() -> None:
     """No dots, at most 64 characters, none twice, none of a meta tool."""
     names = ["calendar.query", "calendar_query", "user_ask", "n" * 70, "n" * 80]
     tools = [Tool(name=n, document="d", domain="d", input_schema={}) for n in names]
-    named = wire_names(tools)
+    named = offered_names(tools)
 
     assert list(named) == [
         "calendar_query",

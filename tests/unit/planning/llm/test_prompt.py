@@ -186,13 +186,15 @@ def test_references_that_the_orchestrator_fills_are_not_shown() -> None:
 
 
 def test_examples_that_tell_nothing_are_not_shown() -> None:
-    """Where type, format, choices or a default tell what is taken; constraints all stay."""
+    """Of optional inputs, and where type, format, choices or a default say what is taken."""
     told = {"type": "string", "format": "date", "examples": ["2026-12-03"]}
     plain = {"type": "string", "minLength": 2, "examples": ["Berlin"]}
     counts = {"type": "integer", "minimum": 1, "maximum": 9, "examples": [1]}
     nested = {"type": "array", "items": {"type": "object", "properties": {"on": told}}}
     properties = {"on": told, "city": plain, "count": counts, "days": nested, "any": {}}
-    tool = _tool("t", input_schema={"type": "object", "properties": properties})
+    properties["wish"] = plain
+    schema = {"type": "object", "properties": properties, "required": ["city"]}
+    tool = _tool("t", input_schema=schema)
 
     assert tool_parameters(tool)["properties"] == {
         "on": {"type": "string", "format": "date"},
@@ -206,6 +208,7 @@ def test_examples_that_tell_nothing_are_not_shown() -> None:
             },
         },
         "any": {},
+        "wish": {"type": "string", "minLength": 2},
     }
     assert tool.properties["on"] == told
 

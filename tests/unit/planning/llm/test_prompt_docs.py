@@ -1,9 +1,7 @@
-"""docs/prompt.md shows a prompt as it really is."""
+"""docs/routing.md shows the catalog section of a prompt as it really is."""
 
 from pathlib import Path
 from typing import Final
-
-import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.planning.llm.prompt import block_of
@@ -14,21 +12,16 @@ from orchestrator.testing import fake_selection
 _ROOT: Final = Path(__file__).parents[4]
 
 
-@pytest.mark.parametrize("name", ["core", "catalog", "discovered", "step"])
-def test_the_document_shows_the_sections_that_are_built(
-    step_context: StepContext, shipped: Catalog, name: str
+def test_the_document_shows_the_section_that_is_built(
+    step_context: StepContext, shipped: Catalog
 ) -> None:
-    """Of the step that it describes, over the example documents."""
-    agent = AgentProfile(name="office", domains=("messages", "weather"))
-    context = step_context.model_copy(
-        update={"agent": agent, "discovered": ("weather_list_alerts",)}
-    )
-    selection = fake_selection(
-        "message_find_channels", "weather_get_forecast", catalog_size=93, band="moderate"
-    )
+    """It is the section of an agent for weather, over the example documents."""
+    agent = AgentProfile(name="weather", domains=("weather",))
+    context = step_context.model_copy(update={"agent": agent})
+    selection = fake_selection("weather_get_forecast", catalog_size=93, band="moderate")
     block = block_of(context, selection, shipped)
     state, _ = PromptState().refreshed(tool_sources(block, ""))
 
-    text = state.text(name)
+    text = state.text("catalog")
     assert text
-    assert text in (_ROOT / "docs/prompt.md").read_text(encoding="utf-8")
+    assert text in (_ROOT / "docs/routing.md").read_text(encoding="utf-8")

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from orchestrator.catalog.tool import Tool
-from orchestrator.language.slots import find_slots
 from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.cards.input_needs import identifies, noun_of, share_filled, unmet
+from orchestrator.routing.clause_reading import find_slots
 
 FORECAST = {"city": {"type": "string"}, "date": {"type": "string", "format": "date"}}
 

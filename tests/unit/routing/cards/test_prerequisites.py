@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.language.slots import find_slots
 from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.cards.prerequisites import MAX_PRODUCERS, Producers
+from orchestrator.routing.clause_reading import find_slots
 
 ID = {"type": "string"}
 

@@ -1,8 +1,8 @@
 """Orders and the tools that carry them out."""
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.language.clause_reading import read_clause
 from orchestrator.routing.cards.capability_card import make_card
+from orchestrator.routing.clause_reading import read_clause
 from orchestrator.routing.scoring.agreement import effect_agreement
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.language.clause_reading import read_clause
 from orchestrator.routing.cards.capability_card import make_card, make_cards
+from orchestrator.routing.clause_reading import read_clause
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.scoring.closer_look import FEATURES, CloserLook, Sought
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.language.clause_reading import read_clause
-from orchestrator.language.slots import read_slots
 from orchestrator.routing.cards.capability_card import CapabilityCard, make_card
+from orchestrator.routing.clause_reading import read_clause, read_slots
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.fitness import SIGNS, Fitness, FittedRequest

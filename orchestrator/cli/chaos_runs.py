@@ -1,0 +1,334 @@
+"""Runs of `orchestrator chaos run`: missions under planned trouble, and pairs of any documents."""
+
+import asyncio
+import logging
+import shlex
+import shutil
+import signal
+import tempfile
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from types import MappingProxyType
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Column, Table
+from rich.text import Text
+
+from orchestrator.adapters.storage.files import private_file, private_folder
+from orchestrator.adapters.storage.vault_key import new_key
+from orchestrator.catalog.catalog import Catalog, load_documents
+from orchestrator.chaos.chaos_run import WORKER_VARIABLES, RunOptions, run_scripts
+from orchestrator.chaos.exhaustive import EveryPoint
+from orchestrator.chaos.goals import GOALS
+from orchestrator.chaos.model_faults import ModelledRun, modelled_run
+from orchestrator.chaos.pairs import check_pairs
+from orchestrator.chaos.scenarios.chaos_faults import format_faults
+from orchestrator.chaos.scenarios.plan import write_script
+from orchestrator.chaos.verdicts.report import (
+    ChaosReport,
+    Flaw,
+    PairCheck,
+    PairsReport,
+    Percentiles,
+)
+from orchestrator.cli.document_options import tell_unmarked
+from orchestrator.cli.drawing import colored, counting_bar, line
+from orchestrator.cli.output import progress
+from orchestrator.cli.tools_commands import draw_skipped
+from orchestrator.core.errors import UsageError
+from orchestrator.core.record import JsonObject
+from orchestrator.core.shown_text import number_of
+from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.sandbox import DocumentError
+from orchestrator.settings import bundled_specs
+
+_NO_MORE: Mapping[str, str] = MappingProxyType({})
+Play = Callable[[Stack, Progress], Awaitable[ChaosReport]]
+
+
+def seeded(
+    options: RunOptions,
+    goals: Sequence[str] | None,
+    indexes: Sequence[int],
+    modelled: ModelledRun | None = None,
+) -> Play:
+    """Missions to which everything happens that follows from the seed and their index."""
+    about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
+    about += modelled.options if modelled else ""
+    about += _installed(options)
+    scripts = [
+        write_script(options.seed, index, options.faults, tuple(goals or GOALS))
+        for index in indexes
+    ]
+
+    async def play(stack: Stack, bar: Progress) -> ChaosReport:
+        faults = format_faults(options.faults)
+        progress.print(f"seed {options.seed}, faults {faults}")
+        task = bar.add_task("missions", total=len(scripts))
+        return await run_scripts(
+            stack,
+            options,
+            scripts,
+            lambda index: (
+                f"orchestrator chaos run --seed {options.seed} --only {index} "
+                f"--faults {faults}{about}"
+            ),
+            on_end=lambda _: bar.advance(task),
+            modelled=modelled,
+        )
+
+    return play
+
+
+def every_point(
+    options: RunOptions,
+    goals: Sequence[str] | None,
+    only: int | None,
+    modelled: ModelledRun | None = None,
+) -> Play:
+    """Missions of the first goal, hit at one point each."""
+    about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
+    about += modelled.options if modelled else ""
+    about += _installed(options)
+
+    async def play(stack: Stack, bar: Progress) -> ChaosReport:
+        task = bar.add_task("points", total=None)
+        every = EveryPoint(
+            stack,
+            options,
+            (goals or GOALS)[0],
+            on_count=lambda count: bar.update(task, total=count),
+            on_end=lambda _: bar.advance(task),
+        )
+        return await every.run(
+            lambda index: f"orchestrator chaos run --every-point --only {index}{about}", only=only
+        )
+
+    return play
+
+
+def _installed(options: RunOptions) -> str:
+    """On what it ran, as options of the command."""
+    store = " --store postgresql" if options.postgres else ""
+    is_usual = options.workers == RunOptions.workers
+    return store if is_usual else f"{store} --workers {options.workers}"
+
+
+async def planned_by_a_model(
+    options: RunOptions,
+    keep: Path | None,
+    model: str | None,
+    play_of: Callable[[ModelledRun], Play],
+) -> ChaosReport:
+    """As `on_a_stack`, with a scripted model that the workers ask over a real wire."""
+    catalog = await asyncio.to_thread(Catalog.load, bundled_specs())
+    async with modelled_run(options.seed, options.faults, catalog, model) as modelled:
+        return await on_a_stack(options, keep, play_of(modelled), modelled.variables)
+
+
+async def on_a_stack(
+    options: RunOptions, keep: Path | None, play: Play, variables: Mapping[str, str] = _NO_MORE
+) -> ChaosReport:
+    """Run missions on an installation of their own, whose logs stay when an invariant broke.
+
+    `variables` are more of the workers' environment.
+    """
+    this_run = asyncio.current_task()
+    assert this_run is not None
+    # Asked to stop, it stops its processes first, as after Ctrl-C.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_run.cancel)
+    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
+    of_workers = {**WORKER_VARIABLES, **variables}
+    if options.postgres is not None:
+        await asyncio.to_thread(options.postgres.start)
+        of_workers["ORCHESTRATOR_STORE"] = options.postgres.create_database()
+        of_workers["ORCHESTRATOR_PII_KEY"] = new_key()
+    stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=of_workers)
+    try:
+        with progress.status("starting Temporal, the sandbox and a worker"):
+            await stack.__aenter__()
+        progress.print(f"logs {folder}, Temporal UI while this runs: {stack.ui_url}")
+        with counting_bar() as bar:
+            report = await play(stack, bar)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        await stack.stop()
+        if options.postgres is not None:
+            await asyncio.to_thread(options.postgres.close)
+    if report.ok and keep is None:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        return report.model_copy(update={"logs": ""})
+    return report
+
+
+def _parent(keep: Path | None) -> Path | None:
+    """Each run in a folder of its own: missions of an earlier one must not be met again."""
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+    return keep
+
+
+_LOUD = ("temporalio", "uvicorn", "httpx")
+"""Loggers that have much to say about trouble that was planned."""
+
+
+async def try_pairs(
+    specs: Sequence[Path], overlays: Sequence[Path], *, seed: int, keep: Path | None
+) -> PairsReport:
+    """Try every pair of these documents."""
+    documents = load_documents(*specs, overlays=overlays)
+    if tell_unmarked(documents, specs):
+        raise UsageError("there is nothing to roll back before something is marked")
+    found = await try_documents(documents, seed=seed, keep=keep)
+    if not found.checks:
+        raise UsageError(
+            "no tool of these documents leaves anything behind, so there is nothing to roll back; "
+            "mark operations with x-orchet-tool and x-orchet-cancels, or add an --overlay that does"
+        )
+    return found
+
+
+async def try_documents(
+    documents: Mapping[str, JsonObject], *, seed: int, keep: Path | None = None
+) -> PairsReport:
+    """Try every pair of these documents, by name, overlays applied."""
+    progress.print(f"seed {seed}")
+    with (
+        tempfile.TemporaryDirectory(prefix="orchestrator-pairs-") as scratch,
+        counting_bar() as bar,
+    ):
+        folder = private_folder(keep or Path(scratch))
+        task = bar.add_task("starting Temporal, the sandbox and a worker", total=None)
+
+        def started(total: int) -> None:
+            bar.update(task, description="trials", total=total)
+
+        with _logged_to(folder / "worker.log"):
+            try:
+                return await check_pairs(
+                    documents,
+                    folder,
+                    seed=seed,
+                    on_start=started,
+                    on_check=lambda _: bar.advance(task),
+                )
+            except DocumentError as error:
+                raise UsageError(str(error)) from error
+
+
+@contextmanager
+def _logged_to(file: Path) -> Iterator[None]:
+    """Keep what the libraries log about planned trouble off the screen."""
+    handler = logging.FileHandler(private_file(file))
+    loggers = [logging.getLogger(name) for name in _LOUD]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+            logger.propagate = True
+        handler.close()
+
+
+_BREACHES_SHOWN = 20
+
+
+def draw_report(console: Console, found: ChaosReport) -> None:
+    """Missions by status, what providers hold, faults, and each invariant that broke."""
+    console.print(_missions(found))
+    console.print(_faults(found))
+    for breach in found.breaches[:_BREACHES_SHOWN]:
+        console.print(
+            line(
+                (breach.invariant, "bold red"),
+                f" {breach.mission_id} ({breach.goal}): {breach.what}",
+            ),
+            soft_wrap=True,
+        )
+    if len(found.breaches) > _BREACHES_SHOWN:
+        console.print(f"and {len(found.breaches) - _BREACHES_SHOWN} more")
+    if found.reproduce is not None:
+        console.print(f"again, the first of them: {found.reproduce}", soft_wrap=True)
+    if found.logs:
+        console.print(f"logs: {found.logs}", soft_wrap=True)
+    verdict = ("every invariant held", "bold green") if found.ok else ("BROKEN", "bold red")
+    missions = number_of(found.missions, "mission")
+    console.print(line(verdict, f": {missions} in {found.seconds:.1f} s, seed {found.seed}"))
+
+
+def draw_pairs(console: Console, report: PairsReport) -> None:
+    """A line for each pair, under it what is wrong and how to correct it, and the verdict."""
+    for (document, tool), group in groupby(report.checks, key=lambda c: (c.document, c.tool)):
+        checks = list(group)
+        mark = _mark(checks)
+        cancel = checks[0].cancel or "nothing"
+        console.print(line(mark, f" {document}: {tool} is undone by {cancel}"), soft_wrap=True)
+        for flaw, cases in _by_flaw(checks):
+            console.print(line("   ", (flaw.why, "red")), soft_wrap=True)
+            console.print(f"   when: {', '.join(cases)}", soft_wrap=True)
+            console.print(f"   mend: {flaw.mend}", soft_wrap=True)
+    verdict = ("every pair held", "bold green") if report.ok else ("NOT ALL HELD", "bold red")
+    if not report.ok and all(check.ok or check.only_parks for check in report.checks):
+        verdict = ("HELD BUT WHERE ANSWERS ARE LOST", "bold yellow")
+    figures = f"{number_of(report.pairs, 'tool')}, {number_of(len(report.checks), 'trial')}"
+    console.print(line(verdict, f": {figures} in {report.seconds:.1f} s, seed {report.seed}"))
+    if report.skipped:
+        draw_skipped(console, report.skipped)
+
+
+def _mark(checks: Iterable[PairCheck]) -> tuple[str, str]:
+    """In one word what became of a tool: undone, parked where its answer is lost, or neither."""
+    flawed = [check for check in checks if not check.ok]
+    if not flawed:
+        return "ok", "green"
+    return ("PARKS", "yellow") if all(c.only_parks for c in flawed) else ("NOT UNDONE", "bold red")
+
+
+def _missions(found: ChaosReport) -> Table:
+    table = Table(Column("missions"), Column(justify="right"), box=None, pad_edge=False)
+    for status, count in found.statuses.items():
+        table.add_row(colored(status), str(count))
+    table.add_row("effects at the providers", str(found.effects))
+    table.add_row("that still stand", str(found.live))
+    table.add_row("orphans", _must_be_zero(found.orphans))
+    table.add_row("duplicates", _must_be_zero(found.duplicates))
+    table.add_row("prompts during rollback", _must_be_zero(found.prompts_during_rollback))
+    table.add_row("phantom receipts", _must_be_zero(found.phantoms))
+    table.add_row("overcharges unnoticed", _must_be_zero(found.overcharges_unnoticed))
+    table.add_row("parked for an operator", str(found.parked))
+    table.add_row("parked without need", _must_be_zero(found.parked_wrongly))
+    table.add_row("rollbacks", _seconds(found.rollback_s))
+    table.add_row("missions, with their rollback", _seconds(found.mission_s))
+    return table
+
+
+def _faults(found: ChaosReport) -> Table:
+    table = Table("fault", Column("planned", justify="right"), Column("fired", justify="right"))
+    table.box = None
+    for name, count in found.fault_counts.items():
+        table.add_row(name, str(count.planned or ""), str(count.fired))
+    return table
+
+
+def _must_be_zero(count: int) -> Text:
+    return line((str(count), "green" if count == 0 else "bold red"))
+
+
+def _seconds(took: Percentiles) -> str:
+    return f"{took.count}: p50 {took.p50:.1f} s, p95 {took.p95:.1f} s, max {took.max:.1f} s"
+
+
+def _by_flaw(checks: Iterable[PairCheck]) -> list[tuple[Flaw, list[str]]]:
+    """Each flaw once, with the cases that showed it."""
+    found: dict[tuple[str, str], tuple[Flaw, list[str]]] = {}
+    for check in checks:
+        for flaw in check.flaws:
+            found.setdefault((flaw.why, flaw.mend), (flaw, []))[1].append(check.case)
+    return list(found.values())

@@ -1,0 +1,464 @@
+"""The values that an answer gives, read by the schemas of the fields that were asked for.
+
+A value that a field takes as it is stays as it is. Other texts are read as a person writes them, by
+the clock of the person who answers; nothing that can be read in two ways is.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Final
+
+from pydantic import JsonValue
+from rapidfuzz import fuzz
+
+from orchestrator.client.understood import Understood
+from orchestrator.core.pii import is_handle
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve, with_definitions
+from orchestrator.json_schema.validation import field_problems
+from orchestrator.language import lexicon
+from orchestrator.language.days import ValueKind
+from orchestrator.language.values import Value, find_values
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import tokens
+from orchestrator.messages.field_kinds import (
+    FieldChoice,
+    FieldKind,
+    choices_of,
+    kind_of,
+    takes_other_texts,
+    text_with_money,
+)
+from orchestrator.messages.question_field import QuestionField, question_field
+
+_LISTS: Final = WordLists("asked")
+_YES: Final = _LISTS.word_set("yes")
+_NO: Final = _LISTS.word_set("no")
+_FILLERS: Final = _LISTS.word_set("fillers")
+_PARTS_OF_DAY: Final = _LISTS.word_set("parts_of_day")
+_ORDINALS: Final = {word: int(place) for word, place in _LISTS.table("ordinals").items()}
+_GOING_ON: Final = frozenset(_LISTS.lines("going_on"))
+_STOPPING: Final = frozenset(_LISTS.lines("stopping"))
+_APART: Final = re.compile(r"\s*(?:[,;]|\band\b)\s*")
+_GIVING_UP: Final = frozenset(_LISTS.lines("giving_up"))
+_LEFT: Final = "; to have none of it done, cancel the mission (orchestrator mission cancel)"
+
+
+class ValueUnread(Exception):
+    """A text is no value of a field, or can be read in several ways; the message says why."""
+
+    def __init__(self, why: str, *readings: str) -> None:
+        """Take the sentence, and the readings where there are several."""
+        super().__init__(why)
+        self.readings = readings
+
+
+def read_answer(
+    fields: Mapping[str, JsonObject], typed: Mapping[str, JsonValue], *, now: datetime
+) -> Understood:
+    """Return an answer read field by field; the validator finds what is missing or not asked for.
+
+    Args:
+        fields: JSON Schemas of what is asked for.
+        typed: by field, values or texts; texts are read.
+        now: when it was answered, in the mission's time zone: "tomorrow" is the day after it.
+    """
+    values: JsonObject = {}
+    notes: list[str] = []
+    problems: list[str] = []
+    for name, given in typed.items():
+        if name not in fields:
+            values[name] = given
+            continue
+        field = question_field(name, fields[name])
+        try:
+            values[name] = _read(field, fields[name], given, now=now)
+        except ValueUnread as unread:
+            left = _LEFT if " ".join(str(given).casefold().split()) in _GIVING_UP else ""
+            problems.append(f"{field.label}: {unread}; give {field.takes(now.date())}{left}")
+            continue
+        if (read := shown(values[name])) != str(given).strip():
+            notes.append(f"{field.label}: {read}")
+    problems += _ends_first(fields, values)
+    return Understood(values=values, notes=tuple(notes), problems=tuple(problems))
+
+
+def _ends_first(fields: Mapping[str, JsonObject], values: JsonObject) -> Iterator[str]:
+    """The problem of a last day before its first, which the provider would refuse."""
+    days = [name for name in values if name in fields and _is_day(str(values[name]))]
+    starts = [name for name in days if lexicon.is_start(tokens(name))]
+    ends = [name for name in days if lexicon.is_end(tokens(name))]
+    if len(starts) == len(ends) == 1 and str(values[ends[0]]) < str(values[starts[0]]):
+        first, last = (question_field(name, fields[name]).label for name in (*starts, *ends))
+        stops, begins = values[ends[0]], values[starts[0]]
+        yield f"{last}: {stops} is before {first} {begins}; give a day after it"
+
+
+def _read(
+    field: QuestionField, schema: JsonObject, given: JsonValue, *, now: datetime
+) -> JsonValue:
+    """The value that one field is given.
+
+    Raises:
+        ValueUnread: what was typed is no value of it, or can be read in several ways.
+    """
+    if is_handle(given) or not isinstance(given, str | int | float | bool):
+        return given
+    if not isinstance(given, str) and _fits(schema, given):
+        return given
+    text = given.strip() if isinstance(given, str) else json.dumps(given)
+    if (
+        text
+        and field.kind in ("date", "time", "moment")
+        and _is_taken_as_it_is(field, schema, text)
+    ):
+        return text
+    value = read_text(text, _resolved(schema), now=now, kind=field.kind)
+    value = _in_form(value, schema, now) if field.kind == "time" else value
+    if not _fits(schema, value) and not field.choices:
+        (problem, *_) = field_problems({field.label: schema}, {field.label: value})
+        raise ValueUnread(problem.removeprefix(field.label).lstrip(": ") or "it is not taken")
+    return value
+
+
+def _is_taken_as_it_is(field: QuestionField, schema: JsonObject, text: str) -> bool:
+    """True of a value in the form that its field declares, or that its example shows."""
+    if field.kind == "date":
+        shows_other = bool(field.example) and not _is_day(field.example)
+        return _is_day(text) or (schema.get("format") != "date" and shows_other)
+    return ("pattern" in schema or "format" in schema) and _fits(schema, text)
+
+
+def _resolved(schema: JsonObject) -> JsonObject:
+    """A schema without references at its top and in its items."""
+    top = resolve(schema, schema)
+    items = top.get("items")
+    if not isinstance(items, dict):
+        return top
+    each = with_definitions(items, schema)
+    return {**top, "items": resolve(each, each)}
+
+
+def _in_form(clock: JsonValue, schema: JsonObject, now: datetime) -> JsonValue:
+    """A time with its seconds and its offset, where its field takes it so."""
+    offset = now.isoformat()[-6:].replace("+00:00", "Z")
+    forms = (f"{clock}", f"{clock}:00", f"{clock}:00{offset}")
+    return next((form for form in forms if _fits(schema, form)), clock)
+
+
+def _fits(schema: JsonObject, value: JsonValue) -> bool:
+    return not field_problems({"value": schema}, {"value": value})
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return "-" in text
+
+
+def shown(value: JsonValue) -> str:
+    """Return a value as a person reads it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(shown, value))
+    if isinstance(value, dict) and {"amount", "currency"} <= set(value):
+        rest = [shown(held) for name, held in value.items() if name not in ("amount", "currency")]
+        return " ".join([*rest, f"{value['amount']} {value['currency']}"])
+    if isinstance(value, str) and _is_day(value):
+        day = date.fromisoformat(value)
+        return f"{day:%A} {day.day} {day:%B %Y} ({value})"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# --- one text -----------------------------------------------------------------------------
+
+
+def read_text(
+    text: str, schema: JsonObject, *, now: datetime, kind: FieldKind | None = None
+) -> JsonValue:
+    """Return the value that a text means for a field; the caller validates it by the schema.
+
+    Args:
+        text: as a person typed it: "tomorrow", "8 pm", "the second one", "two".
+        schema: the field's JSON Schema, references resolved.
+        now: when it was typed, in the person's own time.
+        kind: how the field is read; by default as its type and format say.
+
+    Raises:
+        ValueUnread: the text is no value of the field, or may be several.
+    """
+    text = text.strip()
+    if choices := choices_of(schema):
+        return _choice(text, choices, is_open=takes_other_texts(schema), now=now)
+    if not text:
+        raise ValueUnread("nothing was said")
+    match kind or kind_of(schema):
+        case "flag":
+            return _flag(text)
+        case "date":
+            return _one(text, "date", now, "day").value
+        case "time":
+            return _time(text, now)
+        case "moment":
+            return _moment(text, now)
+        case "whole" | "number":
+            return _number(text, now)
+        case "money":
+            return _json_object(text) or _money(text, schema, now)
+        case "priced":
+            return _json_object(text) or _priced(text, schema, now)
+        case "several":
+            return _several(text, schema, now)
+        case "object":
+            if (read := _json_object(text)) is None:
+                raise ValueUnread(f"{text!r} is no JSON object")
+            return read
+        case _:
+            return text if "type" in schema else _json(text, otherwise=text)
+
+
+# --- choices --------------------------------------------------------------------------------
+
+_NEAR: Final = 80.0
+"""How alike, of 100, a word must be to a word of a label to be taken for a slip of it."""
+_SLIP: Final = 70.0
+"""How alike a text of one's own must be to an option to be refused as a slip of it."""
+_LISTED: Final = 100
+"""Characters of choices that are repeated where an answer is none of them."""
+
+
+def _choice(
+    text: str, choices: Sequence[FieldChoice], *, is_open: bool, now: datetime
+) -> JsonValue:
+    """The choice that a text says, all words of it; or the text, where others are taken."""
+    said = _plain(text)
+    exact = [c for c in choices if said in (_plain(str(c.value)), _plain(c.label))]
+    found = exact[:1] or _by_place(said, choices) or _by_yes_or_no(said, choices)
+    if found:
+        return found[0].value
+    begun = [c for c in choices if said and _plain(c.label).startswith(said)]
+    if is_open:
+        return _own_text(text, begun, choices)
+    begun = begun or [c for c in choices if len(said) > 2 and _says(said, c.label)]
+    begun = begun or _by_value(text, choices, now) or _slips(said, choices)
+    if len(begun) == 1:
+        return begun[0].value
+    if begun:
+        raise ValueUnread(f"{text!r} may be {_among(begun, choices)}", *(c.label for c in begun))
+    raise ValueUnread(f"{text!r} is none of {_among(choices, choices)}")
+
+
+def _says(said: str, label: str) -> bool:
+    """True if a label holds these words: "acme" of "INV-7, Acme, 12 EUR"."""
+    return re.search(rf"(?<!\w){re.escape(said)}(?!\w)", _plain(label)) is not None
+
+
+def _by_place(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
+    """By "2", "the second one", "the last"; numbers that are values themselves are no places."""
+    words = _told(said)
+    if len(words) != 1:
+        return []
+    (word,) = words
+    if word == "last":
+        return [choices[-1]]
+    if "one" not in said.split() and (named := [c for c in choices if _plain(c.label) == word]):
+        return named
+    nth = re.fullmatch(r"(\d{1,4})(?:st|nd|rd|th)", word)
+    place = _ORDINALS.get(word) or (int(nth[1]) if nth else 0)
+    if not place and re.fullmatch(r"[0-9]{1,4}", word) and not any(_counts(c) for c in choices):
+        place = int(word)
+    return [choices[place - 1]] if 0 < place <= len(choices) else []
+
+
+def _counts(choice: FieldChoice) -> bool:
+    value = choice.value
+    return isinstance(value, int | float) or (isinstance(value, str) and value.isdigit())
+
+
+def _by_yes_or_no(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
+    words = _told(said)
+    for meaning, options in ((_YES, _GOING_ON), (_NO, _STOPPING)):
+        if words and all(word in meaning for word in words):
+            return [c for c in choices if _plain(str(c.value)) in options][:1]
+    return []
+
+
+def _by_value(text: str, choices: Sequence[FieldChoice], now: datetime) -> list[FieldChoice]:
+    """The choice whose value a text names otherwise: "8 pm" of 08:00 and 20:00."""
+    values = find_values(text, now=now)
+    if len(values) != 1 or values[0].value is None or not _is_filler(_without(text, values)):
+        return []
+    return [c for c in choices if c.value == values[0].value]
+
+
+def _slips(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
+    """The one choice of which each word was typed, or nearly; another number is no slip."""
+    if len(said) < 3:
+        return []
+    return [
+        c
+        for c in choices
+        if re.findall(r"\d", said) == re.findall(r"\d", _plain(c.label))
+        and len(said.split()) == len(_plain(c.label).split())
+        and all(
+            fuzz.ratio(one, other) >= _NEAR
+            for one, other in zip(said.split(), _plain(c.label).split(), strict=True)
+        )
+    ]
+
+
+def _own_text(text: str, begun: Sequence[FieldChoice], choices: Sequence[FieldChoice]) -> str:
+    """A text of one's own, unless it is rather an option with a slip, or a bare yes or no."""
+    said = _plain(text)
+    if not said:
+        raise ValueUnread("nothing was said")
+    near = begun or [c for c in choices if fuzz.ratio(said, _plain(c.label)) >= _SLIP]
+    if said in _YES | _NO or near:
+        meant = f"; is {near[0].label!r} meant?" if near else ""
+        raise ValueUnread(f"{text!r} is none of {_among(choices, choices)}{meant}")
+    return text
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"[\s_-]+", " ", text.casefold()).strip(" .!,'\"").split())
+
+
+def _told(said: str) -> list[str]:
+    return [word for word in re.findall(r"[\w'\u2019]+", said) if word not in _FILLERS]
+
+
+def _among(some: Sequence[FieldChoice], choices: Sequence[FieldChoice]) -> str:
+    """Some of the choices in words, or by their numbers where they are long."""
+    said = ", ".join(choice.label for choice in some)
+    if len(said) <= _LISTED:
+        return said
+    if len(some) == len(choices):
+        return f"the {len(choices)} that are listed"
+    return f"any of {', '.join(str(n) for n, c in enumerate(choices, start=1) if c in some)}"
+
+
+# --- values ---------------------------------------------------------------------------------
+
+
+def _flag(text: str) -> bool:
+    words = _told(text.lower())
+    for meaning, value in ((_YES, True), (_NO, False)):
+        if words and all(word in meaning for word in words):
+            return value
+    raise ValueUnread(f"{text!r} is neither yes nor no")
+
+
+def _one(text: str, kind: ValueKind, now: datetime, noun: str) -> Value:
+    """The one value of its kind that a text names, with nothing but fillers around it."""
+    found = [value for value in find_values(text, now=now) if value.kind == kind]
+    if len(found) != 1:
+        raise ValueUnread(f"{text!r} names {f'several {noun}s' if found else f'no {noun}'}")
+    (value,) = found
+    if value.readings:
+        raise ValueUnread(f"{text!r} may be {' or '.join(value.readings)}", *value.readings)
+    if value.value is None:
+        raise ValueUnread(f"{text!r} names no single {noun}")
+    if not _is_filler(_without(text, found)):
+        raise ValueUnread(f"{text!r} says more than a {noun}")
+    return value
+
+
+def _without(text: str, values: Sequence[Value]) -> str:
+    for value in reversed(values):
+        text = f"{text[: value.start]} {text[value.end :]}"
+    return text
+
+
+def _is_filler(rest: str) -> bool:
+    return all(w in _FILLERS | _PARTS_OF_DAY for w in re.findall(r"[\w'\u2019]+", rest.lower()))
+
+
+def _time(text: str, now: datetime) -> JsonValue:
+    """A time of day; a number alone is an hour."""
+    said = f"at {text}" if re.fullmatch(r"\d{1,2}(?:\s+(?:in|on)\b.*)?", text) else text
+    return _one(said, "time", now, "time of day").value
+
+
+def _moment(text: str, now: datetime) -> str:
+    values = find_values(text, now=now)
+    days = [v for v in values if v.kind == "date"]
+    if len(days) == 1 and not any(v.kind == "time" for v in values):
+        raise ValueUnread(f"{text!r} names a day, and no time of it")
+    clock = _one(_without(text, days), "time", now, "time of day").value
+    day = _one(_without(text, [v for v in values if v.kind == "time"]), "date", now, "day").value
+    moment = datetime.fromisoformat(f"{day}T{clock}:00").replace(tzinfo=now.tzinfo)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _number(text: str, now: datetime) -> JsonValue:
+    as_json = _json(text)
+    if isinstance(as_json, int | float) and not isinstance(as_json, bool):
+        return int(as_json) if as_json == int(as_json) else as_json
+    values = find_values(text, now=now)
+    money = next((v.value for v in values if v.kind == "amount"), None)
+    if isinstance(money, dict):
+        currency = money["currency"]
+        raise ValueUnread(f"{text!r} names a currency ({currency}), and this takes a number alone")
+    numbers = [v for v in values if v.kind in ("number", "duration")]
+    if len(numbers) != 1 or len(values) != 1:
+        raise ValueUnread(f"{text!r} is not one number")
+    (found,) = numbers
+    words = re.findall(r"[\w'\u2019]+", _without(text, numbers).lower())
+    if not _is_filler(" ".join(word for word in words if word != found.unit)):
+        raise ValueUnread(f"{text!r} is not one number")
+    return next(iter(found.value.values())) if isinstance(found.value, dict) else found.value
+
+
+def _money(text: str, schema: JsonObject, now: datetime) -> JsonObject:
+    """The amount and currency, the amount a number or a text as the schema takes it."""
+    money = _one(text, "amount", now, "amount with its currency").value
+    properties = schema.get("properties")
+    amount = properties.get("amount") if isinstance(properties, dict) else None
+    if not isinstance(money, dict):
+        raise ValueUnread(f"{text!r} is not one amount with its currency")
+    if isinstance(amount, dict) and amount.get("type") == "string":
+        return money
+    number = Decimal(str(money["amount"]))
+    return {**money, "amount": int(number) if number == int(number) else float(number)}
+
+
+def _priced(text: str, schema: JsonObject, now: datetime) -> JsonObject:
+    """What something is, and its amount: "taxi 23.50 EUR", "12 euros for lunch"."""
+    amounts = [v for v in find_values(text, now=now) if v.kind == "amount"]
+    if len(amounts) != 1:
+        raise ValueUnread(f"{text!r} is not one thing with one amount and its currency")
+    words = re.split(r"[\s,:;]+", _without(text, amounts).strip(" ,:;"))
+    said = [place for place, word in enumerate(words) if word and word.lower() not in _FILLERS]
+    if not said:
+        raise ValueUnread(f"{text!r} does not say what costs that")
+    what = " ".join(words[said[0] : said[-1] + 1])
+    return {text_with_money(schema): what, **_money(amounts[0].text, schema, now)}
+
+
+def _several(text: str, schema: JsonObject, now: datetime) -> list[JsonValue]:
+    as_json = _json(text)
+    if isinstance(as_json, list):
+        return as_json
+    items = schema.get("items")
+    each = items if isinstance(items, dict) else {}
+    return [read_text(part, each, now=now) for part in _APART.split(text) if part.strip()]
+
+
+def _json_object(text: str) -> JsonObject | None:
+    read = _json(text)
+    return read if isinstance(read, dict) else None
+
+
+def _json(text: str, *, otherwise: JsonValue = None) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return otherwise
+    return otherwise if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,303 @@
+"""Values of a call compared with the goal: what it says otherwise, and what nobody stated.
+
+They are warnings for whoever reads the card. Nothing here blocks a call or asks a question.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from pydantic import JsonValue
+from rapidfuzz.fuzz import ratio
+from rapidfuzz.process import extractOne
+
+from orchestrator.confirmation.card_facts import CardFact, facts
+from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing
+from orchestrator.core.pii import is_handle
+from orchestrator.core.record import JsonObject
+from orchestrator.language.detect import foreign_in
+from orchestrator.language.values import Value, find_values
+
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
+_CLOCK: Final = re.compile(r"(?:[T ]|^)(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$")
+_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
+_WORDS: Final = re.compile(r"[^\W\d_]{2,}")
+_NAME: Final = re.compile(r'"[^\W\d_a-z][^\W\d_]*[a-z][^"\d]{0,60}"')
+"""A text in JSON that begins as a name does."""
+_MOST_WORDS: Final = 2_000
+_ALIKE: Final = 75
+"""Of 100: Lisbon and Lisboa are one name."""
+_SHORTEST_CODE: Final = 3
+_DIGIT: Final = re.compile(r"\d")
+_OTHERS: Final = ("de", "es", "fr", "it", "pt", "nl")
+_ANY: Final = datetime(2026, 1, 1)
+_COMPARED: Final = ("date", "time", "amount", "number", "email", "id")
+_LONGEST: Final = 4_000
+_MOST_ANSWERS: Final = 400_000
+"""Characters of earlier answers in which a value is looked up."""
+_MOST_TOLD: Final = 6
+_MOST_DAYS: Final = 400
+
+Typed = tuple[str, str]
+"""A kind and a value of it in one spelling: ("date", "2026-12-05"), ("amount", "90")."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What people said, and when it was said."""
+
+    goal: str
+    now: datetime
+    """When it was said, in the requester's time."""
+    clause: str = ""
+    """The words of the goal that the call is for; empty: all of it."""
+    given: Sequence[str] = ()
+    """What people gave with the goal and as answers."""
+    language: str = "en"
+    """Of the goal."""
+    count: int = 0
+    """How many effects the call's order has, which the goal says of no input."""
+
+
+def language_of(goal: str) -> str:
+    """Return the ISO 639-1 code of a goal's language.
+
+    Where none is sure it is English, or else the one language in which the goal states a day.
+    """
+    foreign = foreign_in(goal)
+    if foreign is not None and foreign.language:
+        return foreign.language
+    if not _DIGIT.search(goal) or _states_a_day(goal, "en"):
+        return "en"
+    return next((code for code in _OTHERS if _states_a_day(goal, code)), "en")
+
+
+def _states_a_day(goal: str, language: str) -> bool:
+    return any(value.kind == "date" for value in find_values(goal, now=_ANY, language=language))
+
+
+def said_otherwise(
+    sent: JsonObject, things: Sequence[FoundThing], stated: Stated, *, defaults: JsonObject
+) -> Iterator[str]:
+    """Yield where the goal states a value of a kind, and the call has only others of that kind.
+
+    The values of the things that the ids of the call stand for count as its own. Of a price, and
+    of what lies between two days, a goal may state the limits only.
+
+    Args:
+        sent: the arguments, with their money plain.
+        things: what its ids stand for.
+        stated: what people said.
+        defaults: values that the document gives inputs, which nobody states.
+    """
+    own = [*_typed(facts(_without(sent, defaults)), stated)]
+    found = [one for thing in things for item in thing.items for one in _typed(facts(item), stated)]
+    for kind in _COMPARED:
+        wanted = _wanted(kind, stated)
+        here = [value for of, value in own if of == kind]
+        around = [value for of, value in found if of == kind]
+        if not wanted or not (here or (around and kind in ("date", "time"))):
+            continue
+        if not _agree(kind, [value for _, value in wanted], [*here, *around]):
+            goal = ", ".join(dict.fromkeys(_readable(kind, text, value) for text, value in wanted))
+            this = ", ".join(dict.fromkeys(_shown(kind, value) for value in here or around))
+            yield f"the goal says {goal}; this is for {this}"
+    yield from _other_names(sent, things, stated)
+
+
+def _other_names(sent: JsonObject, things: Sequence[FoundThing], stated: Stated) -> Iterator[str]:
+    """Yield that none of the names of the goal stands in the call or in what it is about."""
+    said = _values(stated.clause or stated.goal, stated)
+    names = dict.fromkeys(value.text for value in said if value.kind == "name")
+    about: list[JsonValue] = [sent]
+    for thing in things:
+        for held, answer in thing.sources:
+            about += [held.item, held.around, answer.arguments]
+    told = json.dumps(about, ensure_ascii=False, default=str)
+    words = _WORDS.findall(told.casefold())
+    known = [*dict.fromkeys(words)][:_MOST_WORDS]
+    if names and _NAME.search(told) and not any(_is_named(name, known) for name in names):
+        yield f"the goal says {', '.join(names)}, which stands nowhere in this call"
+
+
+def _is_named(name: str, known: Sequence[str]) -> bool:
+    """Return True if a word of a name is among others, in one spelling or in a like one."""
+    own = _WORDS.findall(name.casefold())
+    return any(
+        extractOne(word, known, scorer=ratio, score_cutoff=_ALIKE) is not None for word in own
+    )
+
+
+def stated_nowhere(
+    sent: JsonObject, answers: Sequence[EarlierAnswer], stated: Stated
+) -> Iterator[str]:
+    """Yield the days, amounts, addresses and codes of a call that nobody and nothing stated.
+
+    Texts are read too: an amount in a message is a value of the call.
+    """
+    said = "\n".join((stated.goal, *stated.given))
+    known = {*_in_text(said, stated)}
+    known |= {*_days_after(known, said, stated)}
+    told = json.dumps(
+        [[answer.arguments, answer.body] for answer in answers], ensure_ascii=False, default=str
+    )[-_MOST_ANSWERS:]
+    sources = f"{said}\n{told}".casefold()
+    numbers = {_decimal(found.group()) for found in _NUMBER.finditer(sources)}
+    missing: dict[Typed, str] = {}
+    codes_apart = (fact for fact in facts(sent) if not fact.is_id)
+    for fact in codes_apart:
+        for kind, value in _typed([fact], stated):
+            if (kind, value) in known or kind not in ("date", "amount", "email", "id", "quoted"):
+                continue
+            in_numbers = kind == "amount" and _decimal(value) in numbers
+            if not in_numbers and value.casefold() not in sources:
+                missing.setdefault((kind, value), fact.label)
+    for (kind, value), label in [*missing.items()][:_MOST_TOLD]:
+        yield (
+            f"{_shown(kind, value)} in {label.lower()} stands in neither goal, inputs nor answers"
+        )
+
+
+def _days_after(known: Iterable[Typed], said: str, stated: Stated) -> Iterator[Typed]:
+    """Yield the days that are as many days after a stated day as a stated number or duration."""
+    values = _values(said, stated)
+    spans = [value.value for value in values if value.kind in ("number", "duration")]
+    lengths = [span.get("days") if isinstance(span, dict) else span for span in spans]
+    days = [date.fromisoformat(value) for kind, value in known if kind == "date"]
+    for length in lengths:
+        if isinstance(length, int) and 0 < length < _MOST_DAYS:
+            for day in days:
+                yield "date", (day + timedelta(days=length)).isoformat()
+
+
+def _without(sent: JsonObject, defaults: JsonObject) -> JsonObject:
+    return {
+        name: held for name, held in sent.items() if name not in defaults or defaults[name] != held
+    }
+
+
+def _typed(shown: Iterable[CardFact], stated: Stated) -> Iterator[Typed]:
+    """Yield the typed values of facts."""
+    for fact in shown:
+        if fact.money is not None:
+            yield "amount", _plain(fact.money.amount)
+        elif fact.kind == "items" and isinstance(fact.value, list):
+            inner = (item for item in fact.value if isinstance(item, dict))
+            yield from (one for item in inner for one in _typed(facts(item), stated))
+        elif isinstance(fact.value, list):
+            for held in fact.value:
+                yield from _of_leaf(held, fact, stated)
+        else:
+            yield from _of_leaf(fact.value, fact, stated)
+
+
+def _of_leaf(value: JsonValue, fact: CardFact, stated: Stated) -> Iterator[Typed]:
+    if isinstance(value, bool) or value is None or is_handle(value):
+        return
+    if isinstance(value, int | float):
+        yield ("id" if fact.is_id else "number"), _plain(Decimal(str(value)))
+    elif isinstance(value, str) and fact.is_id:
+        yield "id", value
+    elif isinstance(value, str) and (fact.kind == "moment" or _DAY.match(value)):
+        if day := _DAY.match(value):
+            yield "date", day.group()
+        if clock := _CLOCK.search(value):
+            yield from (("time", one) for one in _clocks(value, clock, stated.now))
+    elif isinstance(value, str):
+        yield from _in_text(value[:_LONGEST], stated)
+
+
+def _clocks(text: str, clock: re.Match[str], now: datetime) -> Iterator[str]:
+    """Yield the time of day as it is written, and as it is where the requester is."""
+    yield clock[1]
+    if clock[2] and now.tzinfo is not None and len(text) > len("00:00:00"):
+        try:
+            yield datetime.fromisoformat(text).astimezone(now.tzinfo).strftime("%H:%M")
+        except ValueError:
+            return
+
+
+def _in_text(text: str, stated: Stated) -> Iterator[Typed]:
+    for value in _values(text, stated):
+        if (typed := _of_value(value)) is not None:
+            yield typed
+            if value.kind == "quoted":
+                yield from _in_text(typed[1], stated)
+
+
+def _values(text: str, stated: Stated) -> tuple[Value, ...]:
+    return find_values(text, now=stated.now, language=stated.language)
+
+
+def _of_value(value: Value) -> Typed | None:
+    """Return a value of a text in the spelling in which values are compared."""
+    held = value.value
+    if value.kind == "amount" and isinstance(held, dict):
+        return "amount", _plain(_decimal(str(held.get("amount"))))
+    if value.kind == "number" and isinstance(held, int | float):
+        return "number", _plain(Decimal(str(held)))
+    if value.kind in ("date", "time", "email", "id", "quoted") and isinstance(held, str):
+        return value.kind, held
+    return None
+
+
+def _wanted(kind: str, stated: Stated) -> list[tuple[str, str]]:
+    """Return the words and values of a kind that are said of the call.
+
+    They are those of its clause; where that says no value at all, those of the whole goal.
+    """
+    clause = _values(stated.clause, stated) if stated.clause else ()
+    read = [(value, _of_value(value)) for value in clause or _values(stated.goal, stated)]
+    found = [(value.text, typed[1]) for value, typed in read if typed and typed[0] == kind]
+    if kind == "number":
+        return [one for one in found if one[1] != str(stated.count)]
+    return [one for one in found if kind != "id" or len(one[1]) >= _SHORTEST_CODE]
+
+
+def _agree(kind: str, wanted: Sequence[str], here: Sequence[str]) -> bool:
+    if {one.casefold() for one in wanted} & {one.casefold() for one in here}:
+        return True
+    if kind == "date" and len(wanted) > 1:
+        return any(min(wanted) <= one <= max(wanted) for one in here)
+    if kind == "id":
+        # A code may be written with what stands around it: `INV-17` in a path, a key in a name.
+        return any(a.casefold() in b.casefold() for a in wanted for b in here)
+    return False
+
+
+def _readable(kind: str, text: str, value: str) -> str:
+    """Return a value as the goal has it, a day that it says relatively in full."""
+    return _shown(kind, value) if kind == "date" else " ".join(text.split())
+
+
+def _shown(kind: str, value: str) -> str:
+    if kind == "date":
+        try:
+            day = date.fromisoformat(value)
+        except ValueError:
+            return value
+        return f"{day.day} {day:%B %Y}"
+    return value
+
+
+def _plain(amount: Decimal) -> str:
+    """Return a number without zeros at its end."""
+    if not amount.is_finite():
+        return "0"
+    text = format(amount.normalize(), "f")
+    return "0" if text == "-0" else text
+
+
+def _decimal(text: str) -> Decimal:
+    """Return the number that a text writes, whichever sign it has for decimals."""
+    last = max(text.rfind("."), text.rfind(","))
+    is_fraction = last >= 0 and len(text) - last - 1 in (1, 2)
+    digits = re.sub(r"[.,]", "", text[:last]) + "." + text[last + 1 :] if is_fraction else ""
+    try:
+        return Decimal(digits or re.sub(r"[.,]", "", text))
+    except InvalidOperation:
+        return Decimal(0)

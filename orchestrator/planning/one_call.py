@@ -1,0 +1,133 @@
+"""Missions of exactly one call: planned without a model and without reading the words of a goal."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.errors import NothingAllowed
+from orchestrator.core.plan_origin import PlanOrigin
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import with_definitions
+from orchestrator.language.intent import IntentFrame
+from orchestrator.planning.models import (
+    MOST_COLUMNS,
+    MOST_ROWS,
+    RULES,
+    AgentProfile,
+    AnswerTable,
+    AskUser,
+    CallTool,
+    Finish,
+    GiveUp,
+    GoalBrief,
+    LegPlan,
+    MissionPlan,
+    OneCall,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.walls import is_inside
+from orchestrator.routing.selection import Selection
+from orchestrator.saga.orders import Order
+
+_LONGEST_CELL = 80
+
+
+def plan_of_call(
+    call: OneCall, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+) -> MissionPlan:
+    """Return a plan of one leg, for the first agent that may make the call.
+
+    Raises:
+        ToolNotFound: the catalog has no such tool.
+        NothingAllowed: no agent may use it.
+    """
+    tool = catalog.tool(call.tool)
+    able = [agent for agent in agents if is_inside(tool, (agent.wall,))]
+    if agents and not able:
+        raise NothingAllowed(text=brief.goal, tool=tool.name, domain=tool.domain)
+    agent = able[0] if able else AgentProfile(name="generalist")
+    ordered = (Order(tools=(tool.name,), clause=brief.goal),) if tool.is_side_effect else ()
+    leg = LegPlan(
+        leg_id=_leg_id(tool.name),
+        goal=brief.goal,
+        agent=agent,
+        orders=ordered,
+        call=call,
+        planned_by=RULES,
+    )
+    return MissionPlan(legs=(leg,), made_by=PlanOrigin(planner=RULES))
+
+
+def selection_of_call(call: OneCall, catalog: Catalog) -> Selection:
+    """Return the selection of a leg that makes one call: that tool and no other."""
+    return Selection(
+        tools=(call.tool,),
+        k=1,
+        band="crisp",
+        reason="the mission is this one call",
+        frame=IntentFrame(),
+        catalog_size=len(catalog.tools),
+    )
+
+
+def step_of_call(call: OneCall, context: StepContext, catalog: Catalog) -> StepDecision:
+    """Return the next step: ask for required inputs, make the call, and end with its outcome."""
+    tool = catalog.tool(call.tool)
+    made = [seen for seen in context.observations if seen.tool == call.tool]
+    if made and made[-1].outcome == "succeeded":
+        return Finish(summary=f"{tool.title}: done.", table=_table(made[-1].body))
+    if made:
+        return GiveUp(reason=f"{tool.name}: {made[-1].error or made[-1].outcome}")
+    missing = _missing(tool, call)
+    asked = {name: value for name, value in context.inputs.items() if name in missing}
+    if unknown := [name for name in missing if name not in asked]:
+        return AskUser(
+            question=f"{tool.title}: {', '.join(unknown)}?",
+            why=f"{tool.name} cannot be called without it",
+            fields={name: _field(tool, name) for name in unknown},
+        )
+    return CallTool(tool=call.tool, arguments={**call.arguments, **asked})
+
+
+def _missing(tool: Tool, call: OneCall) -> list[str]:
+    """Return the required inputs that the call leaves open; references are filled when prepared."""
+    filled = {*call.arguments, *tool.reference_inputs, *tool.pii_fields}
+    return [name for name in tool.required_inputs if name not in filled]
+
+
+def _field(tool: Tool, name: str) -> JsonObject:
+    return with_definitions(tool.properties.get(name, {}), tool.input_schema)
+
+
+def _leg_id(name: str) -> str:
+    return f"1-{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}"[:64]
+
+
+def _table(body: JsonValue) -> AnswerTable | None:
+    """Return the plain values of an answer, or of the things that it lists, as a small table."""
+    things = [*_things(body)]
+    names = list(dict.fromkeys(name for thing in things for name in thing))[:MOST_COLUMNS]
+    if not names:
+        return None
+    rows = [tuple(thing.get(name, "") for name in names) for thing in things]
+    return AnswerTable(
+        columns=tuple(name.replace("_", " ") for name in names),
+        rows=tuple(rows[:MOST_ROWS]),
+        more=max(0, len(rows) - MOST_ROWS),
+    )
+
+
+def _things(body: JsonValue) -> Iterator[dict[str, str]]:
+    held = body.values() if isinstance(body, dict) else [body]
+    lists = [one for one in held if isinstance(one, list)]
+    for one in lists[0] if len(lists) == 1 else [body]:
+        if isinstance(one, dict):
+            yield {n: _cell(v) for n, v in one.items() if not isinstance(v, dict | list | None)}
+
+
+def _cell(value: JsonValue) -> str:
+    return str(value)[:_LONGEST_CELL]

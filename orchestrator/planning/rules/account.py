@@ -1,0 +1,411 @@
+"""Every content word and value of a clause is used by something, or named as left over."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.language import lexicon
+from orchestrator.language.triggers import Trigger, find_triggers
+from orchestrator.language.words import stem
+from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, Word, is_stop
+from orchestrator.planning.rules.fill import Span
+from orchestrator.planning.rules.tool_words import verbs_meant, vocabulary
+
+Order = Literal["least", "most"]
+_ALL: Final = frozenset({"all", "every", "each", "both"})
+_BY: Final = (
+    (lexicon.CHEAPEST, "price", "least"),
+    (lexicon.BEST_RATED, "rating", "most"),
+    (lexicon.NEWEST, "time", "most"),
+    (lexicon.OLDEST, "time", "least"),
+    (frozenset({"nearest", "closest"}), "distance", "least"),
+    (frozenset({"fastest", "shortest", "quickest"}), "duration", "least"),
+    (frozenset({"largest", "biggest", "longest"}), "size", "most"),
+    (frozenset({"smallest"}), "size", "least"),
+    (frozenset({"dearest", "priciest"}), "price", "most"),
+)
+_ARTICLES: Final = frozenset({"a", "an", "the", "my", "our", "to", "with", "for"})
+_AFTER: Final = frozenset({"after", "from", "since"})
+_BEFORE: Final = frozenset({"before", "until", "by"})
+_SIDES: Final = frozenset(
+    {"arriving", "departing", "leaving", "returning", "starting", "ending", "landing"}
+)
+_NAMING: Final = frozenset(
+    ["of", "for", "from", "to", "with", "about", "called", "named", "titled", "at", "by"]
+)
+_NAMING_OFFERS: Final = frozenset(["at", "by", "of", "in", "called", "named", "with"])
+_NAMING_THINGS: Final = _NAMING - {"for"}
+_MOST_WORDS: Final = 4
+_POLITE_STEMS: Final = frozenset(
+    stem(word)
+    for word in [
+        "please",
+        "kindly",
+        "thanks",
+        "thank",
+        "you",
+        "hi",
+        "hello",
+        "hey",
+        "dear",
+        "want",
+        "need",
+        "like",
+        "let",
+        "go",
+        "ahead",
+        "get",
+        "give",
+        "show",
+        "tell",
+        "me",
+        "us",
+        "there",
+        "today",
+        "now",
+        "just",
+        "also",
+        "then",
+        "some",
+        "any",
+        "one",
+        "so",
+        "well",
+        "ok",
+        "okay",
+        "something",
+        "anything",
+        "thing",
+        "right",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Superlative:
+    """One superlative: by which measure, and from which end."""
+
+    by: str
+    order: Order
+    span: Span
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit on what is taken: a price, or a time of the day or a day."""
+
+    kind: str
+    order: Literal["max", "min"]
+    value: JsonValue
+    span: Span
+    field: str = ""
+    """The stem of the word that says of what the time is: "arriving before 10 am"."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Words of the clause next to each other that nothing uses, with what stands before them."""
+
+    text: str
+    span: Span
+    stems: tuple[str, ...]
+    cue: str
+    value: Candidate | None = None
+
+    @property
+    def is_value(self) -> bool:
+        """Return whether it is a typed value rather than plain words."""
+        return self.value is not None
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a clause says beyond the inputs of the tools that are called for it."""
+
+    superlative: Superlative | None
+    limits: tuple[Limit, ...]
+    is_all: str
+    """The words that ask for every thing of a list: "all open invoices"; '' for none."""
+    count: int | None
+    """How many things of a list are asked for; None where no number says so."""
+    filters: tuple[Run, ...]
+    """What the thing that is taken must say of itself."""
+    left_over: tuple[Run, ...]
+    triggers: tuple[Trigger, ...]
+
+    def without_filters(self) -> "Account":
+        """Return the same account, what was filtered already left out."""
+        return replace(self, filters=(), count=None)
+
+
+def account_of(
+    clause: Clause,
+    target: Tool,
+    tools: Sequence[Tool],
+    used: Sequence[Span],
+    *,
+    chooses: bool,
+    offers: bool,
+    identified: bool = False,
+    resolved: Iterable[str] = (),
+) -> Account:
+    """Return what of a clause neither an input nor a tool's own words use.
+
+    Args:
+        clause: what is asked for.
+        target: the tool that does it.
+        tools: the target and the tools that feed it.
+        used: the spans that inputs took.
+        chooses: whether a thing is chosen from a list on the way.
+        offers: whether that list holds what can be had, and not what is there already.
+        identified: whether an id that was said tells which thing is meant.
+        resolved: kinds of triggers that the caller has resolved.
+    """
+    reading = _Reading(clause, target, tools, [*used], chooses=chooses, offers=offers)
+    reading.identified = identified
+    return reading.account(frozenset(resolved))
+
+
+class _Reading:
+    def __init__(
+        self,
+        clause: Clause,
+        target: Tool,
+        tools: Sequence[Tool],
+        used: list[Span],
+        *,
+        chooses: bool,
+        offers: bool,
+    ) -> None:
+        self.clause = clause
+        self.target = target
+        self.used = used
+        self.chooses = chooses
+        self.offers = offers
+        self.identified = False
+        self.found_limits: tuple[Limit, ...] = ()
+        self.bounds = [c.around for c in clause.of_kind("amount") if c.around in used]
+        self.words = vocabulary(tools)
+
+    def account(self, resolved: frozenset[str]) -> Account:
+        """Return the account; what refers back and is resolved is used, with its noun."""
+        values = [value for value in self.clause.values if value.kind != "name"]
+        found = find_triggers(self.clause.text, values=values)
+        for trigger in found:
+            if trigger.kind in resolved:
+                behind = [w for w in self.clause.words if w.start == trigger.end + 1]
+                self.used.append((trigger.start, behind[0].end if behind else trigger.end))
+        limits = self.found_limits = tuple(self._limits())
+        superlative = self._superlative()
+        is_all = self._all()
+        count = self._count()
+        runs = self._runs()
+        filters = tuple(run for run in runs if self._may_filter(run))
+        triggers = [t for t in found if not self._covered(t) and t.kind not in resolved]
+        left = tuple(run for run in runs if run not in filters)
+        left += tuple(one for run in filters if (one := self._joined_to(run)) is not None)
+        return Account(superlative, limits, is_all, count, filters, left, tuple(triggers))
+
+    def _joined_to(self, run: Run) -> Run | None:
+        """Return what "and" joins to words that tell one thing: another thing, that nothing takes.
+
+        "The team and the travel channel" are two, also where a tool speaks of teams itself.
+        """
+        before = [word for word in self.clause.words if word.end <= run.span[0]]
+        while before and before[-1].lower in _ARTICLES:
+            before.pop()
+        if len(before) < 2 or before[-1].lower not in ("and", "or"):
+            return None
+        other = before[-2]
+        if is_stop(other) or self._is_covered(other):
+            return None
+        return Run(other.text, (other.start, other.end), (other.stem,), "")
+
+    def _covered(self, trigger: Trigger) -> bool:
+        """Return whether a trigger word stands in a text that is passed on as it is."""
+        passed = [
+            c for c in self.clause.of_kind("quoted", "text", "trimmed") if c.span in self.used
+        ]
+        if trigger.kind == "correction":
+            passed = [c for c in passed if c.kind == "quoted"]
+        texts = [(c.start, c.end) for c in passed]
+        limits = [one.span for one in self.found_limits]
+        spans = [*texts, *limits, *self.bounds]
+        return any(start <= trigger.start and trigger.end <= end for start, end in spans)
+
+    def _free(self, candidate: Candidate) -> bool:
+        return not candidate.overlaps(self.used)
+
+    def _limits(self) -> Iterable[Limit]:
+        if not self.chooses:
+            return
+        for one in [*self.clause.of_kind("amount", "time", "date", "number")]:
+            if not self._free(one):
+                continue
+            bound = self.clause.bound_of(one) if one.kind == "amount" else None
+            if bound is not None:
+                yield self._limit(one, "price", *bound)
+            elif one.cue in _AFTER | _BEFORE and self._limits_moments(one):
+                kind = "min" if one.cue in _AFTER else "max"
+                yield self._limit(one, one.kind, kind, one.cue_start)
+
+    def _limits_moments(self, one: Candidate) -> bool:
+        """Return whether a moment limits what is taken: a time of what is offered, or of a list."""
+        if self.target.is_side_effect:
+            return one.kind == "time" and self.offers
+        return one.kind in ("time", "date")
+
+    def _limit(self, one: Candidate, kind: str, order: str, start: int) -> Limit:
+        before = [word for word in self.clause.words if word.end <= start]
+        named = before[-1].stem if before and before[-1].lower in _SIDES else ""
+        span = (before[-1].start if named else start, one.end)
+        self.used.append(span)
+        return Limit(kind, "max" if order == "max" else "min", one.value, span, named)
+
+    def _superlative(self) -> Superlative | None:
+        if not self.chooses:
+            return None
+        for word in self.clause.words:
+            for words, by, order in _BY:
+                if word.lower in words and not self._is_covered(word):
+                    self.used.append((word.start, word.end))
+                    return Superlative(
+                        by, "least" if order == "least" else "most", (word.start, word.end)
+                    )
+        return None
+
+    def _all(self) -> str:
+        for number, word in enumerate(self.clause.words):
+            if word.lower in _ALL and self.chooses and not self._is_covered(word):
+                self.used.append((word.start, word.end))
+                run = self.clause.run_at(number + 1)
+                return self.clause.text[word.start : run.end if run else word.end]
+        return ""
+
+    def _count(self) -> int | None:
+        if not self.chooses or self.offers:
+            return None
+        objects = self.clause.of_kind("object")
+        for one in self.clause.of_kind("number"):
+            starts = any(0 < c.start - one.end <= 2 for c in objects)
+            if not self._free(one) or not isinstance(one.value, int):
+                continue
+            if one.after in self.words or starts:
+                self.used.append((one.start, one.end))
+                return one.value
+        return None
+
+    def _is_covered(self, word: Word) -> bool:
+        return any(start < word.end and word.start < end for start, end in self.used)
+
+    def _runs(self) -> list[Run]:
+        """The words and values that nothing uses, those next to each other together."""
+        found: list[Run] = []
+        values = {v.start: v for v in self.clause.candidates if v.kind in _TYPED}
+        group: list[Word] = []
+        cue, end = "", 0
+        for number, word in enumerate(self.clause.words):
+            value = values.get(word.start) or values.get(word.start - 1)
+            is_used = self._is_used(number, word) or word.lower in CALLED
+            is_lead = word.lower in LEADS | _NAMING
+            if word.start < end and not is_used:
+                group.append(word)
+                continue
+            if is_used or value is not None or end or is_lead or is_stop(word):
+                found += self._grouped(group, cue, values)
+                kept = is_stop(word) and not is_lead and not is_used and not group and not end
+                cue = word.lower if is_lead else cue if kept or (value and not group) else ""
+                group, end = [], 0
+            if is_used or (is_stop(word) and word.lower not in _KEPT):
+                continue
+            group.append(word)
+            end = value.end if value is not None else 0
+        return [*found, *self._grouped(group, cue, values)]
+
+    def _grouped(
+        self, group: Sequence[Word], cue: str, values: dict[int, Candidate]
+    ) -> Iterable[Run]:
+        if group:
+            start, end = group[0].start, group[-1].end
+            stems = tuple(word.stem for word in group)
+            value = values.get(start) or values.get(start - 1)
+            yield Run(self.clause.text[start:end], (start, end), stems, cue, value)
+
+    def _is_used(self, number: int, word: Word) -> bool:
+        if self._is_covered(word):
+            return True
+        typed = self.clause.of_kind(*_TYPED)
+        if any(c.start <= word.start and word.end <= c.end and not _is_plain(c) for c in typed):
+            return False
+        is_first = number <= self.clause.verb_index + 1
+        if is_first and verbs_meant(word.lower, self.target):
+            return True
+        return word.stem in self.words or word.stem in _POLITE_STEMS
+
+    def _may_filter(self, run: Run) -> bool:
+        """Return whether the thing that is taken can be told by these words.
+
+        Of what is there already, a value may tell it, and words that stand with its noun; of what
+        is offered, a name. Where an id tells it, no plain word is needed.
+        """
+        if not self.chooses:
+            return False
+        if run.value is not None and run.value.kind not in ("name", "quoted"):
+            return not self.offers
+        cues = _NAMING_OFFERS if self.offers else _NAMING_THINGS
+        if not self.offers and self.target.effect is Effect.CANCEL:
+            cues |= {"for"}
+        is_named = run.cue in cues or self._stands_with_object(run) or self._stands_at_noun(run)
+        if run.value is None:
+            short = len(run.stems) <= _MOST_WORDS
+            return (
+                is_named
+                and short
+                and not self.identified
+                and (not self.offers or self._stands_with_object(run))
+            )
+        return is_named
+
+    def _stands_at_noun(self, run: Run) -> bool:
+        """Return whether words stand right before or behind a noun of the tools."""
+        if self.offers:
+            return False
+        text = self.clause.text
+        before = [w for w in self.clause.words if w.end <= run.span[0]][-1:]
+        after = [w for w in self.clause.words if w.start >= run.span[1]][:1]
+        is_behind = any(
+            w.stem in self.words and not text[w.end : run.span[0]].strip(" \"'\u201c")
+            for w in before
+        )
+        is_before = any(
+            w.stem in self.words and not text[run.span[1] : w.start].strip() for w in after
+        )
+        return is_before or (is_behind and run.value is not None)
+
+    def _stands_with_object(self, run: Run) -> bool:
+        objects = [one for one in self.clause.of_kind("object")]
+        narrow = objects[-1:] if objects else []
+        return any(one.start <= run.span[0] and run.span[1] <= one.end for one in narrow)
+
+
+_TYPED: Final = (
+    "date",
+    "time",
+    "duration",
+    "amount",
+    "number",
+    "id",
+    "email",
+    "url",
+    "quoted",
+    "name",
+)
+_KEPT: Final = frozenset({"not", "no", "without", "never", "except"})
+
+
+def _is_plain(candidate: Candidate) -> bool:
+    """Return whether what was read as a name is written as any other word."""
+    return candidate.kind == "name" and candidate.text.islower()

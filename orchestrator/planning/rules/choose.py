@@ -1,0 +1,333 @@
+"""The choice among found things: equality, one superlative, limits, all, a count, or a question."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import Final, Literal
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.planning.rules.account import Account, Limit, Run, Superlative
+from orchestrator.planning.rules.items import Item, flat_fields
+
+MOST_CHOICES: Final = 8
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_CLOCK: Final = re.compile(r"(?:^|T)(\d{2}:\d{2})")
+_MEASURES: Final[Mapping[str, frozenset[str]]] = {
+    "rating": lexicon.RATING,
+    "distance": frozenset({"distance", "km", "miles", "meters", "metres", "away"}),
+    "duration": frozenset({"duration", "minutes", "hours"}),
+    "size": frozenset({"size", "bytes", "length", "amount", "total", "quantity", "capacity"}),
+    "time": lexicon.TIME | lexicon.DATE | lexicon.START | frozenset({"created", "updated", "sent"}),
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is taken of the things that were found, or why a person or nobody can say."""
+
+    items: tuple[Item, ...] = ()
+    asks: tuple[Item, ...] = ()
+    why: str = ""
+    """Why a person is asked to choose among `asks`, or, without any, why nothing fits."""
+    note: str = ""
+    """Why these were taken, for the reader of the call."""
+
+
+def choose(
+    items: Sequence[Item],
+    account: Account,
+    *,
+    consumer: Tool,
+    asked: JsonObject,
+    offers: bool,
+    most: int,
+    said: frozenset[str] = frozenset(),
+) -> Choice:
+    """Return the things that are meant.
+
+    Args:
+        items: that were found, in the answer's order.
+        account: of the clause.
+        consumer: the tool that is called with what is taken.
+        asked: the arguments by which they were found.
+        offers: whether they can be had, so that any that fits may be taken.
+        most: how many things one request may be carried out for.
+        said: the stems of the clause's words.
+    """
+    usable = [one for one in items if not _is_gone(one, consumer, account)] or [*items]
+    usable = [one for one in usable if _agrees(one, asked)]
+    if not usable:
+        return Choice(why="nothing that was found fits the request")
+    kept, why = filtered(usable, account.filters)
+    if not kept:
+        named = [run for run in account.filters if not any(matches(i, run) for i in usable)]
+        is_sure = any(run.is_value for run in named)
+        return Choice(why=why) if is_sure else Choice(asks=tuple(usable), why=why)
+    within = [one for one in kept if all(keeps(one, limit) for limit in account.limits)]
+    if not within:
+        unknown = [one for one in kept if not _tells_limits(one, account.limits)]
+        return Choice(asks=tuple(unknown), why=_limits_missed(account, kept, unknown))
+    if account.is_all:
+        if len(within) > most:
+            return Choice(why=f"{len(within)} things are meant, and at most {most} are done")
+        return Choice(tuple(within), note=f"each of {account.is_all!r}")
+    if account.superlative is not None:
+        return _best(within, account.superlative)
+    if account.count is not None and account.count > 1:
+        if len(within) == account.count:
+            return Choice(tuple(within))
+        why = f"{account.count} are asked for, and {len(within)} were found"
+        return Choice(asks=tuple(within), why=why)
+    if not offers and len(called := called_so(within, said)) == 1:
+        return Choice((called[0],))
+    return _one(within, offers=offers)
+
+
+def called_so(items: Sequence[Item], said: frozenset[str]) -> list[Item]:
+    """Return the things of whose name the clause says every word, those of the longest name."""
+    sizes: list[int] = []
+    for item in items:
+        names = [
+            {*content_stems(str(value))} or {*map(stem, tokens(str(value)))}
+            for name, value in flat_fields(item.own_fields)
+            if tokens(name)[-1:] in (["name"], ["title"], ["number"]) and isinstance(value, str)
+        ]
+        sizes.append(max((len(one) for one in names if one and one <= said), default=0))
+    most = max(sizes, default=0)
+    return [item for item, size in zip(items, sizes, strict=True) if most and size == most]
+
+
+def _one(within: Sequence[Item], *, offers: bool) -> Choice:
+    if len(within) == 1:
+        return Choice(tuple(within))
+    if not offers:
+        return Choice(asks=tuple(within), why=f"{len(within)} were found")
+    priced = [one for one in within if one.price is not None]
+    if priced and len({one.price.currency for one in priced if one.price}) == 1:
+        best = min(priced, key=lambda one: one.price.amount if one.price else Decimal(0))
+        return Choice((best,), note=f"the cheapest of {len(within)} that fit")
+    return Choice((within[0],), note=f"the first of {len(within)} that fit")
+
+
+def filtered(items: Sequence[Item], runs: Iterable[Run]) -> tuple[list[Item], str]:
+    """Return the things of which all words hold, and which words hold of none."""
+    kept = [*items]
+    for run in runs:
+        fitting = [one for one in kept if matches(one, run, by_name=True)]
+        fitting = fitting or [one for one in kept if matches(one, run)]
+        if not fitting:
+            return [], f"nothing that was found is called {run.text!r}"
+        kept = fitting
+    return kept, ""
+
+
+def matches(item: Item, run: Run, *, by_name: bool = False) -> bool:
+    """Return whether a thing says of itself what the words or the value say; `by_name`: in a name.
+
+    All words are in one text of it.
+    """
+    value = run.value
+    if by_name and (value is None or value.kind in ("name", "quoted")):
+        texts = [*_names(item)]
+        wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
+        return any(wanted <= {*content_stems(text)} for text in texts)
+    texts = [*_texts(item)]
+    if value is not None and value.kind == "date":
+        return any(str(value.value) in _DAY.findall(text) for text in texts)
+    if value is not None and value.kind == "time":
+        return any(value.value in _CLOCK.findall(text) for text in texts)
+    if value is not None and value.kind in ("id", "email", "url", "number"):
+        own = value.text.casefold().lstrip("#")
+        texts = [*_texts(item, naming=value.kind in ("id", "number"))]
+        return any(text.casefold().lstrip("#") == own for text in texts) or (
+            value.kind == "id" and any(own in _parts(text) for text in texts)
+        )
+    if value is not None and value.kind == "amount" and isinstance(value.value, dict):
+        return _costs(item, value.value)
+    if value is None and run.stems and _has_field(item, run.stems):
+        return True
+    wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
+    return any(wanted <= _stems(text) for text in texts)
+
+
+def _has_field(item: Item, stems: Sequence[str]) -> bool:
+    """Return whether a thing has a value under a name of these words."""
+    names = [name for name, value in flat_fields(item.own_fields) if value not in (None, "", False)]
+    return all(any(one in {stem(w) for w in tokens(name)} for name in names) for one in stems)
+
+
+def _parts(text: str) -> list[str]:
+    return re.split(r"[\s,;()]+", text.casefold())[:50]
+
+
+def _stems(text: str) -> set[str]:
+    return {*content_stems(text), *map(stem, tokens(text))}
+
+
+def _names(item: Item) -> Iterable[str]:
+    """The texts by which a thing is called."""
+    for name, value in flat_fields(item.own_fields):
+        if tokens(name)[-1:] in (["name"], ["title"], ["subject"], ["text"], ["number"]):
+            yield str(value)[:300]
+
+
+def _texts(item: Item, *, naming: bool = False) -> Iterable[str]:
+    """What a thing says of itself; `naming`: no numbers but those that tell it from others."""
+    names = lexicon.IDENTIFIER | {"name", "title", "uid", "gid"}
+    for name, value in flat_fields(item.own_fields):
+        if naming and isinstance(value, int | float) and names.isdisjoint(tokens(name)):
+            continue
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            yield str(value)[:300]
+        elif value is True:
+            yield name
+    for value in item.own_fields.values():
+        if isinstance(value, list):
+            yield from (str(one)[:300] for one in value[:50] if isinstance(one, str | int))
+
+
+def _is_gone(item: Item, consumer: Tool, account: Account) -> bool:
+    """Return whether a thing says that it can no longer be used, where the clause does not."""
+    said = {one for run in account.filters for one in run.stems}
+    for name, value in item.own_fields.items():
+        words = tokens(name)
+        if isinstance(value, str) and words[-1:] in (["status"], ["state"]):
+            gone = lexicon.GONE if consumer.effect is not Effect.READ else frozenset()
+            return value.lower() in gone and stem(value.lower()) not in said
+    return False
+
+
+def _agrees(item: Item, asked: JsonObject) -> bool:
+    """Return whether nothing that a thing says differs from what it was asked for by."""
+    for name, value in asked.items():
+        own = item.fields.get(name) if name in item.own else None
+        if isinstance(own, str) and isinstance(value, str) and _is_exact(value):
+            same_clock = _CLOCK.findall(own)[:1] == _CLOCK.findall(value)[:1]
+            if own != value and not (_CLOCK.fullmatch(value[:5]) and same_clock):
+                return False
+    return True
+
+
+def _is_exact(value: str) -> bool:
+    return bool(_DAY.fullmatch(value) or re.fullmatch(r"\d{2}:\d{2}(:\d{2})?", value))
+
+
+def _costs(item: Item, said: Mapping[str, JsonValue]) -> bool:
+    price = item.price
+    if price is None:
+        return False
+    is_same = Decimal(str(said.get("amount"))) == price.amount
+    return is_same and said.get("currency") in (None, price.currency)
+
+
+def keeps(item: Item, limit: Limit) -> bool:
+    """Return whether a thing keeps within a limit; one that does not say so does not."""
+    if limit.kind == "price":
+        price, said = item.price, limit.value if isinstance(limit.value, dict) else {}
+        if price is None or said.get("currency") not in (None, "", price.currency):
+            return False
+        amount = Decimal(str(said.get("amount")))
+        return price.amount <= amount if limit.order == "max" else price.amount >= amount
+    found = [one for one in map(str, _moments(item, limit.field)) if one]
+    pattern = _CLOCK if limit.kind == "time" else _DAY
+    marks = [mark for text in found for mark in pattern.findall(text)]
+    said_text = str(limit.value)
+    if not marks:
+        return False
+    first = str(marks[0])
+    return first <= said_text if limit.order == "max" else first >= said_text
+
+
+def _moments(item: Item, field: str) -> Iterable[str]:
+    """The moments that a thing tells, or those of the fields that are named so."""
+    for name, value in flat_fields(item.own_fields):
+        if field and field[:5] not in {word[:5] for word in tokens(name)}:
+            continue
+        if isinstance(value, str) and (_DAY.match(value) or _CLOCK.match(value)):
+            yield value
+
+
+def _tells_limits(item: Item, limits: Iterable[Limit]) -> bool:
+    """Return whether a thing has a price in the currency of each limit of a price."""
+    said = [one.value for one in limits if one.kind == "price" and isinstance(one.value, dict)]
+    codes = [str(value.get("currency") or "") for value in said]
+    price = item.price
+    return not codes or (price is not None and all(c in ("", price.currency) for c in codes))
+
+
+def _limits_missed(account: Account, items: Sequence[Item], unknown: Sequence[Item]) -> str:
+    limits = ", ".join(str(_plain(limit.value)) for limit in account.limits)
+    if unknown:
+        return f"{len(unknown)} of the {len(items)} found tell no price that compares with {limits}"
+    return f"none of the {len(items)} found keeps within {limits}"
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict) and "amount" in value:
+        return f"{value['amount']} {value.get('currency') or ''}".strip()
+    return value
+
+
+def _best(items: Sequence[Item], wanted: Superlative) -> Choice:
+    measured = [(one, m) for one in items if (m := _measure(one, wanted.by)) is not None]
+    if len({type(m) for _, m in measured}) != 1:
+        why = f"what was found says nothing by which one is the {wanted.order} in {wanted.by}"
+        return Choice(asks=tuple(items), why=why)
+    pick: Literal["min", "max"] = "min" if wanted.order == "least" else "max"
+    values = [m for _, m in measured]
+    best = min(values) if pick == "min" else max(values)
+    first = [one for one, m in measured if m == best]
+    return Choice((first[0],), note=f"the {wanted.order} in {wanted.by} of {len(items)}")
+
+
+def _measure(item: Item, by: str) -> Decimal | datetime | str | None:
+    if by == "price":
+        return item.price.amount if item.price is not None else None
+    words = _MEASURES[by]
+    for name, value in flat_fields(item.own_fields):
+        if words.isdisjoint(tokens(name)) or isinstance(value, bool):
+            continue
+        if by == "time":
+            if isinstance(value, str) and (_DAY.match(value) or _CLOCK.match(value)):
+                return _moment_text(item, value)
+        elif isinstance(value, int | float | str):
+            try:
+                return Decimal(str(value))
+            except InvalidOperation:
+                continue
+    return None
+
+
+def _moment_text(item: Item, value: str) -> str:
+    """Return a day with the time that stands next to it, so that both are compared."""
+    if not _DAY.fullmatch(value):
+        return value
+    clocks = [v for _, v in flat_fields(item.own_fields) if isinstance(v, str) and _CLOCK.match(v)]
+    return f"{value}T{clocks[0]}" if clocks else value
+
+
+def label(item: Item) -> str:
+    """Return what a person reads of a thing: its name, then day, time and price."""
+    names: list[str] = []
+    rest: list[str] = []
+    for name, value in flat_fields(item.own_fields):
+        words = tokens(name)
+        if isinstance(value, bool) or value is None or not words or words[-1] in ("id", "url"):
+            continue
+        if isinstance(value, dict) or not set(words).isdisjoint(lexicon.BOOKKEEPING):
+            continue
+        text = str(value)[:60]
+        is_name = words[-1] in ("name", "title", "subject", "number", "label") or (
+            isinstance(value, str) and bool(lexicon.PLACE & set(words))
+        )
+        (names if is_name else rest).append(text)
+    price = [str(item.price)] if item.price is not None else []
+    parts = list(dict.fromkeys([*names[:3], *rest[: max(0, 4 - len(names))], *price]))
+    return ", ".join(parts) or "one without a name"

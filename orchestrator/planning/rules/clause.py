@@ -1,0 +1,408 @@
+"""One clause of a goal, read once: its words, its typed values and the phrases around them."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import cached_property, lru_cache
+from typing import Final, Literal
+
+from pydantic import JsonValue
+
+from orchestrator.language import lexicon
+from orchestrator.language.values import Value, find_values
+from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
+
+_WORD: Final = re.compile(r"[^\W_]+(?:[-_'\u2019./&@+][^\W_]+)*|#[\w-]+")
+_BREAK: Final = re.compile(r"[,;:!?()\[\]\"\u201c\u201d]|\.(?=\s|$)")
+_TAIL: Final = re.compile(r"[\s.,;!?]+$")
+_JOINED: Final = re.compile(r"\s*(?:,|&|and|or|,\s*and|plus)\s*(?:(?:in|to|for|on|the)\s+)?", re.I)
+LEADS: Final = frozenset(
+    [
+        "in",
+        "at",
+        "on",
+        "from",
+        "to",
+        "for",
+        "with",
+        "by",
+        "about",
+        "of",
+        "into",
+        "onto",
+        "under",
+        "over",
+        "after",
+        "before",
+        "until",
+        "till",
+        "through",
+        "near",
+        "within",
+        "per",
+        "via",
+        "around",
+        "below",
+        "above",
+        "between",
+        "as",
+        "than",
+        "regarding",
+        "using",
+        "during",
+        "starting",
+        "beginning",
+        "returning",
+        "departing",
+        "arriving",
+        "leaving",
+        "ending",
+    ]
+)
+ARTICLES: Final = frozenset(
+    ["a", "an", "the", "my", "our", "your", "his", "her", "their", "this", "some", "any"]
+)
+CALLED: Final = frozenset(["called", "named", "titled", "entitled", "labelled", "labeled"])
+SAYING: Final = frozenset(["that", "saying", "says", "reading", "stating"])
+_CONJUNCTIONS: Final = frozenset({"and", "or", "but", "then"})
+_COUNTED: Final = frozenset(stem(word) for word in lexicon.COUNTED | lexicon.NIGHTS)
+_MOST: Final = re.compile(
+    r"\b(?:for )?(?:under|below|at most|up to|less than|cheaper than|within|max(?:imum)?(?: of)?"
+    r"|(?:no|not) (?:cost )?more than)\s*$",
+    re.IGNORECASE,
+)
+_LEAST: Final = re.compile(
+    r"\b(?:for )?(?:over|above|at least|more than|min(?:imum)?(?: of)?)\s*$", re.IGNORECASE
+)
+_LONGEST_BOUND: Final = 40
+_DENIED: Final = re.compile(r"(?:\b(?:no|not|never)|n't)\b[\w ]{0,16}$", re.IGNORECASE)
+_AFTER_ARTICLE: Final = re.compile(r"\w+\s+(?:the|a|an|my|our)\s+(?=\w)", re.IGNORECASE)
+_YEAR: Final = re.compile(r"\d{4}|year")
+_DAY_BEFORE: Final = re.compile(r"^\d{4}")
+_FAR: Final = 300
+"""Days from which a day without a year may as well be the one that has just passed."""
+_POLITE: Final = frozenset(
+    [
+        "please",
+        "kindly",
+        "can",
+        "could",
+        "would",
+        "will",
+        "you",
+        "i",
+        "we",
+        "me",
+        "us",
+        "want",
+        "need",
+        "like",
+        "d",
+        "to",
+        "just",
+        "now",
+        "also",
+        "then",
+        "hi",
+        "hello",
+        "hey",
+        "let",
+        "s",
+        "lets",
+        "go",
+        "ahead",
+        "and",
+    ]
+)
+_DEPENDENT: Final = frozenset({"if", "unless", "when", "whenever", "once", "after", "before"})
+_ASKED_TO: Final = frozenset({"remind", "ask", "tell", "invite", "order"})
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of the clause and where it stands."""
+
+    text: str
+    lower: str
+    stem: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A value or phrase that an input may take, with the word that introduces it."""
+
+    kind: str
+    value: JsonValue
+    text: str
+    start: int
+    end: int
+    cue: str = ""
+    cue_start: int = -1
+    noun: str = ""
+    """The stem of the word right before it, articles left out."""
+    after: str = ""
+    """The stem of the word right behind it."""
+    readings: tuple[str, ...] = ()
+    """What it may mean, where its words leave that open and it has no value."""
+    around: tuple[int, int] = (0, 0)
+    """The unit that a number counts, or the words that make an amount a bound."""
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """What of the clause it takes up, its cue included."""
+        return (self.start if self.cue_start < 0 else self.cue_start, self.end)
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """What stands behind a number and is counted by it, or before an amount and bounds it."""
+        return self.around
+
+    def overlaps(self, spans: Iterable[tuple[int, int]]) -> bool:
+        """Return whether it shares a character with one of the spans."""
+        return any(self.start < end and start < self.end for start, end in spans)
+
+
+@dataclass(frozen=True)
+class Clause:
+    """The text of one request and its typed values."""
+
+    text: str
+    now: datetime
+    words: tuple[Word, ...]
+    values: tuple[Value, ...]
+
+    @cached_property
+    def verb_index(self) -> int:
+        """The place of the first word that is no form of politeness, of a condition behind it."""
+        first = self.place_of(len(self.dependent)) if self.dependent else 0
+        for number, word in enumerate(self.words[first:], first):
+            if word.lower not in _POLITE and not word.text.isdigit():
+                return number
+        return 0
+
+    @cached_property
+    def dependent(self) -> str:
+        """What the clause begins with and depends on: "once Kim has agreed"; '' for nothing."""
+        is_one = self.words and self.words[0].lower in _DEPENDENT and "," in self.text
+        return self.text[: self.text.index(",")] if is_one else ""
+
+    @property
+    def verb(self) -> str:
+        """The first word that is no form of politeness; '' for an empty clause."""
+        return self.words[self.verb_index].lower if self.words else ""
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The typed values, then phrases, the object of the verb and texts to pass on."""
+        typed = [self._typed(value) for value in self.values]
+        found = [*typed, *self._called(), *self._moments(typed), *self._phrases(typed)]
+        return tuple([*found, *self._objects(typed), *self._texts(typed)])
+
+    def of_kind(self, *kinds: str) -> list[Candidate]:
+        """Return the candidates of these kinds, in text order."""
+        return [one for one in self.candidates if one.kind in kinds]
+
+    def bound_of(self, value: "Value | Candidate") -> "tuple[Literal['max', 'min'], int] | None":
+        """Return whether what stands before a value makes it a limit, and where that begins."""
+        before = self.text[: value.start][-_LONGEST_BOUND:]
+        if found := _MOST.search(before):
+            return "max", value.start - len(before) + found.start()
+        found = _LEAST.search(before)
+        if found is None or _DENIED.search(before[: found.start()]):
+            return None
+        return "min", value.start - len(before) + found.start()
+
+    def are_joined(self, first: Candidate, second: Candidate) -> bool:
+        """Return whether nothing but a comma or "and" stands between two values."""
+        return bool(_JOINED.fullmatch(self.text[first.end : second.start]))
+
+    def run_at(self, number: int, *, over_leads: bool = False) -> Candidate | None:
+        """Return the words from this place up to the next preposition, value or mark."""
+        first = number
+        while first < len(self.words) and self.words[first].lower in ARTICLES:
+            first += 1
+        starts = {value.start for value in self.values if value.kind not in ("name", "id")}
+        last = first
+        for place in range(first, len(self.words)):
+            word = self.words[place]
+            if place > first and _BREAK.search(self.text[self.words[place - 1].end : word.start]):
+                break
+            if word.start in starts or word.lower in CALLED | SAYING | _CONJUNCTIONS:
+                break
+            if word.lower in LEADS and not (over_leads and word.lower in ("with", "of", "for")):
+                break
+            last = place + 1
+        if last == first:
+            return None
+        start, end = self.words[first].start, self.words[last - 1].end
+        return Candidate("phrase", self.text[start:end], self.text[start:end], start, end)
+
+    def place_of(self, start: int) -> int:
+        """Return the number of the first word at or behind a position."""
+        return next((n for n, w in enumerate(self.words) if w.start >= start), len(self.words))
+
+    def _typed(self, value: Value) -> Candidate:
+        before = [w for w in self.words if w.end <= value.start]
+        while before and before[-1].lower in ARTICLES:
+            before.pop()
+        last = before[-1] if before else None
+        near = last is not None and not _BREAK.search(self.text[last.end : value.start])
+        after = next((w for w in self.words if w.start >= value.end), None)
+        is_behind = after is not None and not _BREAK.search(self.text[value.end : after.start])
+        cue = last.lower if last is not None and near else ""
+        is_cue = cue in LEADS | CALLED | SAYING
+        value = self._doubtful(value)
+        return Candidate(
+            value.kind,
+            value.value,
+            value.text,
+            value.start,
+            value.end,
+            cue,
+            last.start if last is not None and is_cue else -1,
+            last.stem if last is not None and near else "",
+            after.stem if after is not None and is_behind else "",
+            value.readings,
+            self._around(value, after),
+        )
+
+    def _doubtful(self, value: Value) -> Value:
+        """A day without a year that has just passed: of this year, or of the next."""
+        if value.kind != "date" or not isinstance(value.value, str) or _YEAR.search(value.text):
+            return value
+        day = date.fromisoformat(value.value[:10])
+        if (day - self.now.date()).days <= _FAR:
+            return value
+        before = _DAY_BEFORE.sub(str(day.year - 1), value.value, count=1)
+        return value.model_copy(update={"value": None, "readings": (before, value.value)})
+
+    def _around(self, value: Value, after: Word | None) -> tuple[int, int]:
+        if value.kind == "number" and after is not None:
+            is_counted = after.stem in _COUNTED and after.start - value.end <= 2
+            return (value.end, after.end) if is_counted else (0, 0)
+        bound = self.bound_of(value) if value.kind == "amount" else None
+        return (bound[1], value.start) if bound is not None else (0, 0)
+
+    def _called(self) -> Iterator[Candidate]:
+        for number, word in enumerate(self.words):
+            if word.lower in CALLED and (run := self.run_at(number + 1)) is not None:
+                yield replace(run, kind="called", cue=word.lower, cue_start=word.start)
+
+    def _moments(self, typed: list[Candidate]) -> Iterator[Candidate]:
+        """A day and the time next to it, as one moment."""
+        days = [one for one in typed if one.kind == "date" and one.value]
+        times = [one for one in typed if one.kind == "time" and one.value]
+        for day in days:
+            if not times:
+                return
+            near = min(times, key=lambda t: abs(t.start - day.start))
+            value = [day.value, near.value]
+            start, end = min(day.start, near.start), max(day.end, near.end)
+            yield Candidate("datetime", value, self.text[start:end], start, end, day.cue)
+
+    def _phrases(self, typed: list[Candidate]) -> Iterator[Candidate]:
+        taken = [one.start for one in typed]
+        for number, word in enumerate(self.words):
+            if word.lower not in LEADS:
+                continue
+            run = self.run_at(number + 1)
+            noun = self.words[number - 1].stem if number else ""
+            if run is not None and run.start not in taken:
+                yield replace(run, cue=word.lower, cue_start=word.start, noun=noun)
+            if word.lower in ("for", "about"):
+                wide = self.run_at(number + 1, over_leads=True)
+                if wide is not None and wide != run:
+                    yield replace(
+                        wide, kind="wide", cue=word.lower, cue_start=word.start, noun=noun
+                    )
+
+    def _objects(self, typed: list[Candidate]) -> Iterator[Candidate]:
+        number = self.verb_index
+        if number < len(self.words):
+            verb = self.words[number]
+            number += is_verb(verb.lower) or is_stop(verb)
+        counts = {one.start for one in typed if one.kind == "number"}
+        while number < len(self.words) and (
+            self.words[number].lower in ("me", "us", "up", "down", *ARTICLES)
+            or self.words[number].start in counts
+        ):
+            number += 1
+        for wide in (True, False):
+            run = self.run_at(number, over_leads=wide)
+            if run is not None:
+                yield replace(run, kind="object")
+
+    def _texts(self, typed: list[Candidate]) -> Iterator[Candidate]:
+        """What is to be passed on: behind "that", "saying", a colon, or "to" and a verb."""
+        asks = self.verb in _ASKED_TO or any(word.stem == "remind" for word in self.words)
+        for number, word in enumerate(self.words):
+            following = self.words[number + 1] if number + 1 < len(self.words) else None
+            if following is None:
+                continue
+            is_to = asks and word.lower == "to" and following.lower not in ARTICLES
+            if word.lower in SAYING or is_to:
+                yield from self._rest(word.start, following.start, typed, is_to=is_to)
+        colon = self.text.find(": ")
+        if colon > 0:
+            yield from self._rest(colon, colon + 2, typed)
+
+    def _rest(
+        self, cue: int, start: int, typed: list[Candidate], *, is_to: bool = False
+    ) -> Iterator[Candidate]:
+        end = len(_TAIL.sub("", self.text))
+        if end <= start:
+            return
+        ends = [one for one in typed if one.kind in ("date", "time") and one.start > start]
+        bound = [c for c in typed if c.kind == "amount" and c.around[1] and c.start > start]
+        if is_to and bound:
+            end = len(self.text[: bound[0].around[0]].rstrip())
+        cut = end
+        for one in reversed(ends):
+            between = self.text[one.end : cut]
+            if not set(tokens(between)) <= {"at", "on", "by", "in"}:
+                break
+            before = [w for w in self.words if w.end <= one.start]
+            cut = before[-1].start if before and before[-1].lower in LEADS else one.start
+        if start < cut < end:
+            trimmed = _TAIL.sub("", self.text[start:cut])
+            yield Candidate("trimmed", trimmed, trimmed, start, start + len(trimmed), "", cue)
+        yield Candidate("text", self.text[start:end], self.text[start:end], start, end, "", cue)
+
+
+def read_clause(text: str, *, now: datetime) -> Clause:
+    """Read a clause; the same text is read once."""
+    return _read(text, now)
+
+
+@lru_cache(maxsize=512)
+def _read(text: str, now: datetime) -> Clause:
+    words = tuple(
+        Word(m.group(), m.group().lower(), _stem(m.group()), m.start(), m.end())
+        for m in _WORD.finditer(text)
+    )
+    values = (_without_verb(value) for value in find_values(text, now=now))
+    return Clause(text, now, words, tuple(value for value in values if value is not None))
+
+
+def _without_verb(value: Value) -> Value | None:
+    """A name without the imperative that begins the clause: "Water the Tomatoes"."""
+    if value.kind != "name" or value.start > 0 or value.text != value.value:
+        return value
+    match = _AFTER_ARTICLE.match(value.text)
+    if match is not None:
+        name = value.text[match.end() :]
+        return value.model_copy(update={"text": name, "value": name, "start": match.end()})
+    return None if is_verb(value.text.lower()) else value
+
+
+def is_stop(word: Word) -> bool:
+    """Return whether a word says nothing by itself, "what's" as "what"."""
+    return word.lower in STOP_WORDS or word.lower.partition("'")[0] in STOP_WORDS
+
+
+def _stem(word: str) -> str:
+    parts = tokens(word)
+    return stem(parts[0]) if len(parts) == 1 else stem(word.lower())

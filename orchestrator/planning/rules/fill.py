@@ -1,0 +1,927 @@
+"""What a clause says is given to the inputs of a tool, by what each of them means."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.pii import handle_for
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.language.words import content_stems, is_verb, stem
+from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, is_stop
+from orchestrator.planning.rules.money import amounts_taken, codes_of
+from orchestrator.planning.rules.parameters import (
+    DAYS,
+    Kind,
+    Parameter,
+    moment_at,
+    tool_parameters,
+)
+from orchestrator.planning.rules.tool_words import id_nouns, own_words, plain_words
+
+Span = tuple[int, int]
+_END_CUES: Final = frozenset(
+    [
+        "until",
+        "till",
+        "to",
+        "through",
+        "returning",
+        "return",
+        "back",
+        "by",
+        "due",
+        "ending",
+        "end",
+        "ends",
+        "and",
+    ]
+)
+_PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
+_WAYS: Final = frozenset({"from", "to", "into", "between"})
+_IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
+_MOST_LEAVES: Final = 80
+_MOST_WORDS_OF_PLACE: Final = 4
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An input, or a field inside an object or the first object of a list."""
+
+    parameter: Parameter
+    path: tuple[str | int, ...]
+    required: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the tool's own input that it is in."""
+        return str(self.path[0])
+
+
+@dataclass
+class Draft:
+    """The inputs of one call as far as they are known, and the words that were used for them."""
+
+    tool: Tool
+    leaves: tuple[Leaf, ...]
+    found: dict[tuple[str | int, ...], JsonValue] = field(default_factory=dict)
+    used: list[Span] = field(default_factory=list)
+    said: dict[tuple[str | int, ...], Candidate] = field(default_factory=dict)
+    several: tuple[tuple[str | int, ...], tuple[JsonValue, ...]] | None = None
+    """An input of which several values were said, a call for each."""
+    unsure: list[tuple[Leaf, Candidate]] = field(default_factory=list)
+    """Inputs of which the words leave open which value is meant."""
+
+    def give(self, leaf: Leaf, value: JsonValue, candidate: Candidate | None = None) -> None:
+        """Give an input its value."""
+        self.found[leaf.path] = value
+        if candidate is not None:
+            self.used += [candidate.span, candidate.counted]
+            self.said[leaf.path] = candidate
+
+    @property
+    def arguments(self) -> JsonObject:
+        """The call's arguments, in the order of the tool's inputs."""
+        made: JsonObject = {}
+        for path, value in self.found.items():
+            _put(made, path, value)
+        order = [p.name for p in tool_parameters(self.tool)]
+        return {name: made[name] for name in order if name in made}
+
+    @property
+    def missing(self) -> tuple[Leaf, ...]:
+        """The required inputs without a value; fields of an object count once it is begun."""
+        begun = {path[:-1] for path in self.found if len(path) > 1}
+        return tuple(
+            leaf
+            for leaf in self.leaves
+            if leaf.path not in self.found
+            and (leaf.required or (leaf.parameter.required and leaf.path[:-1] in begun))
+        )
+
+
+def leaves_of(tool: Tool) -> tuple[Leaf, ...]:
+    """Return the inputs of a tool, objects opened."""
+    found: list[Leaf] = []
+    for parameter in tool_parameters(tool):
+        found += _opened(parameter, (parameter.name,), required=parameter.required)
+    return tuple(found[:_MOST_LEAVES])
+
+
+def _opened(parameter: Parameter, path: tuple[str | int, ...], *, required: bool) -> list[Leaf]:
+    if len(path) < 6 and parameter.kind is Kind.OBJECT and parameter.fields:
+        parts = [
+            _opened(one, (*path, one.name), required=required and one.required)
+            for one in parameter.fields
+        ]
+        return [leaf for part in parts for leaf in part]
+    element = parameter.element
+    if len(path) < 6 and element is not None and element.kind is Kind.OBJECT and element.fields:
+        parts = [
+            _opened(one, (*path, 0, one.name), required=required and one.required)
+            for one in element.fields
+        ]
+        return [leaf for part in parts for leaf in part]
+    return [Leaf(parameter, path, required)]
+
+
+def fill(
+    tool: Tool, clause: Clause, inputs: Mapping[str, JsonValue], *, taken: Sequence[Span] = ()
+) -> Draft:
+    """Return what a clause and the given inputs say of a call.
+
+    Args:
+        tool: that is to be called.
+        clause: of the goal.
+        inputs: given with the goal or answered, by name; they come first.
+        taken: what of the clause another tool of the same clause uses.
+    """
+    draft = Draft(tool, leaves_of(tool))
+    for leaf in draft.leaves:
+        _give_known(draft, leaf, inputs)
+    reader = _Reader(tool, clause, draft)
+    reader.read(taken)
+    return draft
+
+
+def _give_known(draft: Draft, leaf: Leaf, inputs: Mapping[str, JsonValue]) -> None:
+    name, parameter = str(leaf.path[-1]), leaf.parameter
+    if leaf.name in draft.tool.pii_fields:
+        if leaf.required:
+            draft.give(leaf, handle_for(leaf.name))
+        return
+    if parameter.kind is Kind.CONSTANT and leaf.required:
+        listed = parameter.schema.get("enum")
+        only = listed[0] if isinstance(listed, list) and listed else None
+        draft.give(leaf, parameter.schema.get("const", only))
+    elif len(leaf.path) > 1 and isinstance(inputs.get(leaf.name), dict | list):
+        given = parameter.first_accepted(*as_typed(_inside(inputs, leaf.path)))
+        if given is not None:
+            draft.give(leaf, given)
+    elif name in inputs and (len(leaf.path) == 1 or leaf.name not in inputs):
+        given = parameter.first_accepted(*as_typed(inputs[name]))
+        if given is not None:
+            draft.give(leaf, given)
+
+
+def _inside(values: Mapping[str, JsonValue], path: Sequence[str | int]) -> JsonValue:
+    """Return what a given object has at a place, the first of a list; None for nothing."""
+    node: JsonValue = dict(values)
+    for step in path:
+        if isinstance(node, dict):
+            node = node.get(str(step))
+        elif isinstance(node, list) and node:
+            node = node[0]
+        else:
+            return None
+    return node
+
+
+def as_typed(given: JsonValue) -> Iterator[JsonValue]:
+    """Yield a given value and other readings of what was typed as text."""
+    yield given
+    if isinstance(given, str):
+        text = given.strip()
+        yield text
+        number = text.removeprefix("-")
+        if number.isdigit() and len(number) < 19:
+            yield int(text)
+        if number.replace(".", "", 1).isdigit() and len(number) < 19:
+            yield float(text)
+        if text.lower() in ("true", "false"):
+            yield text.lower() == "true"
+        yield [part.strip() for part in text.split(",")]
+    elif isinstance(given, int | float) and not isinstance(given, bool):
+        yield str(given)
+
+
+class _Reader:
+    """Pairs the inputs of one tool with the candidates of one clause, the surest pairs first."""
+
+    def __init__(self, tool: Tool, clause: Clause, draft: Draft) -> None:
+        self.tool = tool
+        self.clause = clause
+        self.draft = draft
+        self.words = own_words(tool)
+        self.candidates = [self._bare(one) for one in clause.candidates]
+        self.open = [
+            leaf
+            for leaf in draft.leaves
+            if leaf.path not in draft.found and leaf.name not in tool.pii_fields
+        ]
+
+    def _bare(self, candidate: Candidate) -> Candidate:
+        """An object or phrase without the tool's own words at its beginning."""
+        if candidate.kind not in ("object", "wide"):
+            return candidate
+        words = [
+            w for w in self.clause.words if candidate.start <= w.start and w.end <= candidate.end
+        ]
+        own = plain_words(self.tool)
+        while len(words) > 1 and words[0].stem in own | {"of"}:
+            if words[1].lower in LEADS - {"of"}:
+                break
+            words.pop(0)
+        if not words:
+            return candidate
+        if words[0].stem in own and words[0] is not words[-1]:
+            # What only names the tool's own thing is no text, title or name to pass on.
+            return replace(candidate, kind="own_thing")
+        text = self.clause.text[words[0].start : candidate.end]
+        return replace(candidate, value=text, text=text, start=words[0].start)
+
+    def read(self, taken: Sequence[Span]) -> None:
+        """Give each open input the candidate that suits it best."""
+        self._match_given()
+        self._choices()
+        self._unsure()
+        blocked = [*taken, *self.draft.used]
+        pairs = [pair for leaf in self.open for pair in self._pairs(leaf)]
+        pairs.sort(key=lambda pair: -pair[0])
+        for _, leaf, candidate, value in pairs:
+            if leaf.path in self.draft.found or candidate.overlaps(blocked):
+                continue
+            self.draft.give(leaf, value, candidate)
+            blocked.append((candidate.start, candidate.end))
+        self._texts_again()
+        self._lone_number(blocked)
+        self._amounts()
+        self._stretch()
+        self._coordinates(blocked)
+        self._flags()
+        self._several(blocked)
+
+    def _match_given(self) -> None:
+        """Mark as used what the clause says of an input that was given with the same value."""
+        for leaf in self.draft.leaves:
+            given = self.draft.found.get(leaf.path)
+            if given is None:
+                continue
+            for candidate in self.clause.candidates:
+                values = [*_converted(leaf.parameter, candidate, self.clause)]
+                if given in values or str(given).casefold() == candidate.text.casefold():
+                    self.draft.used.append(candidate.span)
+
+    # -- pairs ------------------------------------------------------------------------------------
+
+    def _pairs(self, leaf: Leaf) -> Iterator[tuple[float, Leaf, Candidate, JsonValue]]:
+        for candidate in (*self._named(leaf), *self.candidates):
+            score = self._score(leaf, candidate) if candidate.value is not None else 0.0
+            if score <= 0:
+                continue
+            value = leaf.parameter.first_accepted(
+                *_converted(leaf.parameter, candidate, self.clause)
+            )
+            if value is not None:
+                yield score + (0.5 if leaf.required else 0), leaf, candidate, value
+
+    def _named(self, leaf: Leaf) -> Iterator[Candidate]:
+        """What stands right behind the name of an input: "latitude 52.5", "with note: west"."""
+        names = [stem(word) for word in leaf.parameter.words]
+        alone = sum(names[-1:] == _last(other) for other in self.draft.leaves) == 1
+        words = self.clause.words
+        yield from self._named_id(leaf)
+        for number, word in enumerate(words):
+            if word.stem not in names[-1:] and word.stem != "".join(names):
+                continue
+            if len(names) > 1 and word.stem == names[-1]:
+                before = {w.stem for w in words[max(0, number - 3) : number]}
+                is_plain = alone and names[-1] not in _UNTELLING
+                if not set(names[:-1]) & before and not is_plain:
+                    continue
+            after = number + 1
+            while after < len(words) and words[after].lower in _IS | CALLED:
+                after += 1
+            if after >= len(words):
+                continue
+            start = words[after].start
+            typed = [c for c in self.clause.candidates if c.start in (start, start - 1)]
+            typed = [c for c in typed if c.kind not in ("phrase", "object", "text", "trimmed")]
+            for candidate in typed:
+                yield replace(candidate, cue=_NAMED, cue_start=word.start)
+            if not typed and words[after].lower not in LEADS:
+                run = self.clause.run_at(after)
+                if run is not None:
+                    yield replace(run, kind="phrase", cue=_NAMED, cue_start=word.start)
+
+    def _named_id(self, leaf: Leaf) -> Iterator[Candidate]:
+        """A word right behind the noun of a path's id: "index movies" of /indexes/{uid}."""
+        parameter = leaf.parameter
+        if f"{{{parameter.name}}}" not in self.tool.path:
+            return
+        nouns = id_nouns(self.tool, parameter.name, parameter.words)
+        for word, following in pairwise(self.clause.words):
+            gap = self.clause.text[word.end : following.start]
+            is_plain = not is_stop(following) and following.stem not in self.words
+            if word.stem in nouns and is_plain and not gap.strip() and word.start != 0:
+                typed = [c for c in self.clause.candidates if c.start == following.start]
+                if not any(c.kind in ("date", "time", "amount", "duration") for c in typed):
+                    start, end = following.start, following.end
+                    yield Candidate(
+                        "id", following.text, following.text, start, end, noun=word.stem
+                    )
+
+    def _score(self, leaf: Leaf, candidate: Candidate) -> float:
+        parameter = leaf.parameter
+        named = 6.0 if candidate.cue == _NAMED else 0.0
+        if candidate.kind in ("time", "date") and parameter.is_code(candidate.value):
+            return 6.0 + named
+        is_number = parameter.schema.get("type") in ("integer", "number")
+        in_path = f"{{{parameter.name}}}" in self.tool.path
+        if in_path and is_number and parameter.kind in (Kind.COUNT, Kind.OTHER):
+            return self._id_score(leaf, candidate, named)
+        match parameter.kind:
+            case Kind.DATE | Kind.DATETIME:
+                return self._day_score(parameter, candidate) + named
+            case Kind.TIME:
+                return 6.0 + named if candidate.kind == "time" else 0.0
+            case Kind.NIGHTS | Kind.COUNT | Kind.DURATION:
+                return self._count_score(parameter, candidate, named)
+            case Kind.AMOUNT | Kind.MONEY:
+                return self._amount_score(parameter, candidate, named)
+            case Kind.EMAIL:
+                return 8.0 + named if candidate.kind == "email" else 0.0
+            case Kind.IDENTIFIER:
+                return self._id_score(leaf, candidate, named)
+            case Kind.PLACE:
+                return self._place_score(parameter, candidate, named)
+            case Kind.TITLE:
+                return self._title_score(leaf, candidate, named)
+            case Kind.TEXT:
+                return self._text_score(leaf, candidate, named)
+            case Kind.QUERY:
+                return self._query_score(leaf, candidate, named)
+            case Kind.LIST:
+                return self._list_score(leaf, candidate, named)
+            case Kind.CURRENCY | Kind.CHOICE | Kind.FLAG | Kind.PAGING | Kind.FILE:
+                return 0.0
+            case _:
+                return self._other_score(leaf, candidate, named)
+
+    def _day_score(self, parameter: Parameter, candidate: Candidate) -> float:
+        if parameter.kind is Kind.DATETIME and candidate.kind == "datetime":
+            return 8.0
+        if candidate.kind != "date" or parameter.kind is not Kind.DATE:
+            return 0.0
+        role = self._role(candidate)
+        if candidate.cue in _LIMITING and parameter.side != "end":
+            return 0.0
+        if parameter.side is None:
+            return 6.0 if role == "start" else 4.0
+        if parameter.side == role:
+            return 8.0
+        days = [leaf for leaf in self.draft.leaves if leaf.parameter.kind in DAYS]
+        return 4.0 if len(days) == 1 else 0.0
+
+    def _role(self, candidate: Candidate) -> str:
+        """Return which end of a stretch a day is: the later one behind "to", "until", a dash."""
+        earlier = [c for c in self.clause.of_kind("date") if c.end <= candidate.start]
+        between = self.clause.text[earlier[-1].end : candidate.start].strip() if earlier else ""
+        is_end = candidate.cue in _END_CUES or candidate.noun in {stem(w) for w in _END_CUES}
+        if earlier and (is_end or between in ("-", "\u2013", "\u2014", "to")):
+            return "end"
+        return "end" if candidate.cue in ("until", "till", "by") else "start"
+
+    def _count_score(self, parameter: Parameter, candidate: Candidate, named: float) -> float:
+        words = {stem(word) for word in parameter.words}
+        if candidate.kind == "duration":
+            return 7.0 if _duration_value(parameter, candidate) is not None else 0.0
+        if candidate.kind != "number":
+            return 0.0
+        if parameter.kind is Kind.NIGHTS and candidate.after in ("night", "day"):
+            return 8.0
+        if candidate.after in words - _HOW_MANY or named:
+            return 8.0
+        of_people = not lexicon.PEOPLE.isdisjoint(parameter.words)
+        if of_people and candidate.after in _PEOPLE:
+            return 7.0
+        if of_people and candidate.cue == "for" and not self._is_noun(candidate.after):
+            return 5.0
+        if words & _HOW_MANY and candidate.after and candidate.after in self.words:
+            return 5.0
+        if words & _HOW_MANY and self._stands_behind_verb(candidate):
+            return 4.0
+        return 0.0
+
+    def _stands_behind_verb(self, candidate: Candidate) -> bool:
+        return self.clause.place_of(candidate.start) == self.clause.verb_index + 1
+
+    def _is_noun(self, word: str) -> bool:
+        """Return whether a word behind a number may be what it counts."""
+        return bool(word) and word not in LEADS and word not in ("tomorrow", "today", "tonight")
+
+    def _amount_score(self, parameter: Parameter, candidate: Candidate, named: float) -> float:
+        limit = self.clause.bound_of(candidate)
+        bound = limit[0] if limit is not None else None
+        if candidate.kind == "amount":
+            if not self._takes_currency(candidate):
+                return 0.0
+            if parameter.bound is not None:
+                return 8.0 if parameter.bound == bound else 0.0
+            return 6.0 + named if bound is None else 0.0
+        if candidate.kind == "number":
+            return 6.0 if named or (parameter.bound == bound == "max") else 0
+        return 0.0
+
+    def _takes_currency(self, candidate: Candidate) -> bool:
+        """Return whether the currency of an amount is one that the call can carry."""
+        leaves = [one for one in self.draft.leaves if one.parameter.kind is Kind.CURRENCY]
+        value = candidate.value if isinstance(candidate.value, dict) else {}
+        codes = [*codes_of(value)]
+        if not codes or not leaves:
+            return True
+        return any(leaf.parameter.first_accepted(*codes) is not None for leaf in leaves)
+
+    def _id_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        parameter = leaf.parameter
+        nouns = id_nouns(self.tool, parameter.name, parameter.words)
+        is_text = candidate.kind in ("id", "name", "phrase", "quoted")
+        if is_text and parameter.is_code(candidate.text):
+            return 10.0 if candidate.noun in nouns else 7.0
+        in_path = f"{{{parameter.name}}}" in self.tool.path
+        if candidate.kind == "id" or (candidate.kind == "quoted" and (named or in_path)):
+            if candidate.noun in nouns or named:
+                return 8.0
+            ids = [one for one in self.draft.leaves if one.parameter.is_id and one.required]
+            return 5.0 if in_path and len(ids) == 1 else 3.0 if ids == [leaf] else 0.0
+        if candidate.kind == "number" and candidate.text.isdigit():
+            return 8.0 if candidate.noun in nouns or named else 0.0
+        if candidate.kind == "called" or (candidate.cue in CALLED and candidate.kind == "name"):
+            makes = leaf.required and not in_path and self.tool.effect is not Effect.CANCEL
+            return 4.0 if makes and parameter.words[-1:] != ("id",) else 0.0
+        return 0.0
+
+    def _place_score(self, parameter: Parameter, candidate: Candidate, named: float) -> float:
+        if candidate.kind not in ("name", "phrase", "quoted", "id"):
+            return 0.0
+        if candidate.kind == "id" and named == 0:
+            return 0.0
+        behind = self.clause.text[candidate.end : candidate.end + 2]
+        if candidate.after == "time" or behind in ("'s", "\u2019s"):
+            return 0.0
+        cues = _PLACE_CUES | _WAYS
+        cues |= {"for"} if _FOR_A_PLACE.search(self.tool.summary) else frozenset()
+        if self.tool.is_side_effect and not named and candidate.cue not in cues:
+            return 0.0
+        is_other = not self._is_new(candidate) or candidate.text.lower() in _EVERYBODY
+        if candidate.kind == "phrase" and not named and is_other:
+            return 0.0
+        less = 0.0 if candidate.kind == "name" or named else 2.0
+        cue = candidate.cue
+        if parameter.side == "start":
+            before_to = candidate.after == "to"
+            score = 9.0 if cue == "from" else 8.0 if before_to and cue not in LEADS else 0.0
+            return max(score - less, 0.0) + named
+        if parameter.side == "end":
+            score = 9.0 if cue in ("to", "into") else 6.0 if cue in ("for", "in", "at") else 0.0
+            score = 4.0 if not score and candidate.kind == "name" and cue != "from" else score
+            return max(score - less, 0.0) + named
+        if cue in _PLACE_CUES:
+            return 8.0 - less + named
+        if cue in ("for", "of"):
+            return 6.0 - less + named
+        if cue in ("to", "from") or named:
+            return 4.0 - less + named
+        return 3.0 if candidate.kind == "name" else 0.0
+
+    def _title_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        if named:
+            return 6.0 if candidate.kind in ("phrase", "name", "quoted", "id", "number") else 0.0
+        required = 1.0 if leaf.required else 0.0
+        plain = leaf.parameter.words[-1:] == ("name",) or "title" in leaf.parameter.words
+        if candidate.kind == "called":
+            return 7.0 + required if plain else 0.0
+        if candidate.cue in CALLED and candidate.kind in ("name", "quoted", "id"):
+            return 8.0 + required if plain else 0.0
+        if candidate.kind == "quoted":
+            return 5.0 + required
+        if candidate.kind == "name":
+            is_person = leaf.parameter.is_persons_name or plain
+            return 3.0 + required if is_person and candidate.cue in _NAME_CUES else 0.0
+        if candidate.kind == "id" and "file" in leaf.parameter.words and "." in candidate.text:
+            return 5.0
+        if candidate.kind == "object" and leaf.required and self._is_new(candidate):
+            return 0.0 if leaf.parameter.is_persons_name else 4.6 + len(candidate.text) / 1000
+        if candidate.kind == "phrase" and leaf.required and candidate.cue in ("about", "for"):
+            return 1.5 if self._is_new(candidate) else 0.0
+        return 0.0
+
+    def _text_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        required = 2.0 if leaf.required else 0.0
+        if candidate.kind == "quoted":
+            return 0.0 if candidate.cue in CALLED else 8.0 + required + named
+        if named:
+            return 5.0 if candidate.kind in ("phrase", "name") else 0.0
+        days = [one for one in self.draft.leaves if one.parameter.kind in (*DAYS, Kind.TIME)]
+        if candidate.kind == "trimmed":
+            return 7.5 + required if days else 0.0
+        if candidate.kind == "text":
+            return 7.0 + required if leaf.required else 0.0
+        tells = self.clause.verb in _TELLING
+        if tells and candidate.kind in ("wide", "phrase", "object"):
+            return 0.0
+        if candidate.kind in ("wide", "phrase") and leaf.required and self._is_new(candidate):
+            return 2.5 + len(candidate.text) / 1000 if candidate.cue in ("for", "about") else 0.0
+        if candidate.kind == "object" and leaf.required and self._is_new(candidate):
+            return 1.0 + len(candidate.text) / 1000
+        return 0.0
+
+    def _query_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        if candidate.kind == "quoted":
+            return 8.0
+        if candidate.kind in ("phrase", "called", "name", "id") and self._is_new(candidate):
+            if candidate.cue in _ELSEWHERE and not named:
+                return 0.0
+            near = candidate.cue in ("about", "for", "with", "on", "of") or candidate.cue in CALLED
+            return 4.0 + named if near or candidate.kind in ("name", "id") else 0.0
+        if candidate.kind == "object" and leaf.required and self._is_new(candidate):
+            return 2.0
+        return 0.0
+
+    def _list_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        element = leaf.parameter.element
+        if element is None or element.kind in (Kind.CHOICE, Kind.OBJECT, Kind.LIST):
+            return 0.0
+        return self._score(replace(leaf, parameter=element), candidate)
+
+    def _other_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
+        parameter = leaf.parameter
+        if candidate.kind in ("id", "name", "phrase", "quoted") and parameter.is_code(
+            candidate.text
+        ):
+            return 8.0
+        if named and candidate.kind in ("phrase", "name", "quoted", "id", "number", "amount"):
+            return 6.0
+        if parameter.is_id:
+            return self._id_score(leaf, candidate, named)
+        in_path = f"{{{parameter.name}}}" in self.tool.path
+        if candidate.kind == "quoted" and leaf.required:
+            return 4.0
+        if in_path and candidate.kind in ("id", "name", "called"):
+            near = candidate.noun in id_nouns(self.tool, parameter.name, parameter.words)
+            return 6.0 if near else 3.0
+        is_text = not is_produced_text(parameter) and parameter.schema.get("type") == "string"
+        if candidate.kind == "object" and self._is_new(candidate) and leaf.required:
+            return 1.0 if in_path or is_text else 0.0
+        if parameter.is_persons_name and candidate.kind == "name":
+            return 3.0
+        return 0.0
+
+    def _is_new(self, candidate: Candidate) -> bool:
+        """Return whether a phrase says something that is no word of the tool itself."""
+        if candidate.text.lower() in _INDEFINITE:
+            return False
+        stems = content_stems(candidate.text)
+        return any(one not in self.words for one in stems)
+
+    def _unsure(self) -> None:
+        """Note the days and times of which the words leave open which one is meant."""
+        for candidate in self.clause.of_kind("date", "time"):
+            if candidate.value is not None:
+                continue
+            kinds = DAYS if candidate.kind == "date" else (Kind.TIME,)
+            leaf = next((one for one in self.open if one.parameter.kind in kinds), None)
+            if leaf is not None:
+                self.draft.unsure.append((leaf, candidate))
+                self.draft.used.append(candidate.span)
+
+    # -- what is no pair --------------------------------------------------------------------------
+
+    def _choices(self) -> None:
+        """Give inputs of listed values the one that the clause says."""
+        for leaf in self.open:
+            listed = leaf.parameter.element or leaf.parameter
+            if listed.kind is not Kind.CHOICE or leaf.path in self.draft.found:
+                continue
+            if not _SHAPING.isdisjoint(leaf.parameter.words):
+                continue
+            found = [
+                (option, span)
+                for option in listed.options
+                if (span := self._said(option, listed)) is not None
+            ]
+            found.sort(key=lambda pair: pair[1][0] - pair[1][1])
+            if not found:
+                continue
+            is_list = leaf.parameter.kind is Kind.LIST
+            others = [s for _, s in found[1:] if s[0] >= found[0][1][1] or s[1] <= found[0][1][0]]
+            if others and not is_list:
+                start, end = found[0][1]
+                text = self.clause.text[start:end]
+                options = tuple(option for option, _ in found)
+                self.draft.unsure.append(
+                    (leaf, Candidate("choice", None, text, start, end, readings=options))
+                )
+                self.draft.used += [span for _, span in found]
+                continue
+            value: JsonValue = [o for o, _ in found] if is_list else found[0][0]
+            if leaf.parameter.accepts(value):
+                self.draft.give(leaf, value)
+                self.draft.used += [span for _, span in (found if is_list else found[:1])]
+
+    def _said(self, option: str, parameter: Parameter) -> Span | None:
+        """Return where the clause says a listed value; an everyday word only near its input."""
+        wanted = content_stems(option.replace("_", " ").replace("-", " ")) or [option.lower()]
+        words = self.clause.words
+        own = {stem(word) for word in parameter.words}
+        for number in range(len(words) - len(wanted) + 1):
+            run = words[number : number + len(wanted)]
+            if [w.stem for w in run] != wanted and [w.lower for w in run] != [option.lower()]:
+                continue
+            if any(w.start < c.end and c.start < w.end for c in self._quoted() for w in run):
+                continue
+            around = words[max(0, number - 2) : number + len(wanted) + 2]
+            is_near = any(w.stem in own | self.words for w in around if w not in run)
+            if len(wanted) == 1 and option.lower() in lexicon.AMBIGUOUS_CHOICES and not is_near:
+                continue
+            if number == self.clause.verb_index and is_verb(run[0].lower) and len(words) > 1:
+                continue
+            behind = words[number + len(wanted) : number + len(wanted) + 1]
+            described = {*content_stems(str(parameter.schema.get("description", "")))}
+            last = behind[0] if behind and behind[0].stem in described else run[-1]
+            return run[0].start, last.end
+        return None
+
+    def _quoted(self) -> list[Candidate]:
+        return self.clause.of_kind("quoted", "text", "trimmed")
+
+    def _texts_again(self) -> None:
+        """Give a required text the phrase that says what it is for, listed values and all."""
+        own = plain_words(self.tool)
+        for leaf in self.open:
+            is_text = leaf.parameter.kind in (Kind.TEXT, Kind.TITLE) and leaf.required
+            if self.clause.verb in _TELLING or not is_text or leaf.path in self.draft.found:
+                continue
+            phrases = self.clause.of_kind("wide", "phrase")
+            found = [c for c in phrases if c.cue in ("for", "about")]
+            for candidate in found:
+                is_free = not any(
+                    candidate.overlaps([one.span]) for one in self.draft.said.values()
+                )
+                new = [one for one in content_stems(candidate.text) if one not in own]
+                if is_free and new and leaf.parameter.accepts(candidate.text):
+                    self.draft.give(leaf, candidate.text, candidate)
+                    break
+
+    def _lone_number(self, blocked: list[Span]) -> None:
+        """Give the only number that is left to the only required number that is missing."""
+        numbers = (Kind.COUNT, Kind.AMOUNT, Kind.OTHER, Kind.NIGHTS)
+        missing = [
+            leaf
+            for leaf in self.draft.missing
+            if leaf.parameter.kind in numbers
+            and leaf.parameter.schema.get("type") in ("number", "integer")
+            and not leaf.parameter.is_id
+        ]
+        free = [c for c in self.clause.of_kind("number") if not c.overlaps(blocked)]
+        if len(missing) != 1 or len(free) != 1:
+            return
+        value = missing[0].parameter.first_accepted(*as_typed(free[0].value))
+        if value is not None and (free[0].cue in ("to", "at", "of") or not free[0].after):
+            self.draft.give(missing[0], value, free[0])
+            blocked.append((free[0].start, free[0].end))
+
+    def _amounts(self) -> None:
+        """Give the currency of an amount that was used, or of the only one, to its input."""
+        for leaf in self.open:
+            if leaf.parameter.kind is not Kind.CURRENCY or leaf.path in self.draft.found:
+                continue
+            for candidate in self.clause.of_kind("amount"):
+                value = candidate.value if isinstance(candidate.value, dict) else {}
+                is_used = candidate.overlaps(self.draft.used)
+                if is_used and (code := leaf.parameter.first_accepted(*codes_of(value))):
+                    self.draft.give(leaf, code)
+                    break
+
+    def _stretch(self) -> None:
+        """Count the end of a stretch of days from its start, where its length was said."""
+        starts = [le for le in self.draft.leaves if le.parameter.kind is Kind.DATE]
+        begun = [le for le in starts if le.path in self.draft.found and le.parameter.side != "end"]
+        ends = [le for le in self.open if le.parameter.side == "end" and le in starts]
+        ends = [leaf for leaf in ends if leaf.path not in self.draft.found]
+        for candidate in self.clause.of_kind("duration", "number"):
+            days = days_of(candidate)
+            if days and len(begun) == 1 and len(ends) == 1 and not self._is_used(candidate):
+                day = date.fromisoformat(str(self.draft.found[begun[0].path]))
+                self.draft.give(ends[0], (day + timedelta(days=days)).isoformat(), candidate)
+                self.draft.used.append((candidate.start, self._behind(candidate)))
+                return
+
+    def _behind(self, candidate: Candidate) -> int:
+        words = [w for w in self.clause.words if w.start >= candidate.end]
+        return words[0].end if words and words[0].stem in ("night", "day") else candidate.end
+
+    def _is_used(self, candidate: Candidate) -> bool:
+        return candidate.overlaps(self.draft.used)
+
+    def _coordinates(self, blocked: list[Span]) -> None:
+        """Give two bare numbers to latitude and longitude, in that order."""
+        places = [
+            leaf
+            for names in (("latitude", "lat"), ("longitude", "lon", "lng", "long"))
+            for leaf in self.open
+            if leaf.parameter.words[-1:] and leaf.parameter.words[-1] in names
+        ]
+        if len(places) != 2 or any(leaf.path in self.draft.found for leaf in places):
+            return
+        free = [c for c in self.clause.of_kind("number") if not c.overlaps(blocked)]
+        if len(free) == 2:
+            for leaf, candidate in zip(places, free, strict=True):
+                if leaf.parameter.accepts(candidate.value):
+                    self.draft.give(leaf, candidate.value, candidate)
+
+    def _flags(self) -> None:
+        """Set a flag that the clause names by all its words."""
+        said = {word.stem: word for word in self.clause.words}
+        for leaf in self.open:
+            if leaf.parameter.kind is not Kind.FLAG or leaf.path in self.draft.found:
+                continue
+            words = [stem(w) for w in leaf.parameter.words if w not in _FLAG_WORDS]
+            if words and all(word in said and word not in _GENERAL for word in words):
+                spans = [(said[word].start, said[word].end) for word in words]
+                if not any(c.overlaps(spans) for c in self._quoted()):
+                    self.draft.give(leaf, True)
+                    self.draft.used += spans
+
+    def _several(self, blocked: list[Span]) -> None:
+        """Read further values that are joined to one: all of them in a list, else a call each."""
+        for path, first in [*self.draft.said.items()]:
+            leaf = next(one for one in self.draft.leaves if one.path == path)
+            is_list = leaf.parameter.kind is Kind.LIST
+            if first.kind == "number" or not (is_list or leaf.parameter.kind in _SEVERAL):
+                continue
+            more = self._joined_to(first, leaf, blocked)
+            if not more:
+                continue
+            element = leaf.parameter.element or leaf.parameter
+            made = [element.first_accepted(*_converted(element, c, self.clause)) for c in more]
+            if None in made:
+                continue
+            self.draft.used += [(c.start, c.end) for c in more]
+            value = self.draft.found[path]
+            if is_list:
+                known = value if isinstance(value, list) else [value]
+                self.draft.found[path] = [*known, *made]
+            elif self.draft.several is None:
+                self.draft.several = (path, (value, *made))
+
+    def _joined_to(self, first: Candidate, leaf: Leaf, blocked: list[Span]) -> list[Candidate]:
+        found: list[Candidate] = []
+        last = first
+        for candidate in self.clause.of_kind(first.kind):
+            is_next = candidate.start >= last.end and self.clause.are_joined(last, candidate)
+            if (
+                is_next
+                and not candidate.overlaps(blocked)
+                and candidate.cue not in _END_CUES - {"and"}
+            ):
+                found.append(candidate)
+                last = candidate
+        return found
+
+
+_INDEFINITE: Final = frozenset({"something", "anything", "nothing", "one", "message", "note"})
+_FOR_A_PLACE: Final = re.compile(
+    rf"\bfor an? (?:{'|'.join(sorted(lexicon.PLACE_DESCRIBED))})\b", re.IGNORECASE
+)
+"""What a tool's summary says where "for Bergen" is a place, and no person."""
+_LIMITING: Final = frozenset({"before", "after", "since", "until", "till", "by"})
+_ELSEWHERE: Final = frozenset({"to", "into", "from", "in", "at", "by", "until"})
+_EVERYBODY: Final = frozenset(["everyone", "everybody", "someone", "somebody", "nobody", "others"])
+_TELLING: Final = frozenset(
+    [
+        "tell",
+        "inform",
+        "notify",
+        "email",
+        "mail",
+        "message",
+        "text",
+        "ask",
+        "remind",
+        "warn",
+        "alert",
+        "contact",
+        "ping",
+        "dm",
+        "send",
+        "forward",
+        "reply",
+        "respond",
+        "write",
+    ]
+)
+"""Verbs whose object is whom something is told, and not what."""
+_NAMED: Final = "\0named"
+_SEVERAL: Final = frozenset({Kind.PLACE, Kind.EMAIL, Kind.DATE, Kind.IDENTIFIER, Kind.OTHER})
+_NAME_CUES: Final = frozenset({"", "for", "with", "from", "by", "of", "customer", *CALLED})
+_HOW_MANY: Final = frozenset(stem(word) for word in lexicon.HOW_MANY)
+_PEOPLE: Final = frozenset(stem(word) for word in lexicon.PEOPLE)
+_UNTELLING: Final = frozenset({"id", "date", "time", "number", "type", "status", "code"})
+_FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should", "enabled"})
+_SHAPING: Final = frozenset(
+    ["fields", "field", "expand", "include", "embed", "select", "columns", "properties"]
+)
+_GENERAL: Final = frozenset({"all", "new"})
+
+
+def is_produced_text(parameter: Parameter) -> bool:
+    """Return whether a text is one that only a schema's pattern or format allows."""
+    return "pattern" in parameter.schema or "format" in parameter.schema
+
+
+def _last(leaf: Leaf) -> list[str]:
+    return [stem(word) for word in leaf.parameter.words[-1:]]
+
+
+def _converted(parameter: Parameter, candidate: Candidate, clause: Clause) -> Iterator[JsonValue]:
+    """Yield the readings of a candidate that an input may take, the plainest first."""
+    value = candidate.value
+    element = parameter.element
+    if element is not None:
+        for one in _converted(element, candidate, clause):
+            yield [one]
+        return
+    match parameter.kind:
+        case Kind.DATETIME if candidate.kind == "datetime" and isinstance(value, list):
+            yield moment_at(str(value[0]), str(value[1]), clause.now)
+        case Kind.TIME:
+            yield value
+            yield f"{value}:00"
+        case Kind.AMOUNT | Kind.MONEY:
+            yield from amounts_taken(parameter, candidate)
+        case Kind.NIGHTS | Kind.COUNT | Kind.DURATION if candidate.kind == "duration":
+            yield _duration_value(parameter, candidate)
+        case Kind.TEXT | Kind.TITLE | Kind.QUERY | Kind.PLACE:
+            yield str(value) if not isinstance(value, dict | list) else candidate.text
+        case _:
+            if isinstance(value, dict):
+                amount = value.get("amount")
+                yield amount
+                yield from as_typed(amount)
+            else:
+                yield value
+                yield from as_typed(candidate.text if candidate.kind == "id" else value)
+
+
+def _duration_value(parameter: Parameter, candidate: Candidate) -> JsonValue:
+    """Return a length of time in the unit that the input's name or description says."""
+    if isinstance(candidate.value, dict) and len(candidate.value) == 1:
+        unit, count = next(iter(candidate.value.items()))
+        if unit in parameter.words or unit.removesuffix("s") in parameter.words:
+            return count
+    minutes = _minutes(candidate)
+    if minutes is None:
+        return None
+    if parameter.kind is Kind.DURATION:
+        return f"PT{int(minutes)}M"
+    described = f"{' '.join(parameter.words)} {parameter.schema.get('description', '')}".lower()
+    for unit, size in (("second", 1 / 60), ("minute", 1.0), ("hour", 60.0), ("night", 1440.0)):
+        if unit in described and (minutes / size).is_integer():
+            return int(minutes / size)
+    if "day" in described and (minutes / 1440).is_integer():
+        return int(minutes / 1440)
+    return None
+
+
+def _minutes(candidate: Candidate) -> float | None:
+    value = candidate.value if isinstance(candidate.value, dict) else {}
+    sizes = {"seconds": 1 / 60, "minutes": 1.0, "hours": 60.0, "days": 1440.0, "weeks": 10080.0}
+    parts = [(value.get(unit), size) for unit, size in sizes.items()]
+    found = [float(count) * size for count, size in parts if isinstance(count, int | float)]
+    return sum(found) if found else None
+
+
+def days_of(candidate: Candidate) -> int | None:
+    """Return the number of days or nights that a value counts; None where it counts none."""
+    if candidate.kind == "number" and candidate.after in ("night", "day"):
+        return int(candidate.value) if isinstance(candidate.value, int) else None
+    minutes = _minutes(candidate) if candidate.kind == "duration" else None
+    return int(minutes // 1440) if minutes and minutes % 1440 == 0 else None
+
+
+def _put(into: JsonObject, path: Sequence[str | int], value: JsonValue) -> None:
+    """Set a value inside nested objects and the first object of lists."""
+    node: JsonObject = into
+    for number, step in enumerate(path[:-1]):
+        following = path[number + 1]
+        if step == 0:
+            continue
+        if following == 0:
+            held = node.setdefault(str(step), [{}])
+            node = held[0] if isinstance(held, list) and isinstance(held[0], dict) else {}
+        else:
+            inner = node.setdefault(str(step), {})
+            node = inner if isinstance(inner, dict) else {}
+    node[str(path[-1])] = value
+
+
+def spans_of(drafts: Iterable[Draft]) -> list[Span]:
+    """Return what several drafts use of their clause."""
+    return [span for draft in drafts for span in draft.used]

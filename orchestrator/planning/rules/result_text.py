@@ -1,0 +1,195 @@
+"""What a leg answers: one sentence with the tool's noun and the number of results, and a table."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.pii import PII_PREFIX
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.language.inflection import participle, plural, singular
+from orchestrator.language.words import STOP_WORDS, tokens
+from orchestrator.planning.models import MOST_COLUMNS, MOST_ROWS, AnswerTable
+from orchestrator.planning.rules.items import ASIDE, Item, flat_fields, is_listing
+
+_NAMES: Final = frozenset(["name", "title", "subject", "number", "label", "summary", "headline"])
+_ASIDE: Final = ASIDE | {"meta"}
+_LONGEST_CELL: Final = 80
+_MOST_DETAILS: Final = 7
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def noun_of(tool: Tool) -> str:
+    """Return what a tool's answer is about, in the words of its summary: "invoices"."""
+    words = [word for word in re.findall(r"[\w'-]+", tool.summary.split(".")[0])]
+    found: list[str] = []
+    for word in words[1:]:
+        if word.lower() in STOP_WORDS:
+            if found and found != ["list"]:
+                break
+            found = []
+            continue
+        found.append(word.lower())
+    return " ".join(found[-3:]) or " ".join(tokens(tool.name)[1:]) or tool.name
+
+
+def done_phrase(tool: Tool) -> str:
+    """Return what a tool does, as done: "Post a note." is "Note posted"."""
+    words = re.findall(r"[\w'-]+", tool.summary.split(".")[0])
+    if len(words) < 2:
+        return " ".join(tokens(tool.name)).capitalize()
+    preposition = {"to", "for", "from", "in", "at", "with", "on", "of", "by", "back"}
+    cut = next((n for n, w in enumerate(words) if w.lower() in preposition), len(words))
+    articles = {"a", "an", "the", "one", "your", "selected", "chosen"}
+    thing = [word for word in words[1:cut] if word.lower() not in articles]
+    phrase = " ".join([*thing, participle(words[0].lower()), *words[cut:]])
+    return phrase[:1].upper() + phrase[1:]
+
+
+def told_read(
+    tool: Tool, items: Sequence[Item], body: JsonValue, unused: str
+) -> tuple[str, AnswerTable | None]:
+    """Return the sentence and the table that answer a read.
+
+    Args:
+        tool: that was called.
+        items: what of its answer is meant.
+        body: its whole answer.
+        unused: what of the request was not applied, as a sentence; '' for nothing.
+    """
+    if is_listing(tool) or len(items) > 1:
+        noun = noun_of(tool)
+        count = len(items)
+        named = singular(noun) if count == 1 else noun if noun.endswith("s") else plural(noun)
+        first = f"{count} {named}" if count else f"No {named}"
+        sentence = f"{first} found." if not items else f"{first}: {_brief(items)}."
+        return f"{sentence}{unused}", table_of(items)
+    found = details(body)
+    title = done_title(tool)
+    text = f"{title}: {', '.join(found)}." if found else f"{title}: an answer without details."
+    return f"{text}{unused}", None
+
+
+def done_title(tool: Tool) -> str:
+    """Return a heading for one thing that was read."""
+    noun = noun_of(tool)
+    return noun[:1].upper() + noun[1:]
+
+
+def told_done(tool: Tool, bodies: Sequence[JsonValue], prices: Sequence[str]) -> str:
+    """Return the sentence that says what consequences were had."""
+    phrase = done_phrase(tool)
+    parts = [
+        ", ".join([*details(body)[:_MOST_DETAILS], *([price] if price else [])])
+        for body, price in zip(bodies, prices, strict=True)
+    ]
+    if len(parts) == 1:
+        return f"{phrase}: {parts[0]}." if parts[0] else f"{phrase}."
+    return f"{phrase}, {len(parts)} times: {'; '.join(filter(None, parts))}."
+
+
+def _brief(items: Sequence[Item]) -> str:
+    names = [_name(item) for item in items[:3]]
+    more = f" and {len(items) - 3} more" if len(items) > 3 else ""
+    return f"{'; '.join(names)}{more}"
+
+
+def _name(item: Item) -> str:
+    cells = [cell for _, cell in _cells(item)]
+    return ", ".join(cells[:3]) or "one without a name"
+
+
+def table_of(items: Sequence[Item]) -> AnswerTable | None:
+    """Return the fields that identify, time and price things, a row each; None without any."""
+    if not items:
+        return None
+    counts: dict[str, int] = {}
+    rows = [dict(_cells(item)) for item in items[:MOST_ROWS]]
+    for row in rows:
+        for name in row:
+            counts[name] = counts.get(name, 0) + 1
+    columns = sorted(counts, key=lambda name: _rank(name))[:MOST_COLUMNS]
+    columns = [name for name in counts if name in columns]
+    if not columns:
+        return None
+    return AnswerTable(
+        columns=tuple(" ".join(tokens(name)) for name in columns),
+        rows=tuple(tuple(row.get(name, "") for name in columns) for row in rows),
+        more=max(0, len(items) - len(rows)),
+    )
+
+
+def _cells(item: Item) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for name, value in flat_fields(_own(item)):
+        if (text := _cell(name, value)) and name not in dict(found):
+            found.append((name, text))
+    if item.price is not None:
+        priced = {n for n, v in found if lexicon.MONEY & set(tokens(n))}
+        found = [pair for pair in found if pair[0] not in priced] + [("price", str(item.price))]
+    found.sort(key=lambda pair: _rank(pair[0]))
+    return found
+
+
+def _own(item: Item) -> JsonObject:
+    return {name: value for name, value in item.own_fields.items() if name not in _ASIDE}
+
+
+def _rank(name: str) -> int:
+    words = set(tokens(name))
+    if words & (_NAMES | lexicon.TEXT):
+        return 0
+    if words & lexicon.BOOKKEEPING - {"status", "at"}:
+        return 7
+    if words & (lexicon.DATE | lexicon.TIME | lexicon.START | lexicon.END):
+        return 1
+    if words & lexicon.PLACE:
+        return 2
+    if words & lexicon.MONEY:
+        return 3
+    if words & {"status", "state", "kind", "type"}:
+        return 4
+    return 6 if words & lexicon.IDENTIFIER else 5
+
+
+def _cell(name: str, value: JsonValue) -> str:
+    words = tokens(name)
+    if value is None or isinstance(value, bool) or not words or "url" in words:
+        return ""
+    if isinstance(value, dict):
+        amount = value.get("amount")
+        return f"{amount} {value.get('currency') or ''}".strip() if amount is not None else ""
+    text = str(value)
+    return "" if text.startswith(("http", PII_PREFIX)) else text[:_LONGEST_CELL]
+
+
+def details(body: JsonValue) -> list[str]:
+    """Return what a reader wants of one thing: names, places, days, counts, its id."""
+    found: list[str] = []
+    own_id = ""
+    shown = {k: v for k, v in body.items() if k not in _ASIDE} if isinstance(body, dict) else body
+    for name, value in flat_fields(shown):
+        words = tokens(name)
+        text = _cell(name, value)
+        if not text or words == ["client", "reference"]:
+            continue
+        if words[-1:] == ["id"]:
+            own_id = own_id or f"reference {text}"
+        elif isinstance(value, int | float):
+            found.append(f"{' '.join(words)} {text}")
+        elif (
+            (len(text) <= 60 and not (set(words) & lexicon.BOOKKEEPING))
+            or words[-1:] == ["status"]
+            or "text" in words
+        ):
+            found.append(text)
+    return [*dict.fromkeys(found)][:_MOST_DETAILS] + ([own_id] if own_id else [])
+
+
+def not_applied(parts: Iterable[str]) -> str:
+    """Return the sentence that names what of a request was not applied; '' for nothing."""
+    named = ", ".join(repr(part) for part in dict.fromkeys(parts))
+    return f" Not applied: {named}." if named else ""

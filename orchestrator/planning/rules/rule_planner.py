@@ -1,0 +1,86 @@
+"""The planner that needs no model: plain goals, carried out where every word is accounted for."""
+
+from collections.abc import Callable, Sequence
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import RequestUnread
+from orchestrator.planning.models import (
+    AgentProfile,
+    DiscoverTools,
+    GiveUp,
+    GoalBrief,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.route_context import route_context
+from orchestrator.planning.rules.clause import read_clause
+from orchestrator.planning.rules.next_step import Leg
+from orchestrator.planning.rules.split import Reading, best_reading, read_request, routed, split
+from orchestrator.planning.rules.target import find_target
+from orchestrator.planning.walls import is_inside
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Selection
+
+
+class RulePlanner:
+    """Plans plain goals by rules: deterministic, without a network and without memory.
+
+    Every step is decided from its context, its selection and the catalog.
+    """
+
+    def __init__(self, routers: Callable[[Catalog], Router]) -> None:
+        """Take what gives the router of a catalog; it is asked at every split, so let it cache."""
+        self._routers = routers
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """Return one leg for each clause of the goal; see `split`."""
+        return split(brief, catalog, agents, self._router(catalog))
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        """Return the next step of one leg.
+
+        Raises:
+            RequestUnread: the router failed, and fails again.
+        """
+        if selection.band == "fail_open":
+            known = route_context(context)
+            selection = routed(self._router(catalog), context.leg_goal, known, now=context.now)
+        reading = self._reading(context, selection, catalog)
+        if reading is None:
+            return _without_target(context)
+        if not is_inside(reading.target, (context.agent.wall,)):
+            return GiveUp(reason=context.agent.wall.refusal(reading.target.name))
+        return Leg(context, catalog, frozenset(selection.tools), reading).decide()
+
+    def _reading(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> Reading | None:
+        """The leg's clause, read for the tool of its order or the best read that was forwarded."""
+        resolved = ("back_reference",) if context.facts else ()
+        text, walls, now = context.leg_goal, (context.agent.wall,), context.now
+        for name in (name for order in context.orders for name in order.tools):
+            if name in catalog.tools:
+                tool = catalog.tools[name]
+                return read_request(
+                    text, tool, catalog, walls, context.inputs, now=now, resolved=resolved
+                )
+        fits = find_target(read_clause(text, now=now), selection, catalog, walls)
+        return best_reading(fits, text, catalog, walls, context.inputs, now=now, resolved=resolved)
+
+    def _router(self, catalog: Catalog) -> Router:
+        try:
+            return self._routers(catalog).without_deadline()
+        except Exception as error:  # whatever it is, a request cannot be read without a router
+            raise RequestUnread(f"{type(error).__name__} while indexing the catalog") from error
+
+
+def _without_target(context: StepContext) -> StepDecision:
+    searched = [o for o in context.observations if o.outcome == "discovered"]
+    if any(o.arguments.get("query") == context.leg_goal for o in searched):
+        return GiveUp(reason=f"no tool that was found does {context.leg_goal!r}")
+    return DiscoverTools(query=context.leg_goal)

@@ -1,0 +1,230 @@
+"""Follow-up actions: calls that the answer of a call makes possible, the declared cancel first."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.arguments import check_arguments, personal_fields
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Effect, Tool, id_names, thing_of
+from orchestrator.core.budget import Money
+from orchestrator.core.pii import as_written, handle_for
+from orchestrator.core.record import JsonObject
+from orchestrator.saga.outcome import FollowUp, FollowUpKind
+
+MOST: Final = 8
+"""Follow-ups of one call; a list that answers more is long enough to ask about."""
+_MOST_ITEMS: Final = 3
+"""Things of a listing whose follow-ups are named; it is in the order of its provider."""
+_LONGEST: Final = 200
+_ID: Final = re.compile(r"(?i).*(id|reference|number|code|key|uuid|slug)")
+_SAYS_LITTLE: Final = frozenset(
+    [
+        "status",
+        "state",
+        "type",
+        "kind",
+        "name",
+        "title",
+        "text",
+        "description",
+        "note",
+        "message",
+        "subject",
+        "query",
+        "date",
+        "time",
+        "day",
+        "currency",
+        "amount",
+        "total",
+        "price",
+        "language",
+        "locale",
+        "timezone",
+        "unit",
+        "sort",
+        "order",
+        "limit",
+        "offset",
+        "page",
+    ]
+)
+"""Names that many things share: alone they connect no two tools."""
+
+_ORDER: Final[tuple[FollowUpKind, ...]] = ("cancel", "read", "consequence")
+
+
+def follow_ups(
+    catalog: Catalog,
+    tool: Tool,
+    *,
+    call_id: str,
+    arguments: JsonObject,
+    body: JsonValue,
+    cancel_inputs: JsonObject | None = None,
+    price: Money | None = None,
+    at: datetime | None = None,
+) -> tuple[FollowUp, ...]:
+    """Return what can be done after a call that succeeded: at most `MOST` calls of its document.
+
+    Args:
+        catalog: the tools.
+        tool: that was called.
+        call_id: of the call.
+        arguments: as sent; values that the answer does not repeat are taken from here.
+        body: of the answer.
+        cancel_inputs: what the call and its answer fill of the declared cancel.
+        price: what the call cost; a fee may be a share of it.
+        at: when it was answered; the cancel window begins then.
+    """
+    known, filled = as_written(arguments), as_written(cancel_inputs or {})
+    found = [*_cancel(catalog, tool, filled, price, at)]
+    for item in _items(body):
+        for other in _peers(catalog, tool):
+            inputs = _inputs(catalog, tool, other, item, {**known, **filled})
+            if inputs is not None:
+                found.append(_to(other, inputs))
+    unique = {(one.tool, repr(sorted(one.inputs.items()))): one for one in found}
+    listed = sorted(unique.values(), key=lambda one: _ORDER.index(one.kind))[:MOST]
+    return tuple(
+        one.model_copy(update={"id": f"{call_id}:{number}"})
+        for number, one in enumerate(listed, start=1)
+    )
+
+
+def _cancel(
+    catalog: Catalog, tool: Tool, inputs: JsonObject, price: Money | None, at: datetime | None
+) -> Iterator[FollowUp]:
+    """Yield the declared cancel of what the call left, with its window and fee."""
+    contract = tool.compensation
+    cancel = catalog.tools.get(contract.cancel.tool) if contract is not None else None
+    if contract is None or cancel is None or tool.irreversible:
+        return
+    missing = () if not check_arguments(catalog, cancel, inputs) else cancel.required_inputs
+    yield _to(cancel, inputs).model_copy(
+        update={
+            "asks_for": tuple(name for name in missing if name not in inputs),
+            "until": None if contract.window is None or at is None else at + contract.window,
+            "fee": None if contract.fee is None else contract.fee.of(price),
+        }
+    )
+
+
+def _to(tool: Tool, inputs: JsonObject) -> FollowUp:
+    kind: FollowUpKind = "consequence" if tool.is_side_effect else "read"
+    kind = "cancel" if tool.effect is Effect.CANCEL else kind
+    return FollowUp(id="", kind=kind, tool=tool.name, title=tool.title, inputs=inputs)
+
+
+def _peers(catalog: Catalog, tool: Tool) -> Iterator[Tool]:
+    """Yield the other tools of the same document, without the declared cancel."""
+    declared = tool.compensation.cancel.tool if tool.compensation is not None else ""
+    for other in catalog.tools.values():
+        if other.document == tool.document and other.name not in (tool.name, declared):
+            yield other
+
+
+def _items(body: JsonValue) -> list[JsonObject]:
+    """Return the things that an answer is about: itself, or the first ones that it lists."""
+    lists = body.values() if isinstance(body, dict) else [body]
+    listed = [held for held in lists if isinstance(held, list) and _is_of_objects(held)]
+    if isinstance(body, dict) and (len(listed) != 1 or _has_id(body)):
+        return [body]
+    return [item for item in (listed[0] if listed else []) if isinstance(item, dict)][:_MOST_ITEMS]
+
+
+def _is_of_objects(values: list[JsonValue]) -> bool:
+    return bool(values) and isinstance(values[0], dict)
+
+
+def _has_id(body: JsonObject) -> bool:
+    return any(name.lower().endswith("id") and _is_plain(held) for name, held in body.items())
+
+
+def _inputs(
+    catalog: Catalog, tool: Tool, other: Tool, item: JsonObject, known: JsonObject
+) -> JsonObject | None:
+    """Return the required inputs of another tool, where this answer tells them; else None."""
+    answered, sent = _by_name(tool, item), {_plain(name): held for name, held in known.items()}
+    forward = catalog.tools.get(tool.cancel_for or "", tool)
+    own = {_plain(name) for name in (*tool.reference_inputs, *forward.reference_inputs)}
+    personal = personal_fields(catalog, other)
+    inputs: JsonObject = {}
+    is_about_it = False
+    for name in _required(other):
+        plain = _plain(name)
+        if name in personal:
+            inputs[name] = handle_for(name)
+        elif plain in answered and (plain != "id" or _is_of_thing(other, tool)):
+            inputs[name] = answered[plain]
+            is_about_it |= plain not in own and _identifies(name, answered[plain], tool)
+        elif plain in sent and plain != "id":
+            inputs[name] = sent[plain]
+        elif "default" not in other.properties.get(name, {}):
+            return None
+    if not is_about_it or check_arguments(catalog, other, inputs):
+        return None
+    return inputs
+
+
+def _required(tool: Tool) -> tuple[str, ...]:
+    """Return the inputs that a caller gives: references are filled when a call is prepared."""
+    return tuple(name for name in tool.required_inputs if name not in tool.reference_inputs)
+
+
+def _by_name(tool: Tool, item: JsonObject) -> dict[str, JsonValue]:
+    """Return the plain values of a thing by their plain names, and its id by the thing's name."""
+    values: dict[str, JsonValue] = {}
+    for outer, held in item.items():
+        inner = held if isinstance(held, dict) else {}
+        for name, value in inner.items():
+            if _is_plain(value):
+                values.setdefault(_plain(f"{outer}_{name}" if name == "id" else name), value)
+    values |= {_plain(name): held for name, held in item.items() if _is_plain(held)}
+    if "id" in values:
+        for name in (*id_names(_thing(tool)), _thing(tool)):
+            values.setdefault(_plain(name), values["id"])
+    return values
+
+
+def _is_plain(value: JsonValue) -> bool:
+    """Return whether a value is one text or number that an input may take as it is."""
+    if isinstance(value, str):
+        return 0 < len(value) <= _LONGEST
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _identifies(name: str, value: JsonValue, tool: Tool) -> bool:
+    """Return whether an input that an answer fills connects both calls to one thing.
+
+    After a consequence only an identifier does: what it names otherwise was said before it.
+    """
+    if _ID.fullmatch(name) or tool.is_side_effect:
+        return _ID.fullmatch(name) is not None
+    words = {part for part in re.split(r"[^a-z]+", name.lower()) if part}
+    return isinstance(value, str) and not words & _SAYS_LITTLE
+
+
+def _thing(tool: Tool) -> str:
+    """Return the thing of a path, also of one that ends in the thing's id."""
+    if not (steps := _static_steps(tool)):
+        return ""
+    return thing_of(tool.model_copy(update={"path": f"/{steps[-1]}"}))
+
+
+def _is_of_thing(other: Tool, tool: Tool) -> bool:
+    """Return whether the bare `id` of a path is that of the things which the other path names."""
+    before, placeholder, _ = other.path.partition("/{id}")
+    return bool(placeholder) and before.rpartition("/")[2] == (_static_steps(tool) or [""])[-1]
+
+
+def _static_steps(tool: Tool) -> list[str]:
+    return [step for step in tool.path.split("/") if step and "{" not in step]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

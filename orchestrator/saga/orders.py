@@ -1,0 +1,265 @@
+"""The orders of a plan, and which of them the effects in a ledger serve: pure, replayed for ever.
+
+An effect serves one order. A cancel that a leg makes of its own booking takes that effect away; it
+is no effect of its own unless it is ordered as well.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pydantic import Field
+
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+
+MOST_EFFECTS: Final = 1_000
+
+
+class Order(Record):
+    """A consequence that a plan intends."""
+
+    tools: tuple[str, ...] = Field(description="those whose effect serves it, usually one")
+    count: int = Field(default=1, ge=1, le=MOST_EFFECTS, description="how many effects")
+    each: str = Field(
+        default="",
+        description="one effect for each thing of a list that the leg reads first, in the words of "
+        "the goal; empty: `count` effects",
+    )
+    when: str = Field(
+        default="",
+        description="in the words of the goal, on what it depends; the planner says whether it "
+        "holds; empty: on nothing",
+    )
+    clause: str = Field(default="", description="the words of the goal")
+
+    def __str__(self) -> str:
+        """It in the words of the goal, or else its tools."""
+        return self.clause or " or ".join(self.tools)
+
+    def is_part_of(self, orders: Iterable["Order"]) -> bool:
+        """True if it is one of these, or a smaller number of its effects."""
+        return any(
+            self.count <= one.count and self.model_copy(update={"count": one.count}) == one
+            for one in orders
+        )
+
+    @property
+    def is_conditional(self) -> bool:
+        """True if it may rightly end without an effect."""
+        return bool(self.when or self.each)
+
+
+class WhenRead(Record):
+    """What a planner read of a conditional order: kept with its leg, and shown in the result."""
+
+    when: str = Field(description="the order's `when`, or the `each` of which there is nothing")
+    holds: bool
+    read: str = Field(description="the value that was read: 'forecast for 5 December: rain 80 %'")
+
+    def __str__(self) -> str:
+        """In one line."""
+        return f"{self.when}: {'yes' if self.holds else 'no'} ({self.read})"
+
+
+class Effect(Record):
+    """What one call changed."""
+
+    call_id: str
+    leg_id: str
+    tool: str
+    arguments: JsonObject = Field(default_factory=dict)
+    title: str = ""
+    why_not: str = Field(default="", description="why it does not stand; empty: it does")
+
+
+def effects_of(ledger: Ledger, orders: Iterable[Order] = ()) -> tuple[Effect, ...]:
+    """What the calls of a ledger changed: what they made, and what they cancelled.
+
+    Args:
+        ledger: of a leg or a mission.
+        orders: what was made and then cancelled stands only where the cancel is among these.
+    """
+    ordered = {tool for order in orders for tool in order.tools}
+    done = {c.call_id for c in ledger.cancels if c.outcome == "succeeded"}
+    as_ordered = {c.call_id for c in ledger.cancels if c.call_id in done and c.tool in ordered}
+    own = {o.cancelled_by for o in ledger.obligations} - as_ordered
+    recorded = {o.obligation_id for o in ledger.obligations}
+    made = [_made(o, o.cancelled_by in as_ordered) for o in ledger.obligations]
+    cancels = [c for c in ledger.cancels if c.call_id not in own | recorded]
+    return (*made, *map(_cancelled, cancels))
+
+
+def unserved(
+    orders: Sequence[Order], effects: Iterable[Effect], read: Sequence[WhenRead] = ()
+) -> list[Order]:
+    """The orders without the effects that they need, in their order.
+
+    Args:
+        orders: of one leg, or of several.
+        effects: of the same.
+        read: what their planners read of conditional orders.
+    """
+    standing = [effect for effect in effects if not effect.why_not]
+    by_number = served_by(orders, standing)
+    return [
+        order
+        for number, order in enumerate(orders)
+        if len(by_number[number]) < _needs(order) and not _is_excused(order, orders, read)
+    ]
+
+
+def done_though_unmet(
+    orders: Sequence[Order], effects: Iterable[Effect], read: Sequence[WhenRead]
+) -> list[tuple[Order, WhenRead]]:
+    """The orders that have an effect although their planner read that their `when` fails."""
+    by_number = served_by(orders, [effect for effect in effects if not effect.why_not])
+    found = []
+    for number, order in enumerate(orders):
+        said = _said_of(order, orders, read) if order.when else None
+        if said is not None and not said.holds and by_number[number]:
+            found.append((order, said))
+    return found
+
+
+def why_unserved(order: Order, effects: Iterable[Effect]) -> str:
+    """What became of an order that lacks effects."""
+    able = [effect for effect in effects if effect.tool in order.tools]
+    standing = sum(not effect.why_not for effect in able)
+    if standing and not order.each:
+        return f"done: {standing} of {order.count}"
+    failed = [effect.why_not for effect in able if effect.why_not]
+    if failed:
+        return failed[-1]
+    if order.when:
+        return f"not done, and the planner does not say that {order.when!r} failed to hold"
+    return "no call that was made does it"
+
+
+def served_by(
+    orders: Sequence[Order], effects: Sequence[Effect], most_each: int = MOST_EFFECTS
+) -> dict[int, list[int]]:
+    """By the number of each order, the numbers of the effects that serve it; as many as can be.
+
+    Args:
+        orders: each takes up to its count; with `each`, up to `most_each`.
+        effects: those that stand.
+        most_each: the length of the longest list that was read.
+    """
+    taken: dict[int, list[int]] = {number: [] for number in range(len(orders))}
+
+    def place(at: int, seen: set[int]) -> bool:
+        """Give the effect to an order that has room, or that can pass one of its own on."""
+        for number, order in enumerate(orders):
+            if number in seen or effects[at].tool not in order.tools:
+                continue
+            seen.add(number)
+            room = most_each if order.each else order.count
+            own = taken[number]
+            if len(own) < room:
+                own.append(at)
+                return True
+            for place_of, other in enumerate(own):
+                if place(other, seen):
+                    own[place_of] = at
+                    return True
+        return False
+
+    for at in range(len(effects)):
+        place(at, set())
+    return taken
+
+
+def has_room(
+    orders: Sequence[Order], effects: Sequence[Effect], tool: str, most_each: int = MOST_EFFECTS
+) -> bool:
+    """True if one more effect of a tool would serve an order that has not all of its own yet."""
+    before = sum(map(len, served_by(orders, effects, most_each).values()))
+    one_more = Effect(call_id="", leg_id="", tool=tool)
+    after = sum(map(len, served_by(orders, [*effects, one_more], most_each).values()))
+    return after > before
+
+
+def left_to_do(orders: Sequence[Order], effects: Sequence[Effect]) -> tuple[Order, ...]:
+    """The orders that have not all of their effects, each with the count that is left."""
+    standing = [effect for effect in effects if not effect.why_not]
+    served = served_by(orders, standing)
+    left = ((order, order.count - len(served[n])) for n, order in enumerate(orders))
+    return tuple(
+        order if order.each else order.model_copy(update={"count": count})
+        for order, count in left
+        if order.each or count > 0
+    )
+
+
+def covered_orders(
+    orders: Mapping[str, Sequence[Order]], listed: Sequence[Order]
+) -> dict[str, tuple[Order, ...]]:
+    """Those of a plan's orders that a request lists itself, none of what it lists counted twice.
+
+    Args:
+        orders: of the legs, by their ids.
+        listed: by the request.
+    """
+    left = [order.count for order in listed]
+
+    def is_listed(order: Order) -> bool:
+        for number, own in enumerate(listed):
+            fits = {*order.tools} <= {*own.tools} and bool(own.each or not order.each)
+            if fits and (own.each or left[number] >= order.count):
+                left[number] -= order.count
+                return True
+        return False
+
+    return {leg_id: tuple(filter(is_listed, own)) for leg_id, own in orders.items()}
+
+
+def _needs(order: Order) -> int:
+    return 1 if order.each else order.count
+
+
+def _is_excused(order: Order, orders: Sequence[Order], read: Sequence[WhenRead]) -> bool:
+    said = _said_of(order, orders, read)
+    return said is not None and not said.holds
+
+
+def _said_of(order: Order, orders: Sequence[Order], read: Sequence[WhenRead]) -> WhenRead | None:
+    """What a planner says of a conditional order; where there is one of each, it is that one."""
+    if not order.is_conditional:
+        return None
+    named = {_plain(text) for text in (order.when, order.each) if text}
+    said = [one for one in read if _plain(one.when) in named]
+    if not said and len(read) == 1 and [o for o in orders if o.is_conditional] == [order]:
+        said = [*read]
+    return said[-1] if said else None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .,;:'\"")
+
+
+def _made(obligation: Obligation, is_cancelled_as_ordered: bool) -> Effect:
+    stands = obligation.state is ObligationState.COMMITTED or is_cancelled_as_ordered
+    note = f": {obligation.note}" if obligation.note else ""
+    why_not = "" if stands else f"{obligation.tool} is {obligation.state}{note}"
+    if stands and obligation.differs:
+        why_not = f"{obligation.tool} answers that {'; '.join(obligation.differs)}"
+    return Effect(
+        call_id=obligation.obligation_id,
+        leg_id=obligation.leg_id,
+        tool=obligation.tool,
+        arguments=obligation.arguments,
+        title=obligation.title,
+        why_not=why_not,
+    )
+
+
+def _cancelled(cancel: CancelCall) -> Effect:
+    leg_id = cancel.call_id.rpartition(".")[0].partition(".")[2]  # of mission, leg and step
+    why_not = "" if cancel.outcome == "succeeded" else f"{cancel.tool} ended as {cancel.outcome}"
+    return Effect(
+        call_id=cancel.call_id,
+        leg_id=leg_id,
+        tool=cancel.tool,
+        arguments=cancel.arguments,
+        why_not=why_not,
+    )

@@ -1,0 +1,356 @@
+"""The linter: each rule finds its fault, and a good document has none."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.lint import CODES, RULES, Finding, has_errors, lint
+from orchestrator.catalog.lint.code_table import EXPLANATIONS, code_table
+from orchestrator.catalog.overlay import IdleAction, apply_overlays, parse_overlay
+from orchestrator.catalog.yaml12 import load_yaml
+from tests.unit.catalog.lint.document_faults import (
+    AT_CANCEL,
+    AT_GET,
+    AT_POST,
+    CANCEL,
+    FAULTS,
+    GET,
+    POST,
+    PREFIX,
+    Change,
+    accepted_only,
+    gone_when,
+    laid_out,
+    lists_orders,
+    nothing_undoes,
+    operation,
+    probe_with,
+    put,
+)
+
+
+def test_a_good_document_has_no_findings(shop: dict[str, Any]) -> None:
+    """The document that every other test breaks is clean."""
+    assert lint({"shop": shop}) == []
+
+
+@pytest.mark.parametrize(("code", "change", "pointer"), FAULTS)
+def test_each_fault_is_found_where_it_stands(
+    shop: dict[str, Any], code: str, change: Change, pointer: str
+) -> None:
+    """One change to a good document is reported under its code, at its place, with a fix."""
+    change(shop)
+
+    found = [f for f in lint({"shop": shop}) if f.code == code]
+
+    assert pointer in [f.pointer for f in found]
+    assert all(f.message and f.mend and f.document == "shop" for f in found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        gone_when('$response.body#/state == "ended"'),
+        put(GET, x_orchet_success_when="$response.body#/order_id"),
+        put(GET, x_orchet_success_when=["$statusCode == 200", "!$response.body#/order_id"]),
+        put(GET, x_orchet_success_when="$response.header.X-State == 'done'"),
+    ],
+    ids=["gone-when", "presence", "two", "header"],
+)
+def test_conditions_that_read_what_is_declared_are_sound(
+    shop: dict[str, Any], change: Change
+) -> None:
+    """Conditions may read the body, by possible values, the headers and the status."""
+    change(shop)
+
+    assert lint({"shop": shop}) == []
+
+
+def test_a_probe_that_shows_what_is_gone_needs_no_404(shop: dict[str, Any]) -> None:
+    """The probe never answers that the resource is missing."""
+    gone_when('$response.body#/state == "ended"')(shop)
+    operation(shop, GET)["responses"].pop("404")
+
+    assert lint({"shop": shop}) == []
+
+
+def test_a_list_may_say_by_a_condition_that_it_is_empty(shop: dict[str, Any]) -> None:
+    """Then an empty one settles that nothing is there."""
+    lists_orders(shop)
+    operation(shop, POST)[PREFIX + "probe"]["gone-when"] = "!$response.body#/orders/0"
+
+    assert lint({"shop": shop}) == []
+
+
+@pytest.mark.parametrize("done_by", ["a probe", "its status"])
+def test_what_is_accepted_may_be_followed_or_be_done(shop: dict[str, Any], done_by: str) -> None:
+    """A probe, or a condition in the document, gives the outcome."""
+    probe = operation(shop, POST)[PREFIX + "probe"]
+    accepted_only(shop)
+    if done_by == "a probe":
+        operation(shop, POST)[PREFIX + "probe"] = probe
+    else:
+        operation(shop, POST)["x-orchet-success-when"] = "$statusCode == 202"
+
+    assert lint({"shop": shop}) == []
+
+
+def test_what_nothing_undoes_needs_no_counterpart(shop: dict[str, Any]) -> None:
+    """`x-orchet-irreversible: true` is an answer to ORC040, as long as somebody is asked."""
+    nothing_undoes("structured-order")(shop)
+
+    assert lint({"shop": shop}) == []
+
+
+@pytest.mark.parametrize(("asks", "says"), [("structured-order", False), (False, True)])
+def test_a_change_that_nobody_is_asked_about_is_called_so(
+    shop: dict[str, Any], asks: object, says: bool
+) -> None:
+    """`requires-confirmation: false` does not make it a read, and the finding says what it does."""
+    nothing_undoes(asks)(shop)
+    del operation(shop, POST)["x-orchet-irreversible"]
+
+    (found,) = lint({"shop": shop})
+
+    assert found.code == "ORC040"
+    assert ("nobody is asked before it is called" in found.message) is says
+    assert "x-orchet-read-only: true if it changes nothing" in found.mend
+
+
+def test_a_read_by_post_need_not_speak_of_confirmation(shop: dict[str, Any]) -> None:
+    """A tool without effect needs no confirmation, whatever its method."""
+    shop["paths"]["/orders/search"] = {
+        "post": {
+            **operation(shop, GET),
+            "operationId": "shop_search_orders",
+            "x-orchet-read-only": True,
+        }
+    }
+
+    assert lint({"shop": shop}) == []
+
+
+def test_a_probe_that_is_not_there_is_one_finding(shop: dict[str, Any]) -> None:
+    """ORC041 says it; the compiler, which met it too, need not."""
+    probe_with("shop_find")(shop)
+
+    assert [f.code for f in lint({"shop": shop})] == ["ORC041"]
+
+
+def test_a_body_that_is_no_object_is_found(shop: dict[str, Any]) -> None:
+    """ORC020: a list has no named inputs."""
+    schema = {"type": "array", "maxItems": 3, "items": {"type": "string"}, "description": "Ids."}
+    media_type = operation(shop, CANCEL)["requestBody"]["content"]["application/json"]
+    media_type["schema"] = schema
+
+    assert "ORC020" in {f.code for f in lint({"shop": shop})}
+
+
+def test_every_rule_has_a_fault_that_shows_it() -> None:
+    """No rule is without a test, and codes are unique."""
+    codes = [rule.code for rule in RULES]
+    shown = {code for code, _, _ in FAULTS} | {"ORC020"}
+
+    assert len(set(codes)) == len(codes)
+    of_schemas = {"ORC001", "ORC011", "ORC025", "ORC026", "ORC027", "ORC028", "ORC062", "ORC063"}
+    of_documents = {"ORC004", "ORC065"}
+    assert {*codes} | of_schemas | of_documents == shown
+    assert [code.code for code in CODES] == sorted({*shown, "ORC003"})
+
+
+def test_operations_that_are_no_tools_are_not_examined(shop: dict[str, Any]) -> None:
+    """The rest of a company's API is none of our business."""
+    shop["paths"]["/internal"] = {"delete": {"responses": {"204": {"description": "Gone."}}}}
+
+    assert lint({"shop": shop}) == []
+
+
+def test_a_layout_may_show_inputs_and_answers(shop: dict[str, Any]) -> None:
+    """Fields of all tools of the document count; a dot leads into an object."""
+    laid_out("article_id", "order_id.digits")(shop)
+
+    assert lint({"shop": shop}) == []
+
+
+def test_card_types_of_its_own_can_be_declared_by_the_document(shop: dict[str, Any]) -> None:
+    """A custom type is listed at the root."""
+    operation(shop, POST)["x-orchet-requires-confirmation"] = "gift-wrap"
+    shop["x-orchet-card-types"] = ["gift-wrap"]
+
+    assert lint({"shop": shop}) == []
+
+
+@pytest.mark.parametrize(
+    ("keyword", "value", "codes"),
+    [("x-openai-isConsequential", True, []), ("x-requireConfirmation", "always", ["ORC031"])],
+)
+def test_another_dialects_boolean_declares_confirmation(
+    shop: dict[str, Any], keyword: str, value: Any, codes: list[str]
+) -> None:
+    """A boolean counts like x-orchet-requires-confirmation; any other value is ignored."""
+    operation(shop, POST).pop("x-orchet-requires-confirmation")
+    operation(shop, POST)[keyword] = value
+
+    assert [f.code for f in lint({"shop": shop})] == codes
+
+
+def test_an_action_of_an_overlay_that_changes_nothing_is_found(shop: dict[str, Any]) -> None:
+    """ORC003, on the overlay, as a warning: the standard allows it."""
+    idle = IdleAction(overlay="ours.yaml", pointer="/actions/2", reason="$.x selects nothing")
+
+    (found,) = lint({"shop": shop}, idle=[idle])
+
+    assert (found.code, found.severity) == ("ORC003", "warning")
+    assert (found.document, found.pointer) == ("ours.yaml", "/actions/2")
+
+
+def test_one_name_in_two_documents_is_found(shop: dict[str, Any]) -> None:
+    """The finding stands on the second and names the first."""
+    found = lint({"a": shop, "b": copy.deepcopy(shop)})
+
+    assert {(f.document, f.code) for f in found} == {("b", "ORC011")}
+    assert all("of a," in f.message for f in found)
+
+
+def test_findings_are_in_order_of_place(shop: dict[str, Any]) -> None:
+    """Findings are sorted by document and place, elements of lists by number."""
+    operation(shop, POST).pop("summary")
+    operation(shop, POST).pop("description")
+    operation(shop, CANCEL).pop("summary")
+    operation(shop, GET)["x-orchet-pii-required"] = [f"field{n}" for n in range(11)]
+
+    found = lint({"z": shop, "a": {"openapi": "1"}})
+
+    assert [(f.document, f.pointer, f.code) for f in found] == [
+        ("a", "", "ORC001"),
+        ("z", AT_CANCEL, "ORC012"),
+        *(("z", f"{AT_GET}/x-orchet-pii-required/{n}", "ORC033") for n in range(11)),
+        ("z", AT_POST, "ORC012"),
+        ("z", AT_POST, "ORC013"),
+    ]
+
+
+def test_ten_mistakes_are_ten_findings(shop: dict[str, Any]) -> None:
+    """One run finds them all, each under its own code, and nothing besides."""
+    shop["info"].pop("title")
+    operation(shop, GET)["operationId"] = "find order"
+    operation(shop, GET).pop("summary")
+    operation(shop, GET)["description"] = "Order."
+    operation(shop, GET)["x-orchet-intent-tag"] = ["shop"]
+    operation(shop, POST).pop("x-orchet-compensation-probe")
+    operation(shop, POST)["x-orchet-compensation-timeout"] = "soon"
+    operation(shop, POST)["x-orchet-requires-confirmation"] = "fancy"
+    operation(shop, POST)["x-orchet-pii-required"] = ["address", "passport"]
+    operation(shop, CANCEL).pop("x-orchet-requires-confirmation")
+    operation(shop, CANCEL)["security"] = [{"key": []}]
+
+    found = lint({"shop": shop})
+
+    assert [(f.code, f.pointer) for f in found] == [
+        ("ORC001", "/info"),
+        ("ORC043", AT_CANCEL),
+        ("ORC034", f"{AT_CANCEL}/security/0/key"),
+        ("ORC012", AT_GET),
+        ("ORC013", f"{AT_GET}/description"),
+        ("ORC010", f"{AT_GET}/operationId"),
+        ("ORC030", f"{AT_GET}/x-orchet-intent-tag"),
+        ("ORC036", f"{AT_POST}/x-orchet-compensation-timeout"),
+        ("ORC033", f"{AT_POST}/x-orchet-pii-required/1"),
+        ("ORC032", f"{AT_POST}/x-orchet-requires-confirmation"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s.update(paths=[]),
+        lambda s: s.update(paths={"/x": None}),
+        lambda s: s.update(security="key"),
+        lambda s: s.update(security=[{}, "key"]),
+        lambda s: s.update(servers={}),
+        lambda s: s.update(components=[]),
+        lambda s: operation(s, POST).update(parameters=[{"$ref": "#/nowhere"}]),
+        lambda s: operation(s, POST).update(requestBody=[]),
+        lambda s: operation(s, POST).update(responses=None),
+        lambda s: operation(s, POST).update({"x-orchet-pii-required": 1}),
+        lambda s: operation(s, POST).update({PREFIX + "probe": []}),
+        lambda s: operation(s, POST).update({PREFIX + "args": []}),
+        lambda s: operation(s, POST).update({"x-orchet-cancels": 7}),
+    ],
+)
+def test_a_broken_document_is_reported_and_not_raised(shop: dict[str, Any], change: Change) -> None:
+    """Whatever is of the wrong shape becomes an error finding."""
+    change(shop)
+
+    assert has_errors(lint({"shop": shop}))
+
+
+def test_only_errors_are_errors() -> None:
+    """Warnings and notes do not fail a check."""
+
+    def finding(severity: Any) -> Finding:
+        return Finding(
+            code="ORC0", severity=severity, document="d", pointer="", message="m", mend="x"
+        )
+
+    assert has_errors([finding("note"), finding("error")])
+    assert not has_errors([finding("note"), finding("warning")])
+
+
+_PAGE = Path(__file__).parents[4] / "docs/lint.md"
+_EXAMPLES: Any = load_yaml((Path(__file__).parents[1] / "lint_examples.yaml").read_text("utf-8"))
+_CODES = [code.code for code in CODES]
+_SEVERITIES = {code.code: code.severity for code in CODES}
+
+
+def _patched(value: Any, patch: Any) -> Any:
+    """Apply an RFC 7396 merge patch."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(value) if isinstance(value, dict) else {}
+    for key, change in patch.items():
+        if change is None:
+            result.pop(key, None)
+        else:
+            result[key] = _patched(result.get(key), change)
+    return result
+
+
+def _findings(example: Any) -> list[Finding]:
+    """Return the findings in the document with an overlay or a patch applied."""
+    document = _EXAMPLES["document"]
+    if "overlay" in example:
+        overlaid = apply_overlays({"shop": document}, [parse_overlay("ours.yaml", example)])
+        return lint(overlaid.documents, idle=overlaid.idle)
+    return [f for f in lint({"shop": _patched(document, example)}) if f.suppressed is None]
+
+
+def test_the_page_has_the_generated_table() -> None:
+    """The table of docs/lint.md is the one that `code_table` returns."""
+    assert code_table() in _PAGE.read_text("utf-8"), f"docs/lint.md needs:\n{code_table()}"
+
+
+def test_every_code_is_explained_and_has_an_example() -> None:
+    """Explanations and examples cover the codes of the linter, in their order."""
+    assert list(EXPLANATIONS) == list(_EXAMPLES["examples"]) == _CODES
+
+
+def test_the_unpatched_document_has_no_finding() -> None:
+    """The findings of an example are caused by its patch alone."""
+    assert _findings({}) == []
+
+
+@pytest.mark.parametrize("code", _CODES)
+def test_the_bad_example_gives_exactly_its_code(code: str) -> None:
+    """The bad example has findings of its code and severity, and no others."""
+    found = _findings(_EXAMPLES["examples"][code]["bad"])
+
+    assert {(f.code, f.severity) for f in found} == {(code, _SEVERITIES[code])}
+
+
+@pytest.mark.parametrize("code", _CODES)
+def test_the_good_example_has_no_finding(code: str) -> None:
+    """The good example fixes the bad one and breaks nothing else."""
+    assert _findings(_EXAMPLES["examples"][code]["good"]) == []

@@ -1,0 +1,516 @@
+"""Which rollback pairs are proposed for small documents, and which are only asked about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.suggest.proposal import Proposal, overlay_text
+from orchestrator.catalog.suggest.suggest import settle, suggest
+
+TICKET = {"id": "string", "title": "string", "state": "string"}
+
+
+def answer(body: Any, status: str = "200", **headers: Any) -> dict[str, Any]:
+    """Responses with one success; a body is a schema, or property names with their types."""
+    content = {"content": {"application/json": {"schema": body}}} if body else {}
+    more = {"headers": headers} if headers else {}
+    return {status: {"description": "Done.", **content, **more}}
+
+
+def thing(properties: dict[str, Any]) -> dict[str, Any]:
+    """An object schema; a type stands for a schema."""
+    written = {n: {"type": t} if isinstance(t, str) else t for n, t in properties.items()}
+    return {"type": "object", "properties": written}
+
+
+def operation(
+    name: str, responses: dict[str, Any], sent: dict[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
+    """One operation that is described."""
+    body = {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": sent}}},
+    }
+    return {
+        "operationId": name,
+        "summary": more.pop("summary", name.replace("_", " ") + "."),
+        "description": more.pop(
+            "description", f"Use this to {name.replace('_', ' ')} for somebody."
+        ),
+        "responses": responses,
+        **(body if sent is not None else {}),
+        **more,
+    }
+
+
+def parameters(path: str) -> list[dict[str, Any]]:
+    names = [part.partition("}")[0] for part in path.split("{")[1:]]
+    return [
+        {"name": n, "in": "path", "required": True, "schema": {"type": "string", "maxLength": 40}}
+        for n in names
+    ]
+
+
+def proposed(paths: dict[str, dict[str, Any]], **more: Any) -> Proposal:
+    """Return the proposal for a document of these paths, after the linter's check."""
+    written: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "Desk", "version": "1"},
+        "servers": [{"url": "https://desk.example"}],
+        "paths": {
+            path: {"parameters": parameters(path), **methods} if parameters(path) else methods
+            for path, methods in paths.items()
+        },
+    }
+    only = more.pop("only", ())
+    return settle(suggest("desk", written, file="desk.yaml", only=only), written).proposal
+
+
+def pairs(paths: dict[str, dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(p.tool, p.cancel): dict(p.args) for p in proposed(paths).pairs}
+
+
+def asked(proposal: Proposal, tool: str) -> str:
+    """All that is asked about one operation that is not proposed."""
+    (action,) = (a for a in proposal.actions if a.tool == tool)
+    assert action.is_question
+    return " ".join(action.checks)
+
+
+def desk(made: dict[str, Any], parameter: str = "ticket_id", **more: Any) -> dict[str, Any]:
+    """Tickets that are opened, read and deleted."""
+    read = more.pop("read", made)
+    sent = more.pop("sent", thing({"title": "string"}))
+    words = more.pop("words", {})
+    return {
+        "/tickets": {"post": operation("open_ticket", answer(made, "201"), sent, **words)},
+        f"/tickets/{{{parameter}}}": {
+            "get": operation("get_ticket", answer(read)),
+            "delete": operation("delete_ticket", answer(None, "204")),
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("parameter", "made", "expression"),
+    [
+        ("ticket_id", TICKET, "$response.body#/id"),
+        ("ticketId", {"ticket_id": "string", "title": "string"}, "$response.body#/ticket_id"),
+        ("id", {"ticket_id": "string", "project_id": "string"}, "$response.body#/ticket_id"),
+        ("ticket", TICKET, "$response.body#/id"),
+        ("ticket_uuid", {"uuid": "string", "title": "string"}, "$response.body#/uuid"),
+        ("ticket_number", {"number": "integer", "title": "string"}, "$response.body#/number"),
+        ("ticket_id", {"data": thing(TICKET)}, "$response.body#/data/id"),
+        (
+            "id",
+            {"ticket": thing(TICKET), "links": thing({"self": "string"})},
+            "$response.body#/ticket/id",
+        ),
+    ],
+)
+def test_the_id_is_found_where_the_answer_holds_it(
+    parameter: str, made: dict[str, Any], expression: str
+) -> None:
+    """The parameter's name, its rest without the resource, and one wrapper lead to the id."""
+    found = pairs(desk(thing(made), parameter))
+
+    assert found == {("open_ticket", "delete_ticket"): {parameter: expression}}
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (thing({"title": "string"}), "surely ticket_id"),
+        (None, "declares no answer"),
+        (thing({"project_id": "string", "title": "string"}), "surely ticket_id"),
+        (thing({"tickets": {"type": "array", "items": thing(TICKET)}}), "surely ticket_id"),
+        (
+            thing({"job": thing({"id": "string"}), "log": thing({"id": "string"})}),
+            "surely ticket_id",
+        ),
+    ],
+)
+def test_an_answer_without_a_sure_id_is_asked_about(made: Any, why: str) -> None:
+    """Another thing's id, one of many, none at all, or only a Location header."""
+    paths = desk(made, read=thing(TICKET))
+    paths["/tickets"]["post"]["responses"]["201"]["headers"] = {
+        "Location": {"schema": {"type": "string"}}
+    }
+
+    proposal = proposed(paths)
+
+    assert proposal.pairs == ()
+    assert why in asked(proposal, "open_ticket")
+    assert "delete_ticket" in asked(proposal, "open_ticket")
+
+
+def test_an_answer_of_another_form_than_the_thing_is_asked_about() -> None:
+    """A job has an id too; what is read under the path shows that it is none of a ticket's."""
+    job = thing({"id": "string", "progress": "number", "queue": "string"})
+
+    proposal = proposed(desk(job, read=thing(TICKET)))
+
+    assert proposal.pairs == ()
+    assert "another form" in asked(proposal, "open_ticket")
+
+
+def test_every_parent_is_filled_from_the_path_by_its_place() -> None:
+    """A delete that needs two ids, the first of which is called otherwise there."""
+    path = "/projects/{pid}/tickets"
+    paths = {
+        path: {"post": operation("open_ticket", answer(thing(TICKET), "201"), thing({}))},
+        "/projects/{project}/tickets/{ticket_id}": {
+            "get": operation("get_ticket", answer(thing(TICKET))),
+            "delete": operation("delete_ticket", answer(None, "204")),
+        },
+    }
+
+    assert pairs(paths) == {
+        ("open_ticket", "delete_ticket"): {
+            "project": "$request.path.pid",
+            "ticket_id": "$response.body#/id",
+        }
+    }
+
+
+def test_a_parent_in_the_path_does_not_find_a_lost_call() -> None:
+    """The project is known, and the ticket's own id is not."""
+    paths = {
+        "/projects/{project_id}/tickets": {
+            "post": operation("open_ticket", answer(thing(TICKET), "201"), thing({}))
+        },
+        "/projects/{project_id}/tickets/{ticket_id}": {
+            "delete": operation("delete_ticket", answer(None, "204"))
+        },
+    }
+
+    assert [pair.is_blind for pair in proposed(paths).pairs] == [True]
+
+
+def test_two_ids_of_one_thing_are_read_from_the_body() -> None:
+    """A membership has no id of its own: the one that is sent names it."""
+    sent = {**thing({"user_id": "string"}), "required": ["user_id"]}
+    paths = {
+        "/teams/{team_id}/members": {
+            "post": operation("add_member", answer(thing({"id": "string"}), "201"), sent)
+        },
+        "/teams/{team_id}/members/{user_id}": {
+            "delete": operation("remove_member", answer(None, "204"))
+        },
+    }
+
+    assert pairs(paths) == {
+        ("add_member", "remove_member"): {
+            "team_id": "$request.path.team_id",
+            "user_id": "$request.body#/user_id",
+        }
+    }
+
+
+@pytest.mark.parametrize("path", ["/tickets/{ticket_id}/photo", "/tickets/{ticket_id}/notes/{id}"])
+def test_a_delete_of_another_thing_below_undoes_nothing(path: str) -> None:
+    """The photo of a ticket is not the ticket."""
+    paths = desk(thing(TICKET))
+    del paths["/tickets/{ticket_id}"]["delete"]
+    paths[path] = {"delete": operation("delete_other", answer(None, "204"))}
+
+    assert pairs(paths) == {}
+
+
+@pytest.mark.parametrize("method", ["put", "patch"])
+def test_a_change_is_not_undone_by_a_delete(method: str) -> None:
+    """A delete would remove the resource that existed before the change."""
+    paths = desk(thing(TICKET))
+    del paths["/tickets"]
+    paths["/tickets/{ticket_id}"][method] = operation(
+        "change_ticket", answer(thing(TICKET)), thing({})
+    )
+
+    proposal = proposed(paths)
+
+    assert proposal.pairs == ()
+    assert "nothing here brings back" in asked(proposal, "change_ticket")
+
+
+@pytest.mark.parametrize("verb", ["cancel", "void", "revoke"])
+def test_a_cancel_by_a_word_below_the_thing_is_one(verb: str) -> None:
+    """POST /orders/{id}/cancel, where nothing deletes orders."""
+    paths = desk(thing(TICKET))
+    del paths["/tickets/{ticket_id}"]["delete"]
+    paths[f"/tickets/{{ticket_id}}/{verb}"] = {
+        "post": operation("take_back", answer(thing(TICKET)))
+    }
+
+    assert pairs(paths) == {("open_ticket", "take_back"): {"ticket_id": "$response.body#/id"}}
+
+
+@pytest.mark.parametrize("verb", ["refund", "refunds", "archive"])
+def test_what_may_stand_for_a_cancel_is_asked_about(verb: str) -> None:
+    """An archived ticket may return; a refund has no stated amount."""
+    paths = desk(thing(TICKET))
+    del paths["/tickets/{ticket_id}"]["delete"]
+    paths[f"/tickets/{{ticket_id}}/{verb}"] = {
+        "post": operation("take_back", answer(thing(TICKET)))
+    }
+
+    assert "may stand for a cancel" in asked(proposed(paths), "open_ticket")
+
+
+def test_of_two_ways_to_take_it_back_neither_is_chosen() -> None:
+    """A ticket is deleted, or cancelled: which of them is meant is asked."""
+    paths = desk(thing(TICKET))
+    paths["/tickets/{ticket_id}/cancel"] = {"post": operation("cancel_it", answer(thing(TICKET)))}
+
+    proposal = proposed(paths)
+
+    assert proposal.pairs == ()
+    assert "cancel_it may be meant as well" in asked(proposal, "open_ticket")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"summary": "Create or update a ticket."},
+        {"summary": "Send a ticket."},
+        {"operationId": "search_tickets", "summary": "Search tickets."},
+    ],
+)
+def test_what_is_not_only_made_is_not_paired(words: dict[str, str]) -> None:
+    """A message stays sent, a change stays made, a search creates nothing."""
+    assert pairs(desk(thing(TICKET), words=words)) == {}
+
+
+def linked(**link: Any) -> dict[str, dict[str, Any]]:
+    """A job that is queued and links to what withdraws its ticket."""
+    paths = {
+        "/tickets/{ticket}": {"delete": operation("drop_ticket", answer(None, "204"))},
+        "/jobs": {
+            "post": operation("queue_ticket", answer(thing({"made": "string"}), "201"), thing({}))
+        },
+    }
+    paths["/jobs"]["post"]["responses"]["201"]["links"] = {"undo": link}
+    return paths
+
+
+@pytest.mark.parametrize("name", ["ticket", "path.ticket"])
+def test_what_the_document_links_is_a_pair(name: str) -> None:
+    """An OpenAPI link names the cancel of an answer, and the values that it takes."""
+    found = pairs(linked(operationId="drop_ticket", parameters={name: "$response.body#/made"}))
+
+    assert found == {("queue_ticket", "drop_ticket"): {"ticket": "$response.body#/made"}}
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"operationId": "queue_ticket", "parameters": {"ticket": "$response.body#/made"}},
+        {"operationId": "drop_ticket", "parameters": {"other": "$response.body#/made"}},
+        {"operationId": "drop_ticket", "parameters": {"ticket": "$url"}},
+        {"operationId": "nobody", "parameters": {}},
+        {"operationId": 7, "parameters": []},
+    ],
+)
+def test_a_link_that_fills_no_cancel_pairs_nothing(link: dict[str, Any]) -> None:
+    """To what makes things, without what is required, by what no call can answer, or malformed."""
+    assert pairs(linked(**link)) == {}
+
+
+def test_what_reaches_somebody_is_not_taken_back_by_a_removal() -> None:
+    """A record of a call is deleted, and the phone has rung."""
+    sent = thing({"to": "string", "title": "string"})
+
+    assert "reaches somebody" in asked(proposed(desk(thing(TICKET), sent=sent)), "open_ticket")
+
+
+def test_the_day_to_which_something_lasts_reaches_nobody() -> None:
+    """From one day to another."""
+    day = {"type": "string", "format": "date"}
+    paths = desk(thing(TICKET), sent=thing({"from": day, "to": day}))
+
+    assert pairs(paths) == {("open_ticket", "delete_ticket"): {"ticket_id": "$response.body#/id"}}
+
+
+def test_a_cancel_that_needs_what_nothing_tells_is_asked_about() -> None:
+    """A refund without its amount, a cancel without its reason."""
+    paths = desk(thing(TICKET))
+    del paths["/tickets/{ticket_id}"]["delete"]
+    sent = {**thing({"reason": "string"}), "required": ["reason"]}
+    paths["/tickets/{ticket_id}/cancel"] = {
+        "post": operation("cancel_it", answer(thing(TICKET)), sent)
+    }
+
+    assert "surely reason" in asked(proposed(paths), "open_ticket")
+
+
+def test_a_body_that_is_a_list_pairs_nothing() -> None:
+    """Several tickets are opened at once, and one is deleted."""
+    many = {"type": "array", "items": thing(TICKET), "description": "Tickets.", "maxItems": 9}
+
+    assert pairs(desk(many, sent=many, read=thing(TICKET))) == {}
+
+
+def test_a_cancel_that_is_only_accepted_is_asked_about() -> None:
+    """Rollback would wait without any sign of the outcome; the pair itself is sure."""
+    paths = desk(thing(TICKET))
+    paths["/tickets/{ticket_id}"]["delete"]["responses"] = answer(None, "202")
+
+    proposal = proposed(paths)
+
+    (made,) = (a for a in proposal.actions if a.tool == "open_ticket")
+    assert not made.is_question
+    assert any("$statusCode == 202" in check for check in made.checks)
+
+
+def test_a_cancel_belongs_to_one_tool() -> None:
+    """Two ways to open a ticket: the second is asked about, for a contract names one."""
+    paths = desk(thing(TICKET))
+    paths["/lists/{list_id}/tickets"] = {
+        "post": operation("open_in_list", answer(thing(TICKET), "201"), thing({}))
+    }
+
+    proposal = proposed(paths)
+
+    assert [pair.tool for pair in proposal.pairs] == ["open_ticket"]
+    assert all(a.is_question for a in proposal.actions if a.tool == "open_in_list")
+
+
+def test_a_thing_that_is_made_below_another_is_deleted_at_the_top() -> None:
+    """POST /lists/{id}/tickets and DELETE /tickets/{id}, where nothing else makes tickets."""
+    paths = desk(thing(TICKET))
+    paths["/lists/{list_id}/tickets"] = {
+        "post": operation("open_in_list", answer(thing(TICKET), "201"), thing({}))
+    }
+    del paths["/tickets"]
+
+    assert pairs(paths) == {("open_in_list", "delete_ticket"): {"ticket_id": "$response.body#/id"}}
+
+
+def likely(paths: dict[str, dict[str, Any]], maker: str) -> str:
+    """Return the questions on a pair that is only likely."""
+    assert pairs(paths) == {}
+    return asked(proposed(paths), maker)
+
+
+def test_a_cancel_beside_the_things_is_told_by_its_body() -> None:
+    """The values for the cancel's path are in the forward request."""
+    sent = thing({"pickup_number": "string", "depot": "string"})
+    paths = {
+        "/depots/{depot}/pickups": {
+            "post": operation("book_pickup", answer(thing({"pickup_number": "string"})), thing({}))
+        },
+        "/pickups/cancel": {
+            "post": operation(
+                "cancel_pickup", answer(None, "204"), {**sent, "required": [*sent["properties"]]}
+            )
+        },
+    }
+
+    said = likely(paths, "book_pickup")
+
+    assert "is depot the same for both?" in said
+    assert "depot: $request.path.depot, pickup_number: $response.body#/pickup_number" in said
+
+
+def test_a_delete_of_a_collection_is_told_by_its_body() -> None:
+    """Without one it would take away all."""
+    track = {**thing({"uri": "string"}), "required": ["uri"]}
+    one, every = (
+        operation("drop", answer(None, "204"), track),
+        operation("drop", answer(None, "204")),
+    )
+    paths = {"/lists/{list_id}/tracks": {"post": operation("add", answer(None, "204"), track)}}
+    paths["/lists/{list_id}/tracks"]["delete"] = one
+
+    said = likely(paths, "add")
+
+    assert "list_id: $request.path.list_id, uri: $request.body#/uri" in said
+    paths["/lists/{list_id}/tracks"]["delete"] = every
+    assert "x-orchet-cancels: drop" not in likely(paths, "add")
+
+
+@pytest.mark.parametrize("name", ["ids", "ticket_ids"])
+def test_a_cancel_of_several_is_told_of_one(name: str) -> None:
+    """The list holds what was made, and nothing else."""
+    several = {name: {"type": "array", "items": {"type": "string"}}}
+    paths = desk(thing(TICKET))
+    del paths["/tickets/{ticket_id}"]["delete"]
+    paths["/tickets/delete"] = {
+        "post": operation("drop", answer(None, "204"), {**thing(several), "required": [name]})
+    }
+
+    assert pairs(paths) == {("open_ticket", "drop"): {name: ["$response.body#/id"]}}
+
+
+def test_several_parameters_may_name_a_thing_together() -> None:
+    """Each value is read under its own name, from the request or from the answer."""
+    made = thing({"owner": "string", "bonus_no": "integer", "amount": "number"})
+    sent = {**thing({"owner": "string", "amount": "number"}), "required": ["owner"]}
+    paths = {
+        "/bonuses": {"post": operation("grant_bonus", answer(made, "201"), sent)},
+        "/bonuses/{owner}/{bonus_no}": {
+            "get": operation("get_bonus", answer(made)),
+            "delete": operation("delete_bonus", answer(None, "204")),
+        },
+    }
+
+    assert pairs(paths) == {
+        ("grant_bonus", "delete_bonus"): {
+            "owner": "$request.body#/owner",
+            "bonus_no": "$response.body#/bonus_no",
+        }
+    }
+
+
+def test_a_name_that_the_caller_chose_may_have_been_there() -> None:
+    """A DELETE by it takes away whatever has it."""
+    record = {**thing({"name": "string", "type": "string"}), "required": ["name", "type"]}
+    paths = {
+        "/records": {"post": operation("create_record", answer(record, "201"), record)},
+        "/records/{name}/{type}": {
+            "get": operation("get_record", answer(record)),
+            "delete": operation("delete_record", answer(None, "204")),
+        },
+    }
+
+    assert "there before would be removed, too" in likely(paths, "create_record")
+
+
+@pytest.mark.parametrize(("states", "is_found"), [(["open", "cancelled"], True), (["open"], False)])
+def test_a_state_may_say_that_a_thing_is_cancelled(states: list[str], is_found: bool) -> None:
+    """The state is sent as a constant if exactly one value means cancelled."""
+    paths = desk(thing(TICKET))
+    sent = {**thing({"state": {"type": "string", "enum": states}}), "required": ["state"]}
+    del paths["/tickets/{ticket_id}"]["delete"]
+    paths["/tickets/{ticket_id}"]["patch"] = operation("change", answer(thing(TICKET)), sent)
+
+    said = likely(paths, "open_ticket")
+
+    args = "x-orchet-cancels: change, with the args ticket_id: $response.body#/id, state: cancelled"
+    assert (args in said) is is_found
+
+
+def test_what_joins_two_things_is_undone_by_what_parts_them() -> None:
+    """They may have been joined before, which is asked."""
+    path = "/courses/{course_id}/students/{student_id}"
+    put, drop = (operation(name, answer(None, "204")) for name in ("enroll", "unenroll"))
+
+    said = likely({path: {"put": put, "delete": drop}}, "enroll")
+
+    assert "what was there before the call would be removed, too" in said
+    assert "course_id: $request.path.course_id, student_id: $request.path.student_id" in said
+
+
+def test_the_text_says_what_is_proposed() -> None:
+    """Counts, the pair, and the questions as comments."""
+    paths = desk(thing(TICKET))
+    paths["/tickets/{ticket_id}"]["patch"] = operation(
+        "change_ticket", answer(None, "204"), thing({})
+    )
+
+    text = overlay_text(proposed(paths))
+
+    assert "4 operations: 3 marked as tools, 1 only asked about" in text
+    assert "  - target: $.paths['/tickets'].post\n" in text
+    assert "      x-orchet-cancels: delete_ticket\n" in text
+    assert "#   - target: $.paths['/tickets/{ticket_id}'].patch\n" in text

@@ -1,0 +1,384 @@
+"""Proposals beyond pairs: reads, probes, names and words; and the text of the overlay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.lint import lint
+from orchestrator.catalog.suggest.proposal import Proposal, ProposedAction, overlay_text
+from orchestrator.catalog.suggest.suggest import applied, settle, suggest
+from orchestrator.catalog.tool import Effect
+from orchestrator.catalog.yaml12 import load_yaml
+from orchestrator.core.errors import UsageError
+
+ORDER = {
+    "type": "object",
+    "properties": {"order_id": {"type": "string"}, "client_reference": {"type": "string"}},
+}
+KEY = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+
+
+def parameter(name: str, where: str = "path") -> dict[str, Any]:
+    """A parameter that is a short string."""
+    return {
+        "name": name,
+        "in": where,
+        "required": where == "path",
+        "schema": {"type": "string", "maxLength": 80},
+    }
+
+
+def operation(name: str, status: str = "200", **more: Any) -> dict[str, Any]:
+    """An operation that answers with an order."""
+    content = {"content": {"application/json": {"schema": ORDER}}} if status != "204" else {}
+    return {
+        "operationId": name,
+        "summary": f"{name.capitalize()} something.",
+        "description": f"{name.capitalize()} something that is for somebody.",
+        "responses": {status: {"description": "Done.", **content}},
+        **more,
+    }
+
+
+def body(**properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties}
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+def shop(**more: Any) -> dict[str, Any]:
+    """A shop without a contract."""
+    return {
+        "openapi": "3.0.3",
+        "info": {"title": "Shop", "version": "1"},
+        "servers": [{"url": "https://shop.example"}],
+        "paths": {
+            "/orders": {
+                "post": operation(
+                    "place_order",
+                    "201",
+                    requestBody=body(client_reference={"type": "string", "maxLength": 90}),
+                ),
+                "get": operation("find_order", parameters=[parameter("client_reference", "query")]),
+            },
+            "/orders/{order_id}": {
+                "parameters": [parameter("order_id")],
+                "get": operation("get_order"),
+                "delete": operation("cancel_order", "204"),
+            },
+            "/orders/search": {"post": operation("search_orders", requestBody=body())},
+            "/carts/{cart_id}/lines": {
+                "parameters": [parameter("cart_id")],
+                "put": operation("fill_cart"),
+            },
+        },
+        **more,
+    }
+
+
+def propose(document: dict[str, Any], **more: Any) -> Proposal:
+    return settle(suggest("shop", document, file="shop.yaml", **more), document).proposal
+
+
+def action(proposal: Proposal, tool: str) -> ProposedAction:
+    (found,) = (a for a in proposal.actions if a.tool == tool)
+    return found
+
+
+def test_a_proposal_makes_a_catalog_without_lint_errors() -> None:
+    """Reads, a search, a pair with its probe; what changes a cart is only asked about."""
+    document = shop()
+    proposal = propose(document)
+
+    marked = applied(proposal, document)
+    catalog = Catalog.from_documents({"shop": marked})
+    place = catalog.tool("place_order")
+
+    assert {name: tool.effect for name, tool in catalog.tools.items()} == {
+        "place_order": Effect.OBLIGATION,
+        "cancel_order": Effect.CANCEL,
+        "find_order": Effect.READ,
+        "get_order": Effect.READ,
+        "search_orders": Effect.READ,
+    }
+    assert place.compensation is not None and place.compensation.probe is not None
+    assert place.needs_confirmation
+    assert place.compensation.cancel.arguments == {"order_id": "$response.body#/order_id"}
+    assert place.compensation.probe.tool == "find_order"
+    assert action(proposal, "fill_cart").is_question
+    assert [f for f in lint({"shop": marked}) if f.severity == "error"] == []
+
+
+def test_actions_stand_in_the_order_of_the_document() -> None:
+    """A person reads both side by side."""
+    listed = [(a.path, a.method) for a in propose(shop()).actions]
+
+    assert [path for path, _ in listed] == sorted(
+        (path for path, _ in listed), key=list(shop()["paths"]).index
+    )
+
+
+def test_a_probe_over_a_list_says_how_an_empty_one_looks() -> None:
+    """The list is not the order: nothing in it is the order's absence."""
+    document = shop()
+    found = document["paths"]["/orders"]["get"]["responses"]["200"]
+    listing = {"type": "object", "properties": {"orders": {"type": "array", "items": ORDER}}}
+    found["content"]["application/json"]["schema"] = listing
+
+    probe = action(propose(document), "place_order").update["x-orchet-compensation-probe"]
+
+    assert probe == {
+        "operationId": "find_order",
+        "args": {"client_reference": "$request.body#/client_reference"},
+        "gone-when": "!$response.body#/orders/0",
+    }
+
+
+def test_a_probe_tells_by_its_state_what_goes_on_being_listed() -> None:
+    """A cancelled resource with a state of its own is still listed."""
+    document = shop()
+    found: dict[str, Any] = document["paths"]["/orders"]["get"]["responses"]["200"]
+    order: dict[str, Any] = {**ORDER}
+    state = {"type": "string", "enum": ["OPEN", "SHIPPED", "CANCELLED"]}
+    held = {**order, "properties": {**order["properties"], "state": state}}
+    listing = {"type": "object", "properties": {"orders": {"type": "array", "items": held}}}
+    found["content"]["application/json"]["schema"] = listing
+
+    probe: Any = action(propose(document), "place_order").update["x-orchet-compensation-probe"]
+
+    assert probe["gone-when"] == '$response.body#/orders/0/state == "CANCELLED"'
+
+
+def test_a_lost_answer_is_asked_about_where_nothing_finds_the_call() -> None:
+    """The tool has neither a probe nor a key."""
+    document = shop()
+    del document["paths"]["/orders"]["get"]
+
+    (pair,) = propose(document).pairs
+
+    assert pair.is_blind
+    assert any("Idempotency-Key" in c for c in action(propose(document), "place_order").checks)
+
+
+def test_a_key_makes_a_lost_answer_known() -> None:
+    """The call is sent again under the same key."""
+    document = shop()
+    del document["paths"]["/orders"]["get"]
+    document["paths"]["/orders"]["post"]["parameters"] = [KEY]
+
+    (pair,) = propose(document).pairs
+
+    assert not pair.is_blind
+    assert action(propose(document), "place_order").checks == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "status"),
+    [
+        ("/orders/search", "create_export", "200"),
+        ("/orders/search", "search_orders", "201"),
+        ("/orders/export", "search_orders", "200"),
+        ("/orders/claim", "claim_order", "200"),
+    ],
+)
+def test_a_search_is_a_read_only_where_path_words_and_answer_agree(
+    path: str, name: str, status: str
+) -> None:
+    """Else a person says so."""
+    document = shop()
+    del document["paths"]["/orders/search"]
+    document["paths"][path] = {"post": operation(name, status, requestBody=body())}
+
+    assert action(propose(document), name).is_question
+
+
+def test_a_search_whose_description_speaks_of_a_change_is_asked_about() -> None:
+    """The operation filters a report, and stores the result."""
+    document = shop()
+    search = document["paths"]["/orders/search"]["post"]
+    search["description"] = "Search orders. The search creates a saved list of what it found."
+
+    assert action(propose(document), "search_orders").is_question
+
+
+def test_what_the_document_marks_stays_as_it_is() -> None:
+    """An operation with a mark, true or false, gets no proposal and joins no pair."""
+    document = shop()
+    document["paths"]["/orders"]["post"]["x-orchet-tool"] = False
+    document["paths"]["/orders/search"]["post"]["x-orchet-tool"] = True
+
+    proposal = propose(document)
+
+    assert proposal.marked_before == 2
+    assert {a.tool for a in proposal.actions} == {
+        "find_order",
+        "get_order",
+        "cancel_order",
+        "fill_cart",
+    }
+    assert proposal.pairs == ()
+
+
+@pytest.mark.parametrize(
+    ("only", "tools"),
+    [
+        (["/carts"], {"fill_cart"}),
+        (["/cart"], None),
+        (["/orders/search"], {"search_orders"}),
+        (["Ordering"], {"find_order"}),
+        (["/carts/", "Ordering"], {"fill_cart", "find_order"}),
+    ],
+)
+def test_only_a_path_or_a_tag(only: list[str], tools: set[str] | None) -> None:
+    """Whole segments of a path; of nothing there is no proposal."""
+    document = shop()
+    document["paths"]["/orders"]["get"]["tags"] = ["Ordering"]
+
+    if tools is None:
+        with pytest.raises(UsageError, match="/cart"):
+            propose(document, only=only)
+    else:
+        assert {a.tool for a in propose(document, only=only).actions} == tools
+
+
+def test_missing_words_are_made_of_names_and_asked_about() -> None:
+    """The texts list the inputs and the properties of the answer."""
+    document = shop()
+    for key in ("summary", "description"):
+        del document["paths"]["/orders"]["get"][key]
+
+    made = action(propose(document), "find_order")
+
+    assert made.update["summary"] == "Find order."
+    assert made.update["description"] == (
+        "Find order. Takes client reference. Returns order id, client reference."
+    )
+    assert any("say when to use it" in check for check in made.checks)
+
+
+def test_a_description_claims_nothing_of_an_answer_that_is_not_told() -> None:
+    """A body without a schema, or a file, is not nothing."""
+    document = shop()
+    read = document["paths"]["/orders"]["get"]
+    del read["description"]
+    read["responses"] = {"200": {"description": "ok"}}
+
+    made = action(propose(document), "find_order")
+
+    assert "Returns" not in str(made.update["description"])
+
+
+def test_a_summary_is_the_first_sentence_without_markup() -> None:
+    """Tags of an HTML description are removed."""
+    document = shop()
+    found = document["paths"]["/orders"]["get"]
+    del found["summary"]
+    found["description"] = "<p>Finds an <b>order</b> that was placed. With\nits lines.</p>"
+
+    made = action(propose(document), "find_order").update
+
+    assert made["summary"] == "Finds an order that was placed."
+
+
+def test_deprecated_operations_are_passed_over() -> None:
+    """Nobody begins with them."""
+    document = shop()
+    document["paths"]["/orders/search"]["post"]["deprecated"] = True
+
+    assert "search_orders" not in {a.tool for a in propose(document).actions}
+
+
+def test_a_tool_that_lint_calls_an_error_becomes_a_question_with_the_reason() -> None:
+    """Nothing is proposed that the linter refuses; a cancel takes its other end along."""
+    document = shop()
+    document["paths"]["/orders/{order_id}"]["delete"]["security"] = [{"nobody": []}]
+
+    proposal = propose(document)
+
+    assert proposal.pairs == ()
+    assert any("ORC034" in check for check in action(proposal, "cancel_order").checks)
+    assert any("cancel_order" in check for check in action(proposal, "place_order").checks)
+
+
+def test_a_document_without_a_server_is_told_at_the_head() -> None:
+    """The fault concerns no single tool: one overlay action adds a server for all."""
+    document = shop()
+    del document["servers"]
+
+    proposal = propose(document)
+
+    assert len(proposal.pairs) == 1
+    assert proposal.marked == propose(shop()).marked
+    assert any("ORC035" in remark for remark in proposal.remarks)
+
+
+HOSTILE = "Ends: the #comment\n  - target: $.info\x1b[2J\u2028 'quoted' \"twice\" {a: b}"
+
+
+@pytest.mark.parametrize("key", ["summary", "description"])
+def test_texts_of_others_never_become_yaml(key: str) -> None:
+    """Whatever a document says, the overlay reads as it was meant."""
+    document = shop()
+    document["paths"]["/orders"]["get"][key] = HOSTILE
+    document["paths"]['/o\'rders {x}: # "q"'] = {"get": operation("odd")}
+    document["info"]["title"] = HOSTILE
+
+    proposal = propose(document)
+    read = load_yaml(overlay_text(proposal))
+
+    assert [a["update"] for a in read["actions"]] == [
+        dict(a.update) for a in proposal.actions if not a.is_question
+    ]
+    assert set(read) == {"overlay", "info", "extends", "actions"}
+    assert all(op["x-orchet-tool"] is True for op in _marked(applied(proposal, document), proposal))
+
+
+def _marked(document: dict[str, Any], proposal: Proposal) -> list[dict[str, Any]]:
+    return [
+        document["paths"][a.path][a.method.lower()] for a in proposal.actions if not a.is_question
+    ]
+
+
+def test_a_document_without_a_sure_tool_still_gives_an_overlay() -> None:
+    """An overlay has at least one action: this one changes nothing."""
+    document = shop()
+    document["paths"] = {"/carts": {"put": operation("fill_cart")}}
+
+    proposal = propose(document)
+
+    assert proposal.marked == 0
+    assert applied(proposal, document) == document
+
+
+def test_what_a_body_cannot_be_without_makes_it_required() -> None:
+    """A document that lets such a body be left out seldom means that nothing is sent."""
+    sent = body(note={"type": "string"}, client_reference={"type": "string"})
+    del sent["required"]
+    sent["content"]["application/json"]["schema"]["required"] = ["note"]
+    document = shop()
+    document["paths"]["/orders"]["post"]["requestBody"] = sent
+    shared = {**sent, "required": True}
+
+    (placed,) = [
+        a for a in suggest("shop", document, file="s.yaml").actions if a.tool == "place_order"
+    ]
+    document["paths"]["/orders"]["post"]["requestBody"] = shared
+    (whole,) = [
+        a for a in suggest("shop", document, file="s.yaml").actions if a.tool == "place_order"
+    ]
+
+    assert placed.update["requestBody"] == {"required": True}
+    assert any("body be left out" in check for check in placed.checks)
+    assert "requestBody" not in whole.update
+
+
+def test_what_converts_a_thing_is_asked_about() -> None:
+    document = shop()
+    document["paths"]["/orders/convert"] = {"post": operation("convert")}
+
+    (action,) = [a for a in suggest("shop", document, file="s.yaml").actions if a.tool == "convert"]
+
+    assert action.is_question
+    assert "x-orchet-read-only" not in action.update

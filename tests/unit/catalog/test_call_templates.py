@@ -1,0 +1,211 @@
+"""Runtime expressions: read, and filled from a call and its answer."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.call_templates import (
+    fill_template,
+    reads_only_response,
+    response_headers_read,
+)
+from orchestrator.catalog.expressions import Expression, parse_expression, parse_filling, value_read
+from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
+from orchestrator.core.record import JsonObject
+
+TOOL = Tool(
+    name="room_book",
+    document="rooms",
+    domain="rooms",
+    input_schema={"type": "object"},
+    idempotency_header="Idempotency-Key",
+    bindings=(
+        InputBinding(name="hotel", location="path", field="hotel"),
+        InputBinding(name="query_hotel", location="query", field="hotel"),
+        InputBinding(name="X-Tenant", location="header", field="X-Tenant"),
+        InputBinding(name="guest", location="body", field="guest"),
+        InputBinding(name="body_hotel", location="body", field="hotel"),
+    ),
+)
+ARGUMENTS: JsonObject = {
+    "hotel": "h1",
+    "query_hotel": "h2",
+    "X-Tenant": "acme",
+    "guest": {"name": "pii:name", "tags": ["vip", "late"]},
+    "body_hotel": "h3",
+}
+ANSWER: JsonObject = {"id": 7, "links": {"a/b": "~x"}, "rooms": [{"n": 1}], "gone": None}
+
+
+def fill(value: Any, *, tool: Tool = TOOL, answer: Any = ANSWER, **changes: Any) -> Any:
+    """Return the value that one argument is filled with; None when it is left out."""
+    filled = fill_template(
+        ToolCallTemplate(tool="cancel", arguments={"x": value}),
+        tool=tool,
+        arguments=changes.get("arguments", ARGUMENTS),
+        idempotency_key="m.1.2",
+        response_body=answer,
+        response_headers={"Location": "/bookings/7"},
+    )
+    return filled.get("x")
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("$request.path.hotel", "h1"),
+        ("$request.query.hotel", "h2"),
+        ("$request.body#/hotel", "h3"),
+        ("$request.body#/guest/name", "pii:name"),
+        ("$request.body#/guest/tags/1", "late"),
+        ("$request.body", {"guest": ARGUMENTS["guest"], "hotel": "h3"}),
+        ("$request.header.x-tenant", "acme"),
+        ("$request.header.idempotency-key", "m.1.2"),
+        ("$response.body#/id", 7),
+        ("$response.body#/links/a~1b", "~x"),
+        ("$response.body#/rooms/0/n", 1),
+        ("$response.body", ANSWER),
+        ("$response.header.location", "/bookings/7"),
+        ("by the orchestrator", "by the orchestrator"),
+        ("", ""),
+        ("order {$response.body#/id} of {$request.path.hotel}", "order 7 of h1"),
+    ],
+)
+def test_an_expression_finds_what_was_sent_or_answered(expression: str, value: Any) -> None:
+    """Each form of OpenAPI's runtime expressions reads its place; other text is a constant."""
+    assert fill(expression) == value
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "$request.path.floor",
+        "$request.query.guest",
+        "$request.body#/guest/age",
+        "$request.header.x-none",
+        "$response.body#/missing",
+        "$response.body#/gone",
+        "$response.body#/rooms/9/n",
+        "$response.body#/rooms/first",
+        "$response.header.etag",
+        "order {$response.body#/missing}",
+    ],
+)
+def test_what_finds_nothing_is_left_out(expression: str) -> None:
+    """An input is never filled with null or with half a text."""
+    assert fill(expression) is None
+
+
+@pytest.mark.parametrize("answer", [None, [], "text", 3])
+def test_an_answer_that_is_missing_or_odd_gives_nothing(answer: Any) -> None:
+    """An ambiguous call has no body, and a broken one any."""
+    assert fill("$response.body#/id", answer=answer) is None
+
+
+def test_a_body_that_is_one_input_is_followed_inside() -> None:
+    """The binding with no field is the whole body."""
+    tool = TOOL.model_copy(
+        update={"bindings": (InputBinding(name="body", location="body", field=""),)}
+    )
+
+    assert fill("$request.body#/0/id", tool=tool, arguments={"body": [{"id": "a"}]}) == "a"
+
+
+def test_an_input_that_was_not_given_is_not_found() -> None:
+    """Optional inputs that were left out are left out of the cancel too."""
+    assert fill("$request.body#/hotel", arguments={"guest": "g"}) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        ["$request.body#/a", "b"],
+        {"a": {"b": "$response.body"}},
+        "$request",
+        "$request.body.id",
+        "$response.body#id",
+        "$response.query.x",
+        "$response.path.x",
+        "$request.header.",
+        "$request.header.a b",
+        "$url",
+        "$statusCode",
+        "$respons.body#/x",
+        "a {$nothing} b",
+    ],
+)
+def test_a_malformed_filling_is_refused(value: Any) -> None:
+    """Null fills nothing; a typo, or an expression inside a constant, must not be sent as text."""
+    with pytest.raises(ValueError, match=r"\$|pointer|leave the input out"):
+        parse_filling(value)
+
+
+@pytest.mark.parametrize("constant", [False, 0, 2.5, [], ["late", 1], {"notify": {"by": "mail"}}])
+def test_what_is_no_text_is_a_constant(constant: Any) -> None:
+    """A constant is sent as it is written, even an empty one."""
+    assert fill(constant) == constant
+
+
+def test_a_list_of_one_expression_is_a_list_of_what_it_reads() -> None:
+    """A cancel of several resources gets one id, and a missing value fills nothing."""
+    filling = parse_filling(["$response.body#/id"])
+
+    assert filling.expressions == (Expression("response", "body", ("id",)),)
+    assert fill(["$response.body#/id"]) == [7]
+    assert fill(["$response.body#/nowhere"]) is None
+
+
+@pytest.mark.parametrize(
+    ("template", "filled", "read"),
+    [
+        (["$response.body#/id"], ["b7"], "b7"),
+        ("$response.body#/id", "b7", "b7"),
+        ("$response.body#/ids", ["b7"], ["b7"]),
+        (["$response.body#/id"], ["b7", "b8"], ["b7", "b8"]),
+    ],
+)
+def test_what_was_read_is_told_from_the_list_around_it(
+    template: Any, filled: Any, read: Any
+) -> None:
+    assert value_read(template, filled) == read
+
+
+def test_a_pointer_is_unescaped_once() -> None:
+    """`~01` is the text `~1`, not a slash."""
+    assert parse_expression("$request.body#/a~01") == Expression("request", "body", ("a~1",))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_only_response"),
+    [
+        ({"a": "$response.body#/id"}, True),
+        ({"a": "$response.body#/id", "b": "constant"}, True),
+        ({"a": "$response.body#/id", "b": "$request.body#/ref"}, False),
+        ({"a": "$response.body#/id", "b": False}, True),
+        ({"a": "constant"}, False),
+        ({"a": 7}, False),
+        ({}, False),
+    ],
+)
+def test_a_template_may_depend_on_the_answer_alone(
+    arguments: JsonObject, is_only_response: bool
+) -> None:
+    """Such a cancel cannot be sent when the answer was lost."""
+    template = ToolCallTemplate(tool="cancel", arguments=arguments)
+
+    assert reads_only_response(template) is is_only_response
+
+
+def test_the_headers_that_compensation_reads_are_known() -> None:
+    """Only those of the answer, in lower case, of cancel and probe."""
+    compensation = Compensation(
+        cancel=ToolCallTemplate(
+            tool="c", arguments={"a": "$response.header.X-Id", "b": "$request.header.X-Tenant"}
+        ),
+        probe=ToolCallTemplate(tool="p", arguments={"a": "at {$response.header.Location}"}),
+    )
+    tool = TOOL.model_copy(update={"compensation": compensation})
+
+    assert response_headers_read(tool) == {"x-id", "location"}
+    assert response_headers_read(TOOL) == frozenset()

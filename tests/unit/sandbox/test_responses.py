@@ -1,0 +1,144 @@
+"""Providers that answer undeclared bodies, and charge more than was approved."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import httpx
+import pytest
+
+from orchestrator.sandbox import EffectLedger, FaultPlan, FaultRule
+from orchestrator.sandbox.faults import Breach
+
+ORDER = "order_place"
+KEY = {"Idempotency-Key": "m1.leg.1", "X-Request-Id": "m1.leg.1"}
+
+
+@pytest.fixture
+def order(http: httpx.AsyncClient, book_id: str) -> Callable[[], Awaitable[httpx.Response]]:
+    """Place the same order on each call."""
+
+    async def place() -> httpx.Response:
+        body = {"book_id": book_id, "client_reference": "m1.leg.1"}
+        return await http.post("/shop/orders", json=body, headers=KEY)
+
+    return place
+
+
+Order = Callable[[], Awaitable[httpx.Response]]
+
+
+@pytest.mark.parametrize("breach", ["html", "error", "no_reference"])
+async def test_a_breach_before_did_nothing(
+    breach: Breach, order: Order, faults: FaultPlan, ledger: EffectLedger
+) -> None:
+    """The status says success, the body names nothing, and nothing was made."""
+    faults.replace([FaultRule(operation_id=ORDER, kind="breach_before", breach=breach, times=1)])
+
+    broken, done = await order(), await order()
+
+    assert (broken.status_code, done.status_code) == (201, 201)
+    assert "order_id" not in broken.text
+    assert "Idempotent-Replayed" not in done.headers
+    assert len(ledger.live()) == 1
+    assert [r.fault for r in ledger.requests("m1")] == ["breach_before", None]
+
+
+@pytest.mark.parametrize("breach", ["html", "error", "no_reference"])
+async def test_a_breach_after_did_it(
+    breach: Breach, order: Order, faults: FaultPlan, ledger: EffectLedger
+) -> None:
+    """The answer is the same, but the order exists: its key shows it."""
+    faults.replace([FaultRule(operation_id=ORDER, kind="breach_after", breach=breach, times=1)])
+
+    broken = await order()
+    made = len(ledger.live())
+    again = await order()
+
+    assert (broken.status_code, made) == (201, 1)
+    assert "order_id" not in broken.text
+    assert again.headers["Idempotent-Replayed"] == "true"
+
+
+async def test_a_refusal_is_no_breach(
+    http: httpx.AsyncClient, faults: FaultPlan, ledger: EffectLedger
+) -> None:
+    """The provider's refusal is answered, whatever was planned for its success."""
+    faults.replace([FaultRule(kind="breach_after")])
+
+    answer = await http.get("/shop/orders/ord_none")
+
+    assert answer.status_code == 404
+    assert ledger.effects() == []
+
+
+async def test_a_gateway_answers_with_a_page(
+    order: Order, faults: FaultPlan, ledger: EffectLedger
+) -> None:
+    """The page is not declared, and nothing was made."""
+    faults.replace([FaultRule(operation_id=ORDER, kind="gateway", status=404)])
+
+    answer = await order()
+
+    assert answer.status_code == 404
+    assert answer.headers["content-type"].startswith("text/html")
+    assert ledger.effects() == []
+
+
+async def test_a_lost_success_is_refused_when_it_is_repeated(
+    order: Order, faults: FaultPlan, ledger: EffectLedger
+) -> None:
+    """The refusal looks as if nothing had been booked."""
+    faults.replace([FaultRule(operation_id=ORDER, kind="refuse_repeat", status=402)])
+
+    with pytest.raises(ConnectionAbortedError):
+        await order()
+    again = await order()
+
+    assert again.status_code == 402
+    assert len(ledger.live()) == 1
+
+
+async def test_a_late_duplicate_arrives_after_its_answer(
+    order: Order, faults: FaultPlan, ledger: EffectLedger
+) -> None:
+    """The key keeps it from having a second effect."""
+    rule = FaultRule(operation_id=ORDER, kind="late_duplicate", delay_s=0.05, times=1)
+    faults.replace([rule])
+
+    answer = await order()
+    at_once = len(ledger.requests("m1"))
+    while len(ledger.requests("m1")) == 1:  # noqa: ASYNC110  # polled
+        await asyncio.sleep(0.01)
+
+    assert (answer.status_code, at_once) == (201, 1)
+    assert [r.replayed for r in ledger.requests("m1")] == [False, True]
+    assert len(ledger.effects()) == 1
+
+
+async def test_an_overcharge_is_in_the_answer_and_on_record(
+    order: Order, faults: FaultPlan, ledger: EffectLedger
+) -> None:
+    """The charge is a quarter more than the offer."""
+    fair = (await order()).json()["price"]["amount"]
+    ledger.database.write("DELETE FROM answers")
+    ledger.database.write("DELETE FROM resources")
+    faults.replace([FaultRule(operation_id=ORDER, kind="overcharge")])
+
+    dear = (await order()).json()["price"]["amount"]
+
+    assert dear == pytest.approx(fair * 1.25, abs=0.01)
+    assert float(ledger.effects()[-1].amount or 0) == dear
+
+
+async def test_a_request_is_kept_as_the_provider_read_it(
+    order: Order, book_id: str, faults: FaultPlan, ledger: EffectLedger
+) -> None:
+    """Arguments include the document's defaults; a request that was refused unread has none."""
+    faults.replace([FaultRule(kind="rate_limit", times=1)])
+
+    await order()
+    await order()
+
+    unread, read = ledger.requests("m1")
+    assert unread.arguments is None
+    assert read.arguments == {"book_id": book_id, "copies": 1, "client_reference": "m1.leg.1"}
