@@ -1,20 +1,14 @@
-"""Credentials: named everywhere by a SecretRef, turned to values only when a request is sent."""
+"""Values of secrets: named everywhere by a SecretRef, and read only when a request is sent."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from orchestrator.core.errors import SecretMissing
+from orchestrator.core.secret_names import SecretRef, secret_for_scheme, variable_of
 
-VARIABLE_PREFIX = "ORCHESTRATOR_SECRET_"
-
-
-class SecretRef(NamedTuple):
-    """The name of a secret; safe to log, to trace and to keep."""
-
-    name: str
+__all__ = ["EnvironmentSecrets", "SecretRef", "SecretStore", "secret_for_scheme", "variable_of"]
 
 
 class SecretStore(Protocol):
@@ -29,27 +23,11 @@ class SecretStore(Protocol):
         ...
 
 
-def secret_for_scheme(document: str, scheme: str) -> SecretRef:
-    """The secret that a document's security scheme reads: `payments_token`.
-
-    Two documents may both call their scheme `api_key`, and neither provider may see the other's
-    key: the document's name is put before a scheme name that does not begin with it already.
-    """
-    if scheme == document or scheme.startswith(f"{document}_"):
-        return SecretRef(scheme)
-    return SecretRef(f"{document}_{scheme}")
-
-
-def variable_of(name: str) -> str:
-    """The environment variable that a secret is read from."""
-    return VARIABLE_PREFIX + re.sub(r"[^A-Z0-9]", "_", name.upper())
-
-
 class EnvironmentSecrets:
     """Secrets from environment variables.
 
-    `payments_token` is read from ORCHESTRATOR_SECRET_PAYMENTS_TOKEN, or from the file that
-    ORCHESTRATOR_SECRET_PAYMENTS_TOKEN_FILE names, the way container platforms mount secrets.
+    `payments__token` is read from ORCHESTRATOR_SECRET_PAYMENTS__TOKEN, or from the file that
+    ORCHESTRATOR_SECRET_PAYMENTS__TOKEN_FILE names, the way container platforms mount secrets.
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:

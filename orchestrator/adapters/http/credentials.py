@@ -6,9 +6,10 @@ from urllib.parse import urljoin
 
 from orchestrator.adapters.http.oauth import ClientGrant, ClientKey
 from orchestrator.adapters.http.servers import origin_of
-from orchestrator.adapters.secrets import SecretRef, SecretStore, secret_for_scheme
+from orchestrator.adapters.secrets import SecretStore
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import SecretMissing
+from orchestrator.core.secret_names import CLIENT_PARTS, SecretRef, part_of, secret_for_scheme
 from orchestrator.json_schema.document import DocumentNode
 
 _BEARER_KINDS = frozenset({"bearer", "oauth2", "openIdConnect"})
@@ -97,7 +98,7 @@ def _value(credential: Credential, secrets: SecretStore) -> str | ClientKey:
     try:
         return secrets.get(name)
     except SecretMissing:
-        return ClientKey(secrets.get(f"{name}_client_id"), secrets.get(f"{name}_client_secret"))
+        return ClientKey(*(secrets.get(part_of(name, part)) for part in CLIENT_PARTS))
 
 
 def _grant(

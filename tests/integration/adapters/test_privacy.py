@@ -92,12 +92,12 @@ async def test_secrets_that_a_provider_repeats_are_masked(call: Any, provider: A
     """An error that quotes the credential does not carry it into history."""
     provider.answer = JSONResponse({"message": "bad token BEARER-T0KEN-VALUE"}, 403)
     assert (await call("secured_bearer")).reason == (
-        "HTTP 403 Forbidden: bad token [secret shop_bearer]"
+        "HTTP 403 Forbidden: bad token [secret shop__bearer]"
     )
 
     provider.answer = JSONResponse({"message": "dXNlcjpwYXNzLXcwcmQtbG9uZw== pass-w0rd-long"}, 403)
     assert (await call("secured_basic")).reason == (
-        "HTTP 403 Forbidden: [secret shop_basic] [secret shop_basic]"
+        "HTTP 403 Forbidden: [secret shop__basic] [secret shop__basic]"
     )
 
 
