@@ -9,7 +9,7 @@ import html
 import re
 from base64 import b64encode
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple
@@ -84,10 +84,12 @@ class Mask:
     def __init__(self, hidden: Iterable[Hidden]) -> None:
         self._hidden = [entry for entry in hidden if entry.value]
         self._forms = [form for entry in self._hidden for form in _forms(entry)]
+        self._letters = [form.letters for form in self._forms if form.letters]
+        self._literal = [form.written for form in self._forms if not form.letters]
 
     def text(self, text: str) -> str:
         """Return the text with stand-ins."""
-        if not self._forms:
+        if not self._may_be_in(text):
             return text
         parts, end = [], 0
         for match in _merged(self._matches(text)):
@@ -128,6 +130,17 @@ class Mask:
         masked = self.text(text) if len(text) >= _LONG_NUMBER else text
         return value if masked == text else masked
 
+    def _may_be_in(self, text: str) -> bool:
+        """Return False if nothing can be found, as in most of the short texts of an answer."""
+        if _is_escaped(text):
+            return bool(self._forms)
+        letters = _letters(text)
+        # A loop and no generator: an answer has ten thousands of texts.
+        for wanted in self._letters:
+            if wanted in letters:
+                return True
+        return any(wanted in text for wanted in self._literal)
+
     def _matches(self, text: str) -> Iterator["_Match"]:
         layer: _Layer | None = _Layer(text)
         for _ in range(_DEPTH + 1):
@@ -163,20 +176,19 @@ def _merged(matches: Iterable[_Match]) -> Iterator[_Match]:
         yield current
 
 
-class _Escape(NamedTuple):
-    """An escape: where it stands decoded, and where it stood."""
-
-    start: int
-    end: int
-    old_start: int
-    old_end: int
+_Escape = tuple[int, int, int]
+"""Where an escape ends decoded, and where it began and ended before."""
 
 
 class _Layer:
     """A text after some rounds of decoding, its letters, and the way back to the first text."""
 
     def __init__(
-        self, text: str, inner: "_Layer | None" = None, escapes: tuple[_Escape, ...] = ()
+        self,
+        text: str,
+        inner: "_Layer | None" = None,
+        starts: Sequence[int] = (),
+        escapes: Sequence[_Escape] = (),
     ) -> None:
         letters = [_letters(text[at : at + _CHUNK]) for at in range(0, len(text), _CHUNK)]
         self.text = text
@@ -184,14 +196,18 @@ class _Layer:
         self._ends = list(accumulate(map(len, letters)))
         self._places: dict[int, list[int]] = {}
         self._inner = inner
+        self._starts = starts
         self._escapes = escapes
 
     def decoded(self) -> "_Layer | None":
         """Return the text after one more round; None when there is nothing to decode."""
         text = self.text
-        if "%" not in text and "&" not in text and "\\" not in text:
+        if not _is_escaped(text):
             return None
-        parts, escapes, end, size = [], [], 0, 0
+        parts: list[str] = []
+        starts: list[int] = []
+        escapes: list[_Escape] = []
+        end = size = 0
         for found in _ESCAPE.finditer(text):
             meant = _unescaped(found.group())
             if meant == found.group():
@@ -199,11 +215,12 @@ class _Layer:
             start, old_end = found.span()
             parts += [text[end:start], meant]
             size += start - end
-            escapes.append(_Escape(size, size + len(meant), start, old_end))
+            starts.append(size)
             size, end = size + len(meant), old_end
+            escapes.append((size, start, end))
         if not escapes:
             return None
-        return _Layer("".join([*parts, text[end:]]), self, tuple(escapes))
+        return _Layer("".join([*parts, text[end:]]), self, starts, escapes)
 
     def place(self, index: int) -> int:
         """Return where in the text the letter of an index stands."""
@@ -225,14 +242,18 @@ class _Layer:
 
     def _before(self, at: int) -> tuple[int, int]:
         """Return the part of the text before that the character at a place comes from."""
-        index = bisect_right(self._escapes, at, key=lambda escape: escape.start) - 1
+        index = bisect_right(self._starts, at) - 1
         if index < 0:
             return at, at + 1
-        escape = self._escapes[index]
-        if at < escape.end:
-            return escape.old_start, escape.old_end
-        old = escape.old_end + at - escape.end
-        return old, old + 1
+        end, old_start, old_end = self._escapes[index]
+        if at < end:
+            return old_start, old_end
+        return old_end + at - end, old_end + at - end + 1
+
+
+def _is_escaped(text: str) -> bool:
+    """Return False if there is nothing to decode."""
+    return "%" in text or "&" in text or "\\" in text
 
 
 class _Form(NamedTuple):
