@@ -48,8 +48,8 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         status=answer.status,
         # What belongs to another is not kept: nothing may be cancelled by it.
         body=_kept_body(answer, mask) if another is None else None,
-        reason=mask.text(reason) if reason else None,
-        contract_breach=mask.text(told) if (told := breach or check.note) else None,
+        reason=mask.cut(reason, _MAX_TEXT) if reason else None,
+        contract_breach=mask.cut(told, _MAX_TEXT) if (told := breach or check.note) else None,
         accepted=kind == "unknown" and answer.status == _ACCEPTED,
         declared=kind == "rejected" and contract.declares_refusal(answer),
         price=charged_price(tool, call.arguments, answer.body) if spends else None,

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import parse_qs
@@ -28,6 +28,9 @@ from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryPii, MemorySecrets
 
 SECRETS = {"crm__oauth__client_id": "our:id", "crm__oauth__client_secret": "s3cret/long-enough"}
+_BASIC = b64encode(b"our%3Aid:s3cret%2Flong-enough").decode()
+_FORM = "client_id=our%3Aid&client_secret=s3cret%2Flong-enough"
+"""The forms in which the token endpoint is sent the secret."""
 
 
 def document(token_url: str = "/oauth/token", **scheme: Any) -> dict[str, Any]:
@@ -326,6 +329,9 @@ async def test_a_client_that_is_not_configured_is_named(call: Call, authority: A
         ),
         (JSONResponse({"error": "invalid_scope"}, 400), "HTTP 400 Bad Request: invalid_scope"),
         (JSONResponse({"message": "for s3cret/long-enough"}, 403), "for [secret crm__oauth"),
+        (JSONResponse({"message": f"unread header: {_BASIC}"}, 400), "header: [secret crm__oauth"),
+        (JSONResponse({"message": f"unread form: {_FORM}"}, 400), "=[secret crm__oauth"),
+        (JSONResponse({"error": f"x {_BASIC}"}, 400), "[secret crm__oauth"),
         (JSONResponse({}), "it answered without an access_token"),
         (Response("<html>", media_type="text/html"), "it answered without an access_token"),
         (JSONResponse({"access_token": "t", "token_type": "mac"}), "not of the type bearer"),
@@ -346,6 +352,7 @@ async def test_a_refusal_of_the_endpoint_is_told(
         refused.value
     )
     assert "s3cret" not in str(refused.value)
+    assert _BASIC[12:-4] not in str(refused.value)
     assert authority.calls == []
 
 
