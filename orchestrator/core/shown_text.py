@@ -81,8 +81,7 @@ def markdown_code(text: str) -> str:
 def address_shown(text: str) -> str:
     """A setting's text without what may be secret in it, where it is an address.
 
-    Of a URL scheme, host, port and fragment stay, which no server is sent a credential in; user
-    info, path and query are left out.
+    Of a URL user info and query are left out.
     """
     if "://" not in text:
         return text
@@ -92,8 +91,9 @@ def address_shown(text: str) -> str:
         port = f":{parts.port}" if parts.port is not None else ""
     except ValueError:
         return f"{text.partition('://')[0]}://…"
-    more = "/…" if parts.path.strip("/") or parts.query else ""
-    return f"{parts.scheme}://{host}{port}{more}{f'#{parts.fragment}' if parts.fragment else ''}"
+    query = "?…" if parts.query else ""
+    fragment = f"#{parts.fragment}" if parts.fragment else ""
+    return f"{parts.scheme}://{host}{port}{parts.path}{query}{fragment}"
 
 
 def _shown(text: str, escape: Callable[[str], str]) -> str:
