@@ -1,7 +1,7 @@
 """Names of secrets: one for each security scheme of each document, and the variable it is in.
 
-No two schemes share a name. Two that differ in case alone, or of which one ends in `_file`, would
-share a variable: `shared_variable` finds them, and the catalog refuses them.
+No two schemes share a name. Two that differ in case alone, or of which one ends in `_file` or
+`_hosts`, could share a variable: `shared_variable` finds them, and the catalog refuses them.
 """
 
 import re
@@ -62,7 +62,7 @@ def shared_variable(
 
 def _variables(name: str) -> Iterable[str]:
     for read in (name, *(part_of(name, part) for part in CLIENT_PARTS)):
-        yield from (variable_of(read), f"{variable_of(read)}_FILE")
+        yield from (f"{variable_of(read)}{suffix}" for suffix in ("", "_FILE", "_HOSTS"))
 
 
 def _part(name: str) -> str:

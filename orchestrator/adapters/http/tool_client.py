@@ -266,7 +266,7 @@ class ToolClient:
         """The credentials that the call carries, with their values."""
         # In a thread: a store may read a file or ask a server.
         found = await asyncio.to_thread(
-            resolve_credentials, call.endpoint.credentials, self._secrets
+            resolve_credentials, call.endpoint.credentials, self._secrets, call.endpoint.base_url
         )
         call.tokens = []
         credentials = []
@@ -389,7 +389,7 @@ class ToolClient:
         urls = [endpoint.base_url]
         try:
             credentials = await asyncio.to_thread(
-                resolve_credentials, endpoint.credentials, self._secrets
+                resolve_credentials, endpoint.credentials, self._secrets, endpoint.base_url
             )
         except SecretMissing as missing:
             credentials = ()

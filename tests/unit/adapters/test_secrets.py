@@ -15,6 +15,9 @@ from orchestrator.core.secret_names import (
     variable_of,
 )
 
+_CRM = {"ORCHESTRATOR_SECRET_CRM": "s3cret"}
+_HOSTS = "ORCHESTRATOR_SECRET_CRM_HOSTS"
+
 
 def test_a_secret_is_read_from_its_variable() -> None:
     """The name in upper case, other characters by their bytes."""
@@ -46,6 +49,24 @@ def test_a_missing_secret_says_where_to_put_it(environ: dict[str, str]) -> None:
         SecretMissing, match="set ORCHESTRATOR_SECRET_CRM, or ORCHESTRATOR_SECRET_CRM_FILE"
     ):
         EnvironmentSecrets(environ).get("crm")
+
+
+@pytest.mark.parametrize("host", ["api.example.com", "API.example.com", "eu.example.com"])
+def test_a_bound_secret_is_given_for_its_hosts(host: str) -> None:
+    """Case does not matter; without a binding any host of the document will do."""
+    bound = {_HOSTS: "api.example.com, eu.example.com"}
+
+    assert EnvironmentSecrets({**_CRM, **bound}).get_for("crm", host) == "s3cret"
+    assert EnvironmentSecrets(_CRM).get_for("crm", host) == "s3cret"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "example.com", "api.example.com.evil.example"])
+def test_a_bound_secret_is_given_for_no_other_host(host: str) -> None:
+    """The sentence says which host, and which variable to change."""
+    secrets = EnvironmentSecrets({**_CRM, _HOSTS: "api.example.com"})
+
+    with pytest.raises(SecretMissing, match=f"crm for {host}.*set {_HOSTS} "):
+        secrets.get_for("crm", host)
 
 
 def test_the_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +118,7 @@ def test_no_two_schemes_share_a_variable(one: str, first: str, other: str, secon
         (("Shop", "key"), ("shop", "Key")),
         (("shop", "key"), ("shop", "KEY_FILE")),
         (("shop", "token_file"), ("shop", "token")),
+        (("shop", "token_hosts"), ("shop", "token")),
     ],
 )
 def test_a_variable_of_two_schemes_is_found(one: tuple[str, str], other: tuple[str, str]) -> None:

@@ -10,7 +10,7 @@ from orchestrator.adapters.http.credentials import (
     read_alternatives,
     resolve_credentials,
 )
-from orchestrator.adapters.secrets import SecretRef
+from orchestrator.adapters.secrets import EnvironmentSecrets, SecretRef
 from orchestrator.catalog.operations import operations
 from orchestrator.core.errors import DocumentInvalid, SecretMissing
 from orchestrator.json_schema.document import DocumentNode
@@ -55,6 +55,22 @@ def test_the_first_alternative_that_is_complete_is_used() -> None:
     alternatives = ((_KEY, _TOKEN), (_TOKEN,))
 
     assert resolve_credentials(alternatives, MemorySecrets({"crm__token": "t"})) == ((_TOKEN, "t"),)
+
+
+def test_a_secret_that_is_bound_elsewhere_is_not_there() -> None:
+    """A document whose servers changed is not sent it; its next alternative is."""
+    bound = {
+        "ORCHESTRATOR_SECRET_CRM__KEY": "k",
+        "ORCHESTRATOR_SECRET_CRM__KEY_HOSTS": "api.example.com",
+        "ORCHESTRATOR_SECRET_CRM__TOKEN": "t",
+    }
+    secrets, alternatives = EnvironmentSecrets(bound), ((_KEY,), (_TOKEN,))
+
+    def resolved(base_url: str) -> object:
+        return resolve_credentials(alternatives, secrets, base_url)
+
+    assert resolved("https://api.example.com/v1") == ((_KEY, "k"),)
+    assert resolved("https://evil.example/v1") == ((_TOKEN, "t"),)
 
 
 def test_what_may_be_called_without_credentials_is() -> None:
