@@ -27,6 +27,7 @@ _DEPTH: Final = 6
 """Rounds of decoding; each halves a run of backslashes."""
 _CHUNK: Final = 1_024
 """Characters whose places are worked out together, and only where something is found."""
+_RUN: Final = 64
 
 _NO_LETTERS: Final = re.compile(r"[\W_\u115f\u1160\u3164\uffa0]+")
 """What is skipped: all but letters and digits, and the letters that Unicode calls ignorable."""
@@ -47,7 +48,8 @@ _PAIR: Final = rf"[dD][89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}}"
 _ESCAPE: Final = re.compile(
     rf"%(?:5[cC](?:%5[cC])*|25(?:%25)*|u{_HEX}{{4}}|{_bytes_of('%')})"
     rf"|\\(?:\\(?:\\\\)*|u(?:{_PAIR}|{_HEX}{{4}}|\{{{_HEX}{{1,6}}\}})|U{_HEX}{{8}}"
-    rf"|x{_bytes_of(re.escape(chr(92)) + 'x')}|[0-3][0-7]{{2}}|[nrtfvb0])"
+    rf"|x{_bytes_of(re.escape(chr(92)) + 'x')}"
+    r"|3[0-7]{2}(?:\\2[0-7]{2}){1,3}|[0-3][0-7]{2}|[nrtfvb0])"
     rf"|&(?:#[0-9]{{1,16}};?|#[xX]{_HEX}{{1,16}};?|[a-zA-Z][a-zA-Z0-9]{{1,31}};)"
 )
 
@@ -347,15 +349,24 @@ def _letters(text: str) -> str:
     """
     if text.isascii():
         return _NO_LETTERS.sub("", text).lower()
-    return _NO_LETTERS.sub("", normalize("NFKD", text).casefold())
+    return _NO_LETTERS.sub("", _decomposed(text).casefold())
 
 
 _letters_of = lru_cache(maxsize=4_096)(_letters)
 
 
+def _decomposed(text: str) -> str:
+    """Return the compatibility decomposition; marks are ordered within a few characters only.
+
+    To order a whole run of marks takes the square of its length.
+    """
+    parts = range(0, len(text), _RUN)
+    return "".join([normalize("NFKD", text[at : at + _RUN]) for at in parts])
+
+
 def _tight(text: str) -> str:
     """Return a short text as it is compared: without quotes, and one kind of space."""
-    folded = normalize("NFKD", text).casefold()
+    folded = _decomposed(text).casefold()
     return re.sub(r"[\s+]", " ", _LOOSE.sub("", folded))
 
 
@@ -374,8 +385,11 @@ def _unescaped(escape: str) -> str:
     if escape[1] in "uU":
         return _code_point(re.sub(r"[\\%uU{}]", "", escape), escape)
     if escape[0] == "\\" and escape[1] != "x":
-        return chr(int(escape[1:], 8)) if len(escape) == 4 else "\n"
-    data = bytes.fromhex(re.sub(r"%|\\x", "", escape))
+        if len(escape) == 2:
+            return "\n"
+        data = bytes(int(digits, 8) for digits in escape[1:].split("\\"))
+    else:
+        data = bytes.fromhex(re.sub(r"%|\\x", "", escape))
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -89,6 +89,7 @@ def _in_json(text: str) -> str:
         ("Zo\u00eb \u00dcnicode", b64encode("Zo\u00eb \u00dcnicode".encode()).decode().rstrip("=")),
         ("Zo\u00eb \u00dcnicode", "Zoe\u0308 U\u0308nicode"),
         ("Zo\u00eb \u00dcnicode", "Zo%C3%AB+%C3%9Cnicode"),
+        ("Zo\u00eb \u00dcnicode", r"Zo\303\253 \303\234nicode"),
         ("O'Brien, Ada", "O&amp;#x27;Brien, Ada"),
         ("O'Brien, Ada", "O''Brien, Ada"),
         ("O'Brien", "O''Brien"),
@@ -165,7 +166,20 @@ def test_a_text_is_cut_after_it_is_masked(pad: int) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["%5c", "\\", "&amp;", "%25", "%2525", "\\u0041", "A ", "A\u200b", "4 1 ", "&#x41", "\u00e9-"],
+    [
+        "%5c",
+        "\\",
+        "&amp;",
+        "%25",
+        "%2525",
+        "\\u0041",
+        "A ",
+        "A\u200b",
+        "4 1 ",
+        "&#x41",
+        "\u00e9-",
+        "\u0301\u0323",
+    ],
 )
 def test_masking_is_linear_in_the_text(piece: str) -> None:
     """Four times the text takes about four times as long, whatever it is made of."""
@@ -179,7 +193,7 @@ def test_masking_is_linear_in_the_text(piece: str) -> None:
             taken.append(time.process_time() - began)
         return min(taken)
 
-    assert least_s(16_000) / max(least_s(4_000), 1e-3) < 8
+    assert least_s(12_000) / max(least_s(3_000), 1e-3) < 8
 
 
 def test_the_longer_value_is_hidden_first() -> None:
