@@ -10,6 +10,7 @@ from orchestrator.adapters.secrets import BoundSecrets, SecretStore
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import SecretMissing
 from orchestrator.core.secret_names import CLIENT_PARTS, SecretRef, part_of, secret_for_scheme
+from orchestrator.core.shown_text import address_shown
 from orchestrator.json_schema.document import DocumentNode
 
 _BEARER_KINDS = frozenset({"bearer", "oauth2", "openIdConnect"})
@@ -121,7 +122,7 @@ def _grant(
     # A relative address is the provider's own: most sandboxes have theirs beside the service.
     token_url = urljoin(f"{base_url}/", written.text())
     if origin_of(token_url) is None:
-        raise written.invalid(f"{token_url!r} is no address of HTTP")
+        raise written.invalid(f"{address_shown(token_url)!r} is no address of HTTP")
     return ClientGrant(secret, token_url, tuple(scope.text() for scope in scopes.elements()))
 
 

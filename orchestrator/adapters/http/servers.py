@@ -9,6 +9,7 @@ import httpx
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import EgressRefused, UsageError
+from orchestrator.core.shown_text import address_shown
 from orchestrator.json_schema.document import DocumentNode
 
 Origin = tuple[str, str, int]
@@ -47,9 +48,10 @@ def base_url(tool: Tool, configured: ServerVariables) -> str:
     own = configured.get(tool.document, {})
     filled = _fill(tool.server, {**tool.server_variables, **own}, tool.document)
     if "?" in filled or "#" in filled:
-        raise EgressRefused(tool.name, re.split("[?#]", filled)[0], _NO_PATH)
+        raise EgressRefused(tool.name, address_shown(filled.partition("#")[0]), _NO_PATH)
     if origin_of(filled) is None:
-        raise EgressRefused(tool.name, filled or "a server without an address", _NO_HOST)
+        told = address_shown(filled) or "a server without an address"
+        raise EgressRefused(tool.name, told, _NO_HOST)
     return filled.rstrip("/")
 
 
@@ -117,5 +119,5 @@ def _fill(template: str, values: Mapping[str, str], document: str) -> str:
 def _check_value(name: str, value: str, *, may_hold_slash: bool) -> None:
     if not _SAFE_VALUE.fullmatch(value) or ("/" in value and not may_hold_slash):
         raise UsageError(
-            f"the value of the server variable {name!r} in {SETTING} is no part of a URL"
+            f"the value of the server variable {name!r} is no part of a URL; set one in {SETTING}"
         )
