@@ -61,7 +61,8 @@ class Settings(BaseSettings):
                                                   a SQLite file in the state directory
         ORCHESTRATOR_BUILD_ID=2026-11-23.1        of this worker's code, for rolling upgrades; its
                                                   ORCHESTRATOR_DEPLOYMENT is the task queue
-        ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
+        ORCHESTRATOR_SERVER_VARIABLES='{"crm": {"port": "9000"}}'   values for the variables of
+                                                  the servers of document crm
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
         ORCHESTRATOR_MISSION_POLICY=policy.yaml   for missions that bring no policy of their own;
                                                   of a worker: what no mission may go beyond
@@ -78,7 +79,8 @@ class Settings(BaseSettings):
         ORCHESTRATOR_EMBEDDER=local:all-MiniLM-L6-v2   the router's vectors, in place of the
                                                   built-in ones; or https://HOST/v1#MODEL, or as
                                                   for planners; none: no vectors
-        ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
+        ORCHESTRATOR_SECRET_PAYMENTS__TOKEN=...   a credential (or ..._FILE=path): of document
+                                                  payments the scheme token
         ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   hosts of tools, as their URLs name
                                                   them, that may be called though not public
         ORCHESTRATOR_SWEEP_INTERVAL=PT1M          or seconds; how often missions that were stopped
@@ -101,7 +103,9 @@ class Settings(BaseSettings):
     text below each field.
     """
 
-    model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="ORCHESTRATOR_", frozen=True, hide_input_in_errors=True
+    )
 
     specs: _Paths = Field(default_factory=lambda: (bundled_specs(),))
     """Files and folders of OpenAPI documents, separated by the system's path separator; unset, the
@@ -125,14 +129,16 @@ class Settings(BaseSettings):
     build_id: str | None = Field(default=None, max_length=200)
     """The build of this worker's code, for rolling upgrades: a mission stays with the build on
     which it started, and new ones go to the current build. Unset, workers take any task."""
-    server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
-    """A JSON object with values for the variables of the documents' server URLs."""
+    server_variables: Annotated[dict[str, dict[str, str]], NoDecode] = Field(
+        default_factory=dict, repr=False
+    )
+    """A JSON object with values for the variables of server URLs, by document."""
     agents: Path | None = None
     """A YAML or JSON file with a list of agent profiles; unset, every agent may use every tool."""
     mission_policy: Path | None = None
     """A YAML or JSON file. On a client: the policy of missions that bring none. On a worker: the
     policy that missions may only tighten."""
-    approval_keys: str | None = None
+    approval_keys: str | None = Field(default=None, repr=False)
     """A JWK set, as a file or an https URL: every decision has to be signed by one of its keys."""
     planner: str | None = None
     """Who plans: chaining (by rules), llm (a model), an entry point, or module:factory of your own;
@@ -155,7 +161,7 @@ class Settings(BaseSettings):
     which are not public."""
     only_hosts: _Hosts = ()
     """Hosts, with or without a port, to which calls are limited; unset, all that are declared."""
-    proxy: str | None = None
+    proxy: SecretStr | None = None
     """An HTTP proxy for all tool calls; HTTP_PROXY is ignored, because a proxy sees every call."""
     max_file_bytes: int = Field(default=10_000_000, ge=0, le=100_000_000)
     """The largest file of an answer that is stored; larger ones are only described. 0: store
@@ -185,7 +191,7 @@ class Settings(BaseSettings):
     nothing is encrypted."""
     payload_keys_file: Path | None = None
     """A file with these keys."""
-    payload_store: str | None = None
+    payload_store: str | None = Field(default=None, repr=False)
     """The place of payloads larger than PAYLOAD_STORE_OVER: `store` (the workers' store), a folder
     that all workers and clients share, or module:factory of an SDK storage driver. With several,
     separated by commas, the first is written and all are read. Unset, Temporal records them."""
@@ -196,7 +202,7 @@ class Settings(BaseSettings):
     """A file written by `orchestrator route calibrate`; unset, the fitted defaults."""
     routing_timeout_ms: float = Field(default=STEP_LIMIT_S * 1000, gt=0)
     """The time that a step waits for its routing; after it all tools are forwarded."""
-    embedder: str | None = None
+    embedder: str | None = Field(default=None, repr=False)
     """The router's vectors: local:MODEL, https://HOST/v1#MODEL, module:factory, or none; unset, the
     built-in ones."""
     embedder_timeout_ms: float = Field(default=STEP_VECTORS_S * 1000, gt=0)
@@ -253,7 +259,10 @@ class Settings(BaseSettings):
     @classmethod
     def _read_json(cls, value: Any) -> Any:
         """Read here and not by the library, so that a mistake names its variable."""
-        return json.loads(value) if isinstance(value, str) else value
+        read = json.loads(value) if isinstance(value, str) else value
+        if isinstance(read, dict) and not all(isinstance(one, dict) for one in read.values()):
+            raise ValueError('name the document: {"crm": {"port": "9000"}}')
+        return read
 
 
 def _own_folder() -> Path:

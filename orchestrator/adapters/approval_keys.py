@@ -9,6 +9,7 @@ import httpx
 
 from orchestrator.confirmation.signatures import PublicKeys, read_public_keys
 from orchestrator.core.errors import ApprovalKeysUnavailable, UsageError
+from orchestrator.core.shown_text import address_shown
 
 FRESH_S = 300.0
 """How long keys of a URL are used before they are asked for again."""
@@ -48,7 +49,9 @@ class ApprovalKeys:
             UsageError: it is a URL, and not https.
         """
         if "://" in source and not source.startswith("https://"):
-            raise UsageError(f"approval keys come from a file or an https URL, not {source}")
+            raise UsageError(
+                f"approval keys come from a file or an https URL, not {address_shown(source)}"
+            )
         self.source = source
         self._proxy = proxy
         self._http = http
@@ -88,22 +91,23 @@ class ApprovalKeys:
             if now - self._kept_at >= FRESH_S and now - self._asked_at >= _PAUSE_S:
                 await self._ask(now)
             if self._kept is None or now - self._kept_at >= STALE_S:
-                raise ApprovalKeysUnavailable(self.source, self._why)
+                raise ApprovalKeysUnavailable(address_shown(self.source), self._why)
             return self._kept
 
     def _of_file(self) -> PublicKeys:
         try:
             return read_public_keys(Path(self.source).read_bytes(), self.source)
         except (OSError, UsageError) as error:
-            raise ApprovalKeysUnavailable(self.source, str(error)) from error
+            raise ApprovalKeysUnavailable(address_shown(self.source), str(error)) from error
 
     async def _ask(self, now: float) -> None:
         self._asked_at = now
         try:
-            self._kept = read_public_keys(await self._fetch(), self.source)
+            self._kept = read_public_keys(await self._fetch(), address_shown(self.source))
             self._kept_at = now
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UsageError) as error:
-            self._why = str(error) or type(error).__name__
+            quotes_url = isinstance(error, httpx.InvalidURL)
+            self._why = type(error).__name__ if quotes_url else str(error) or type(error).__name__
 
     async def _fetch(self) -> bytes:
         if self._http is not None:

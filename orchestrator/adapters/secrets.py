@@ -1,20 +1,21 @@
-"""Credentials: named everywhere by a SecretRef, turned to values only when a request is sent."""
+"""Values of secrets: named everywhere by a SecretRef, and read only when a request is sent."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol, runtime_checkable
 
 from orchestrator.core.errors import SecretMissing
+from orchestrator.core.secret_names import SecretRef, secret_for_scheme, variable_of
 
-VARIABLE_PREFIX = "ORCHESTRATOR_SECRET_"
-
-
-class SecretRef(NamedTuple):
-    """The name of a secret; safe to log, to trace and to keep."""
-
-    name: str
+__all__ = [
+    "BoundSecrets",
+    "EnvironmentSecrets",
+    "SecretRef",
+    "SecretStore",
+    "secret_for_scheme",
+    "variable_of",
+]
 
 
 class SecretStore(Protocol):
@@ -29,27 +30,26 @@ class SecretStore(Protocol):
         ...
 
 
-def secret_for_scheme(document: str, scheme: str) -> SecretRef:
-    """The secret that a document's security scheme reads: `payments_token`.
+@runtime_checkable
+class BoundSecrets(SecretStore, Protocol):
+    """A store that knows where its secrets may be sent."""
 
-    Two documents may both call their scheme `api_key`, and neither provider may see the other's
-    key: the document's name is put before a scheme name that does not begin with it already.
-    """
-    if scheme == document or scheme.startswith(f"{document}_"):
-        return SecretRef(scheme)
-    return SecretRef(f"{document}_{scheme}")
+    def get_for(self, name: str, host: str) -> str:
+        """The value of a secret that is to be sent to a host.
 
-
-def variable_of(name: str) -> str:
-    """The environment variable that a secret is read from."""
-    return VARIABLE_PREFIX + re.sub(r"[^A-Z0-9]", "_", name.upper())
+        Raises:
+            SecretMissing: nobody configured it, or not for this host.
+        """
+        ...
 
 
 class EnvironmentSecrets:
     """Secrets from environment variables.
 
-    `payments_token` is read from ORCHESTRATOR_SECRET_PAYMENTS_TOKEN, or from the file that
-    ORCHESTRATOR_SECRET_PAYMENTS_TOKEN_FILE names, the way container platforms mount secrets.
+    `payments__token` is read from ORCHESTRATOR_SECRET_PAYMENTS__TOKEN, or from the file that
+    ORCHESTRATOR_SECRET_PAYMENTS__TOKEN_FILE names, the way container platforms mount secrets. Where
+    ORCHESTRATOR_SECRET_PAYMENTS__TOKEN_HOSTS names hosts, separated by commas, it is sent to no
+    others, whatever its document says.
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
@@ -66,6 +66,18 @@ class EnvironmentSecrets:
         if not value.strip():
             raise SecretMissing(name, f"{variable}, or {variable}_FILE to a file that holds it")
         return value.strip()
+
+    def get_for(self, name: str, host: str) -> str:
+        """The same, for a host that it may be sent to.
+
+        Raises:
+            SecretMissing: as `get`, or its hosts are named and this is none of them.
+        """
+        variable = f"{variable_of(name)}_HOSTS"
+        hosts = [one.strip().lower() for one in self._environ.get(variable, "").split(",")]
+        if any(hosts) and host.lower() not in hosts:
+            raise SecretMissing(f"{name} for {host}", f"{variable} to hosts that include it")
+        return self.get(name)
 
     def _from_file(self, variable: str) -> str:
         path = self._environ.get(variable)

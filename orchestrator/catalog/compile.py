@@ -1,6 +1,6 @@
 """Compilation of documents to tools; an operation that does not compile is skipped and reported."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -32,6 +32,7 @@ from orchestrator.catalog.tool_names import Peers, Place, name_tools, place_of, 
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.received_files import ANSWER_SCHEMA
 from orchestrator.core.record import JsonObject
+from orchestrator.core.secret_names import SchemeName, shared_variable
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.expansion import SchemaExpansion
 from orchestrator.json_schema.flatten import flatten_object
@@ -65,13 +66,15 @@ def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
     """Compile the tools of documents by name, independent of their order.
 
     Raises:
-        DocumentInvalid: one is not a document of a supported version.
+        DocumentInvalid: one is not a document of a supported version, or the secrets of two of
+            their security schemes would be read from one variable.
     """
     left_out: list[SkippedOperation] = []
     exposed = {
         name: read_exposed(DocumentNode.of(name, documents[name]), left_out)
         for name in sorted(documents)
     }
+    _check_secret_names(operation for group in exposed.values() for operation in group)
     names = name_tools(operation for group in exposed.values() for operation in group)
     tools = {
         tool.name: tool
@@ -81,6 +84,34 @@ def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
     named = ((names[place_of(op)], op) for group in exposed.values() for op in group)
     whys = {name: why_named(op, name) for name, op in named if name in tools}
     return Compiled(tools, tuple(left_out), {name: why for name, why in whys.items() if why})
+
+
+def _check_secret_names(exposed: Iterable[Operation]) -> None:
+    """Refuse schemes of which one would be sent the other's secret."""
+    shared = shared_variable(
+        SchemeName(operation.document, scheme)
+        for operation in exposed
+        for scheme in _required_schemes(operation)
+    )
+    if shared is None:
+        return
+    one, other, variable = shared
+    raise DocumentInvalid(
+        other.document,
+        f"/components/securitySchemes/{other.scheme}",
+        f"its secret and that of {one.scheme} of {one.document} are both read from {variable}; "
+        "rename one of the two schemes, or the file of one of the documents",
+    )
+
+
+def _required_schemes(operation: Operation) -> Iterator[str]:
+    """Yield the names of the security schemes that an operation asks for, as far as readable."""
+    try:
+        requirements = operation.inherited("security")
+        for requirement in requirements.elements() if requirements is not None else ():
+            yield from requirement.mapping()
+    except DocumentInvalid:
+        return
 
 
 def read_exposed(root: DocumentNode, left_out: list[SkippedOperation]) -> list[Operation]:

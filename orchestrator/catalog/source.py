@@ -70,6 +70,12 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
     )
 
 
+def document_names(paths: Iterable[Path]) -> tuple[str, ...]:
+    """Return the names that documents of files and folders have, without reading them."""
+    files = (_files_in(path) if path.is_dir() else [path] for path in paths)
+    return tuple(file.stem for group in files for file in group)
+
+
 def overlays_for(
     paths: Iterable[str | Path], overlays: Sequence[Path]
 ) -> tuple[tuple[Path, ...], tuple[tuple[Path, str], ...]]:

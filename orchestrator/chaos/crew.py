@@ -151,7 +151,10 @@ class Crew:
     def _gated(self) -> dict[str, str]:
         settings = self._stack.settings
         port = self._to_providers.port
-        variables = {**settings.server_variables, "port": str(port)}
+        variables = {
+            document: {**values, "port": str(port)}
+            for document, values in settings.server_variables.items()
+        }
         return {
             "TEMPORAL_ADDRESS": f"127.0.0.1:{self._to_server.port}",
             "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(variables),

@@ -390,7 +390,7 @@ class TokenRefused(ToolError, Worded):
 
     template = (
         "{tool}: its token endpoint refused the client of {secret!r}: {reason}; check the "
-        "secrets {secret}_client_id and {secret}_client_secret"
+        "secrets {secret}__client_id and {secret}__client_secret"
     )
     tool: str
     secret: str

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from unicodedata import category
+from urllib.parse import urlsplit
 
 _IGNORED = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -75,6 +76,24 @@ def markdown_summary(text: str) -> str:
 def markdown_code(text: str) -> str:
     """A span of code with this text, which it cannot end: a backtick becomes an apostrophe."""
     return f"`{visible(text).replace('`', chr(39))}`"
+
+
+def address_shown(text: str) -> str:
+    """A setting's text without what may be secret in it, where it is an address.
+
+    Of a URL user info and query are left out.
+    """
+    if "://" not in text:
+        return text
+    try:
+        parts = urlsplit(text)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or "…"
+        port = f":{parts.port}" if parts.port is not None else ""
+    except ValueError:
+        return f"{text.partition('://')[0]}://…"
+    query = "?…" if parts.query else ""
+    fragment = f"#{parts.fragment}" if parts.fragment else ""
+    return f"{parts.scheme}://{host}{port}{parts.path}{query}{fragment}"
 
 
 def _shown(text: str, escape: Callable[[str], str]) -> str:

@@ -52,9 +52,13 @@ def default_tools(
         server_variables=settings.server_variables,
         allowed_private_hosts=settings.allowed_private_hosts,
         only_hosts=settings.only_hosts,
-        proxy=settings.proxy,
+        proxy=_proxy_of(settings),
         sends_trace=settings.send_trace,
     )
+
+
+def _proxy_of(settings: Settings) -> str | None:
+    return settings.proxy.get_secret_value() if settings.proxy is not None else None
 
 
 def default_approval_keys(settings: Settings) -> ApprovalKeys | None:
@@ -65,7 +69,7 @@ def default_approval_keys(settings: Settings) -> ApprovalKeys | None:
     """
     if not settings.approval_keys:
         return None
-    keys = ApprovalKeys(settings.approval_keys, proxy=settings.proxy)
+    keys = ApprovalKeys(settings.approval_keys, proxy=_proxy_of(settings))
     keys.check()
     return keys
 

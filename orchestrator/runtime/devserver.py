@@ -23,6 +23,7 @@ from orchestrator.adapters.storage.files import (
     private_folder,
     replace_file,
 )
+from orchestrator.catalog.source import document_names
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.stores import open_vault
@@ -44,8 +45,8 @@ SANDBOX_PROFILE: Mapping[str, str] = {
 """A made-up person, so that bookings at the sandbox have somebody to be made for."""
 
 SANDBOX_SECRETS: Mapping[str, str] = {
-    "ORCHESTRATOR_SECRET_PAYMENTS_TOKEN": "sandbox",
-    "ORCHESTRATOR_SECRET_EXPENSES_KEY": "sandbox",
+    "ORCHESTRATOR_SECRET_PAYMENTS__PAYMENTS_TOKEN": "sandbox",
+    "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY": "sandbox",
 }
 """The credentials of the documents that come along; the sandbox takes any."""
 
@@ -190,7 +191,10 @@ class Stack:
             overlays=self.overlays,
             state_dir=self.folder,
             task_queue=self.task_queue,
-            server_variables={"host": "127.0.0.1", "port": str(self.ports.sandbox)},
+            server_variables={
+                name: {"host": "127.0.0.1", "port": str(self.ports.sandbox)}
+                for name in document_names(self.specs)
+            },
             allowed_private_hosts=("127.0.0.1",),
             only_hosts=(f"127.0.0.1:{self.ports.sandbox}",),
             proxy=None,

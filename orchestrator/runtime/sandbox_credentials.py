@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from orchestrator.adapters.secrets import secret_for_scheme, variable_of
 from orchestrator.core.record import JsonObject
+from orchestrator.core.secret_names import secret_for_scheme, variable_of
 
 _MADE_UP = "sandbox"
 _MADE_UP_PAIR = "sandbox:sandbox"

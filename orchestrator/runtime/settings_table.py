@@ -14,14 +14,16 @@ from typing import Any, Final
 from pydantic import SecretStr
 from rapidfuzz import fuzz, process
 
-from orchestrator.adapters.secrets import VARIABLE_PREFIX as SECRET_PREFIX
 from orchestrator.core.record import Record
+from orchestrator.core.secret_names import VARIABLE_PREFIX as SECRET_PREFIX
+from orchestrator.core.shown_text import address_shown
 from orchestrator.settings import OWN_FOLDER, Settings
 
 PREFIX: Final = "ORCHESTRATOR_"
 READ_ELSEWHERE: Final[Mapping[str, str]] = {
-    f"{SECRET_PREFIX}NAME": "The credential NAME of a document's security scheme, or of an "
-    "embedder; with the suffix _FILE, a file with it.",
+    f"{SECRET_PREFIX}DOCUMENT__SCHEME": "The credential of a security scheme of a document; with "
+    "the suffix _FILE, a file with it; with _HOSTS, the only hosts that it is sent to.",
+    f"{SECRET_PREFIX}EMBEDDER_TOKEN": "The credential of an embedder; likewise.",
     "ORCHESTRATOR_PROXY_TOKEN": "The token of callers of `orchestrator proxy`, where the proxy has "
     "the provider's key.",
     "ORCHESTRATOR_CODEC_TOKEN": "The token of callers of `orchestrator codec-server`.",
@@ -118,6 +120,8 @@ def _shown(value: Any) -> str:
         return _UNSET
     if isinstance(value, SecretStr):
         return "set"
+    if isinstance(value, str):
+        return address_shown(value)
     if isinstance(value, timedelta):
         return f"{value.total_seconds():.0f}"
     if isinstance(value, Path):
@@ -125,7 +129,9 @@ def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(_shown(one) for one in value)
     if isinstance(value, dict):
-        return json.dumps(value)
+        return json.dumps(
+            {document: dict.fromkeys(held, "set") for document, held in value.items()}
+        )
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -14,7 +14,7 @@ from orchestrator.routing.learning.trace import RouteRecord
 
 
 class MemorySecrets:
-    """Secrets from a mapping: `MemorySecrets({"payments_token": "t0ken"})`."""
+    """Secrets from a mapping: `MemorySecrets({"payments__token": "t0ken"})`."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self._values = dict(values or {})

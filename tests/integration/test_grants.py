@@ -66,7 +66,9 @@ async def worker(
     async with ToolClient(
         secrets=MemorySecrets(),
         pii=MemoryPii(),
-        server_variables={"port": sandbox.base_url.rpartition(":")[2]},
+        server_variables={
+            name: {"port": sandbox.base_url.rpartition(":")[2]} for name in catalog.documents
+        },
         allowed_private_hosts=["127.0.0.1"],
     ) as tools:
         grants = Store(tmp_path).grants

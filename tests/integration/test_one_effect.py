@@ -145,7 +145,7 @@ async def event(tmp_path: Path) -> AsyncIterator[Event]:
         ToolClient(
             secrets=MemorySecrets(),
             pii=MemoryPii(),
-            server_variables={"host": "127.0.0.1", "port": str(sandbox.port)},
+            server_variables={"calendar": {"host": "127.0.0.1", "port": str(sandbox.port)}},
             allowed_private_hosts=("127.0.0.1",),
         ) as tools,
     ):

@@ -193,8 +193,8 @@ async def without_key(stack: Stack, tmp_path: Path) -> AsyncIterator[tuple[Missi
     key = tmp_path / "expenses.key"
     variables = {
         "ORCHESTRATOR_TASK_QUEUE": "without-key",
-        "ORCHESTRATOR_SECRET_EXPENSES_KEY": "",
-        "ORCHESTRATOR_SECRET_EXPENSES_KEY_FILE": str(key),
+        "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY": "",
+        "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY_FILE": str(key),
     }
     await stack.start_worker("without-key", variables=variables)
     yield await replace(stack, task_queue="without-key").client(), key
@@ -224,6 +224,6 @@ async def test_a_missing_credential_is_asked_for_before_the_card(
     await mission.answer(again[0].question_id)
     result = await run_to_end(mission)
 
-    assert "ORCHESTRATOR_SECRET_EXPENSES_KEY" in question.question
+    assert "ORCHESTRATOR_SECRET_EXPENSES__EXPENSES_KEY" in question.question
     assert (booked, cards) == (["hotel_book_room"], [])
     assert result.status is MissionStatus.SUCCEEDED

@@ -69,7 +69,9 @@ class Caller:
         self._client = ToolClient(
             secrets=AnySecret(),
             pii=MemoryPii(),
-            server_variables={PORT: address.rpartition(":")[2]},
+            server_variables={
+                name: {PORT: address.rpartition(":")[2]} for name in catalog.documents
+            },
             http=http,
             max_answer_bytes=_ANSWER_BYTES,
         )

@@ -138,7 +138,10 @@ def test_the_worker_calls_the_sandbox_by_its_service_name(
         "ORCHESTRATOR_SERVER_VARIABLES", _environment("worker")["ORCHESTRATOR_SERVER_VARIABLES"]
     )
 
-    assert Settings().server_variables == {"host": "sandbox", "port": _sandbox_option("port")}
+    sandbox = {"host": "sandbox", "port": _sandbox_option("port")}
+    assert Settings().server_variables == {
+        name: sandbox for name in Catalog.load(bundled_specs()).documents
+    }
     assert _sandbox_option("host") == "0.0.0.0"  # all interfaces: of a container
 
 

@@ -11,9 +11,11 @@ from urllib.parse import urldefrag, urlsplit
 import httpx
 import numpy as np
 
-from orchestrator.adapters.secrets import SecretRef, SecretStore
+from orchestrator.adapters.secrets import SecretStore
 from orchestrator.adapters.wire_logs import wire_logs_dropped
 from orchestrator.core.errors import EmbedderUnavailable, SecretMissing, UsageError
+from orchestrator.core.secret_names import SecretRef, variable_of
+from orchestrator.core.shown_text import address_shown
 from orchestrator.routing.scoring.embedding import Embedder, Vectors
 
 TOKEN: Final = SecretRef("embedder_token")
@@ -41,11 +43,9 @@ def make_embedder(named: str, secrets: SecretStore) -> Embedder:
     url, model = urldefrag(named)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or not model:
-        raise UsageError(f"{_without_user(named)} is no embedder: {_WANTED}")
+        raise UsageError(f"{address_shown(named)!r} is no embedder: {_WANTED}")
     if parts.username or parts.password:
-        raise UsageError(
-            f"an embedder's URL holds no credentials: set ORCHESTRATOR_SECRET_{TOKEN.name.upper()}"
-        )
+        raise UsageError(f"an embedder's URL holds no credentials: set {variable_of(TOKEN.name)}")
     return EndpointEmbedder(url, model, secrets)
 
 
@@ -143,7 +143,3 @@ def _vectors(answer: httpx.Response, count: int) -> Vectors:
         return np.array([row["embedding"] for row in rows], dtype=np.float32)
     except (ValueError, KeyError, TypeError) as error:
         raise EmbedderUnavailable("it answered something else than embeddings") from error
-
-
-def _without_user(named: str) -> str:
-    return f"{named.partition('://')[0]}://…" if "@" in named else repr(named)

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -26,7 +26,6 @@ from orchestrator.core.received_files import (
 from orchestrator.core.record import JsonObject
 
 _MAX_DEPTH = 100
-_MAX_TEXT = 2_000
 _MAX_COUNTED = 100_000_000
 """Of a file that is too large to be kept, and only counted and told by its digest."""
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -54,7 +53,9 @@ class Answer:
     value: JsonValue = None
     """The whole body: parsed JSON, or text."""
     body: JsonValue = None
-    """The body as it is kept: JSON, the beginning of a text, of other data what it was."""
+    """The body as it is kept: JSON, text, of other data what it was."""
+    is_text: bool = False
+    """Whether it is neither JSON nor data: only its beginning is kept, after it was masked."""
     is_empty: bool = True
     fault: str | None = None
     """Why the body could not be read, or not as what it claims to be."""
@@ -81,6 +82,7 @@ async def read_answer(
     max_bytes: int,
     max_file_bytes: int = 0,
     declared_types: Collection[str] = (),
+    masked: Callable[[str], str] = str,
 ) -> Answer:
     """Read a streamed response to its end, or to the limit.
 
@@ -91,6 +93,7 @@ async def read_answer(
             what it is.
         declared_types: the media types that are promised; JSON under any other name is still
             read as JSON, for what it says (the id of a booking) is needed all the same.
+        masked: hides in the name of a file what must not be seen, before a long one is cut.
 
     Raises:
         httpx.TransportError: the body broke off.
@@ -102,7 +105,7 @@ async def read_answer(
         counts = _is_file(bare) and encoding.strip().lower() in ("", "identity")
         raw = await _raw_body(response, _MAX_COUNTED if counts else kept_bytes, kept_bytes)
         if raw.content is None:
-            told = _unkept(bare, raw.size, raw.digest, max_file_bytes)
+            told = _unkept(bare, raw.size, raw.digest, max_file_bytes, masked)
             return replace(bare, value=told, body=told, is_empty=False)
         data = _decompressed(raw.content, encoding, kept_bytes)
     except _Unreadable as unreadable:
@@ -110,25 +113,34 @@ async def read_answer(
     if not data:
         return bare
     sniff = bare.content_type not in declared_types and len(data) <= max_bytes
-    return _with_body(bare, data, max_file_bytes, sniff=sniff)
+    return _with_body(bare, data, max_file_bytes, sniff=sniff, masked=masked)
 
 
-def file_told_by(answer: Answer, content: bytes) -> ReceivedFile:
+def file_told_by(
+    answer: Answer, content: bytes, masked: Callable[[str], str] = str
+) -> ReceivedFile:
     """The file that an answer is, as its headers tell of it."""
-    return _told(answer, handle_of_bytes(content), len(content))
+    return _told(answer, handle_of_bytes(content), len(content), masked)
 
 
-def _told(answer: Answer, handle: str, size: int) -> ReceivedFile:
+def _told(answer: Answer, handle: str, size: int, masked: Callable[[str], str]) -> ReceivedFile:
     is_type = _MEDIA_TYPE.fullmatch(answer.content_type) is not None
     return ReceivedFile(
         handle=handle,
         content_type=answer.content_type if is_type else "",
         size_bytes=size,
-        name=told_name(answer.header("content-disposition")),
+        name=told_name(answer.header("content-disposition"), masked),
     )
 
 
-def _with_body(bare: Answer, data: bytes, max_file_bytes: int, *, sniff: bool) -> Answer:
+def _with_body(
+    bare: Answer,
+    data: bytes,
+    max_file_bytes: int,
+    *,
+    sniff: bool,
+    masked: Callable[[str], str] = str,
+) -> Answer:
     """The answer with its body, by the content type, or else by what it looks like."""
     charset = _charset(bare.header("content-type"))
     says_json = is_json(bare.content_type)
@@ -139,19 +151,21 @@ def _with_body(bare: Answer, data: bytes, max_file_bytes: int, *, sniff: bool) -
     if not says_json and not _is_text(bare.content_type, data):
         text = data.decode("latin-1")
         if len(data) > max_file_bytes:
-            told = _unkept(bare, len(data), hashlib.sha256(data).hexdigest(), max_file_bytes)
+            digest = hashlib.sha256(data).hexdigest()
+            told = _unkept(bare, len(data), digest, max_file_bytes, masked)
             return replace(bare, value=text, body=told, is_empty=False)
-        told = unkept_file(file_told_by(bare, data), "it is of no mission")
+        told = unkept_file(file_told_by(bare, data, masked), "it is of no mission")
         return replace(bare, value=text, body=told, is_empty=False, file=data)
     text = data.decode(charset, errors="replace")
-    shown = text[:_MAX_TEXT]
     fault = f"the body is not valid {bare.content_type}" if says_json else None
-    return replace(bare, value=text, body=shown, is_empty=False, fault=fault)
+    return replace(bare, value=text, body=text, is_text=True, is_empty=False, fault=fault)
 
 
-def _unkept(bare: Answer, size: int, digest: str, most: int) -> JsonValue:
+def _unkept(
+    bare: Answer, size: int, digest: str, most: int, masked: Callable[[str], str]
+) -> JsonValue:
     return unkept_file(
-        _told(bare, PREFIX + digest, size),
+        _told(bare, PREFIX + digest, size, masked),
         f"it is larger than {most:,} bytes, the most that is kept of a file",
     )
 

@@ -2,11 +2,19 @@
 
 from datetime import UTC, datetime
 
+from pydantic import JsonValue
+
 from orchestrator.adapters.http.answer import Answer
 from orchestrator.adapters.http.attempt import Attempt
 from orchestrator.adapters.http.masking import Mask
 from orchestrator.adapters.http.operation_contract import ResponseCheck
-from orchestrator.adapters.http.refusal import is_in_progress, phrase_of, reason_of, retry_after_s
+from orchestrator.adapters.http.refusal import (
+    MAX_REASON,
+    is_in_progress,
+    phrase_of,
+    reason_of,
+    retry_after_s,
+)
 from orchestrator.catalog.expressions import all_hold, parse_conditions
 from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Effect, Tool
@@ -14,6 +22,7 @@ from orchestrator.saga.answer_names import names_another
 from orchestrator.saga.outcome import OutcomeKind, ToolOutcome, classify
 
 _ACCEPTED = 202
+_MAX_TEXT = 2_000
 
 
 def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
@@ -30,17 +39,17 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         if another is not None:
             breach = f"it is about another {another} than was sent"
         breach = breach or _gone(tool, answer)
-    reason = None if kind == "succeeded" else reason_of(answer)
+    reason = None if kind == "succeeded" else mask.cut(reason_of(answer), MAX_REASON)
     if kind == "succeeded":
-        kind, reason = _of_success_status(tool, answer, breach)
+        kind, reason = _of_success_status(tool, answer, breach, mask)
     spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
     return ToolOutcome(
         kind=kind,
         status=answer.status,
         # What belongs to another is not kept: nothing may be cancelled by it.
-        body=mask.json(answer.body) if another is None else None,
-        reason=mask.text(reason) if reason else None,
-        contract_breach=mask.text(told) if (told := breach or check.note) else None,
+        body=_kept_body(answer, mask) if another is None else None,
+        reason=mask.cut(reason, _MAX_TEXT) if reason else None,
+        contract_breach=mask.cut(told, _MAX_TEXT) if (told := breach or check.note) else None,
         accepted=kind == "unknown" and answer.status == _ACCEPTED,
         declared=kind == "rejected" and contract.declares_refusal(answer),
         price=charged_price(tool, call.arguments, answer.body) if spends else None,
@@ -51,6 +60,13 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         },
         retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
     )
+
+
+def _kept_body(answer: Answer, mask: Mask) -> JsonValue:
+    """The body without what is hidden; of a text its beginning."""
+    if answer.is_text and isinstance(answer.body, str):
+        return mask.cut(answer.body, _MAX_TEXT)
+    return mask.json(answer.body)
 
 
 def _gone(tool: Tool, answer: Answer) -> str | None:
@@ -68,7 +84,7 @@ def _gone(tool: Tool, answer: Answer) -> str | None:
 
 
 def _of_success_status(
-    tool: Tool, answer: Answer, breach: str | None
+    tool: Tool, answer: Answer, breach: str | None, mask: Mask
 ) -> tuple[OutcomeKind, str | None]:
     """What a status of success comes to, and why it is no success.
 
@@ -87,5 +103,6 @@ def _of_success_status(
     if held is None:
         return "unknown", f"{phrase}, but whether {at_fault} cannot be told from the answer"
     if not held:
-        return "rejected", f"{reason_of(answer)} (no success: it is not so that {at_fault})"
+        told = mask.cut(reason_of(answer), MAX_REASON)
+        return "rejected", f"{told} (no success: it is not so that {at_fault})"
     return "succeeded", None

@@ -2,13 +2,15 @@
 
 from base64 import b64encode
 from typing import Literal, NamedTuple
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from orchestrator.adapters.http.oauth import ClientGrant, ClientKey
 from orchestrator.adapters.http.servers import origin_of
-from orchestrator.adapters.secrets import SecretRef, SecretStore, secret_for_scheme
+from orchestrator.adapters.secrets import BoundSecrets, SecretStore
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import SecretMissing
+from orchestrator.core.secret_names import CLIENT_PARTS, SecretRef, part_of, secret_for_scheme
+from orchestrator.core.shown_text import address_shown
 from orchestrator.json_schema.document import DocumentNode
 
 _BEARER_KINDS = frozenset({"bearer", "oauth2", "openIdConnect"})
@@ -69,12 +71,13 @@ def read_alternatives(operation: Operation, base_url: str = "") -> tuple[Alterna
 
 
 def resolve_credentials(
-    alternatives: tuple[Alternative, ...], secrets: SecretStore
+    alternatives: tuple[Alternative, ...], secrets: SecretStore, base_url: str = ""
 ) -> tuple[tuple[Credential, str | ClientKey], ...]:
     """The credentials of the first alternative whose secrets are all there, with their values.
 
     The value of one that is obtained by a grant is the token, if somebody configured one, else the
-    key of the client that is to ask for it.
+    key of the client that is to ask for it. `base_url` is where they are sent; the key goes to the
+    token endpoint.
 
     Raises:
         SecretMissing: no alternative is complete; names what the first one lacks.
@@ -82,7 +85,7 @@ def resolve_credentials(
     first_miss: SecretMissing | None = None
     for alternative in alternatives:
         try:
-            return tuple((credential, _value(credential, secrets)) for credential in alternative)
+            return tuple((one, _value(one, secrets, base_url)) for one in alternative)
         except SecretMissing as missing:
             first_miss = first_miss or missing
     if first_miss is not None:
@@ -90,14 +93,22 @@ def resolve_credentials(
     return ()
 
 
-def _value(credential: Credential, secrets: SecretStore) -> str | ClientKey:
-    name = credential.secret.name
-    if credential.grant is None:
-        return secrets.get(name)
+def _value(credential: Credential, secrets: SecretStore, base_url: str) -> str | ClientKey:
+    name, grant = credential.secret.name, credential.grant
     try:
-        return secrets.get(name)
+        return _read(secrets, name, base_url)
     except SecretMissing:
-        return ClientKey(secrets.get(f"{name}_client_id"), secrets.get(f"{name}_client_secret"))
+        if grant is None:
+            raise
+        parts = (_read(secrets, part_of(name, part), grant.token_url) for part in CLIENT_PARTS)
+        return ClientKey(*parts)
+
+
+def _read(secrets: SecretStore, name: str, url: str) -> str:
+    host = urlsplit(url).hostname
+    if host and isinstance(secrets, BoundSecrets):
+        return secrets.get_for(name, host)
+    return secrets.get(name)
 
 
 def _grant(
@@ -111,7 +122,7 @@ def _grant(
     # A relative address is the provider's own: most sandboxes have theirs beside the service.
     token_url = urljoin(f"{base_url}/", written.text())
     if origin_of(token_url) is None:
-        raise written.invalid(f"{token_url!r} is no address of HTTP")
+        raise written.invalid(f"{address_shown(token_url)!r} is no address of HTTP")
     return ClientGrant(secret, token_url, tuple(scope.text() for scope in scopes.elements()))
 
 

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.credentials import Alternative, read_alternatives
-from orchestrator.adapters.http.servers import Origin, base_url, declared_origins
+from orchestrator.adapters.http.servers import (
+    Origin,
+    ServerVariables,
+    base_url,
+    declared_origins,
+)
 from orchestrator.catalog.call_templates import response_headers_read
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import Operation, operations
@@ -53,7 +58,7 @@ class Endpoint:
 class Endpoints:
     """The endpoints of tools, each compiled when it is first called."""
 
-    def __init__(self, server_variables: Mapping[str, str]) -> None:
+    def __init__(self, server_variables: ServerVariables) -> None:
         self._server_variables = dict(server_variables)
         self._operations: dict[tuple[str, str], dict[tuple[str, str], Operation]] = {}
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
@@ -92,7 +97,7 @@ def _keep(cache: dict[tuple[str, str], _T], key: tuple[str, str], value: _T, *, 
 
 
 def _compile(
-    catalog: Catalog, operation: Operation, tool: Tool, server_variables: Mapping[str, str]
+    catalog: Catalog, operation: Operation, tool: Tool, server_variables: ServerVariables
 ) -> Endpoint:
     # A tenth of a second of libraries, which a worker that starts and most commands do without.
     from orchestrator.adapters.http.operation_contract import OperationContract

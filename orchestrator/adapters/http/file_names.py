@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from typing import Final
@@ -10,11 +11,11 @@ _LONGEST: Final = 100
 _FOLDERS: Final = re.compile(r"[/\\]")
 
 
-def told_name(disposition: str) -> str:
+def told_name(disposition: str, masked: Callable[[str], str] = str) -> str:
     """The name in a Content-Disposition (RFC 6266); '' when there is none that can be used.
 
     Without folders and without characters that show otherwise than they are; the beginning and the
-    ending of a long one.
+    ending of a long one. `masked` hides values in it while it is whole.
     """
     message = Message()
     message["Content-Disposition"] = disposition
@@ -25,7 +26,7 @@ def told_name(disposition: str) -> str:
     ]
     # `filename*` says its charset, and is for whoever reads it in the place of `filename`.
     told = next((one for one in named if isinstance(one, tuple)), next(iter(named), ""))
-    return plain_name(collapse_rfc2231_value(told))
+    return plain_name(masked(collapse_rfc2231_value(told)))
 
 
 def plain_name(name: str) -> str:

@@ -13,9 +13,9 @@ import httpx
 
 from orchestrator.adapters.http.answer import Answer, read_answer
 from orchestrator.adapters.http.masking import Mask, hide_secret
-from orchestrator.adapters.http.refusal import reason_of
-from orchestrator.adapters.secrets import SecretRef
+from orchestrator.adapters.http.refusal import MAX_REASON, reason_of
 from orchestrator.core.errors import TokenRefused, TransportFailed
+from orchestrator.core.secret_names import SecretRef, part_of
 from orchestrator.saga.outcome import classify
 
 _MARGIN_S = 30.0
@@ -38,6 +38,17 @@ class ClientKey(NamedTuple):
 
     client_id: str
     client_secret: str
+
+    @property
+    def basic_token(self) -> str:
+        """Both as the header carries them; encoded first, for a colon stands between them."""
+        pair = f"{quote_plus(self.client_id)}:{quote_plus(self.client_secret)}"
+        return b64encode(pair.encode()).decode()
+
+    @property
+    def secret_forms(self) -> tuple[str, ...]:
+        """Everything that is sent and gives the secret away."""
+        return self.client_secret, quote_plus(self.client_secret), self.basic_token
 
 
 class Token(NamedTuple):
@@ -102,9 +113,10 @@ class Tokens:
         kind = classify(answer.status)
         if kind == "succeeded":
             return answer
-        mask = Mask([hide_secret(f"{grant.secret.name}_client_secret", key.client_secret)])
+        name = part_of(grant.secret.name, "client_secret")
+        mask = Mask([hide_secret(name, sent) for sent in key.secret_forms])
         code = _error_code(answer)
-        reason = mask.text(reason_of(answer) + (f" ({code})" if code else ""))
+        reason = mask.cut(reason_of(answer), MAX_REASON) + (f" ({mask.text(code)})" if code else "")
         if kind == "unknown":
             raise _no_token(tool, reason)
         raise TokenRefused(tool, grant.secret.name, reason)
@@ -117,9 +129,7 @@ class Tokens:
             form["scope"] = " ".join(grant.scopes)
         headers = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
         if in_header:
-            # Both halves are encoded first, so that a colon in them is none of the header's.
-            pair = f"{quote_plus(key.client_id)}:{quote_plus(key.client_secret)}"
-            headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
+            headers["Authorization"] = f"Basic {key.basic_token}"
         else:
             form |= {"client_id": key.client_id, "client_secret": key.client_secret}
         request = httpx.Request("POST", grant.token_url, headers=headers, data=form)

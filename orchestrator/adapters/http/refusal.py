@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from typing import Final
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -12,7 +13,8 @@ from pydantic import JsonValue
 from orchestrator.adapters.http.answer import Answer
 from orchestrator.catalog.inputs import is_json
 
-_MAX_REASON = 1_000
+MAX_REASON: Final = 1_000
+"""Characters of a reason that are kept, counted after what is hidden in it was masked."""
 _MAX_FIELD_ERRORS = 20
 _IN_PROGRESS = re.compile(
     r"(?:request|operation|key|idempoten\w*).*"
@@ -25,6 +27,7 @@ def reason_of(answer: Answer) -> str:
     """Why a provider did not do it, in words that a planner can act on.
 
     Read from problem+json (RFC 9457) and from the shapes that other providers use for the same.
+    It is as long as the provider made it: `Mask.cut` shortens it.
     """
     phrase = phrase_of(answer.status)
     if 300 <= answer.status < 400:
@@ -35,7 +38,7 @@ def reason_of(answer: Answer) -> str:
     else:
         parts = [" ".join(body.split()) if _is_plain(answer) and isinstance(body, str) else ""]
     text = "; ".join(part for part in parts if part)
-    return (f"{phrase}: {text}" if text else phrase)[:_MAX_REASON]
+    return f"{phrase}: {text}" if text else phrase
 
 
 def phrase_of(status: int) -> str:

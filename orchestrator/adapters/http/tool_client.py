@@ -1,9 +1,10 @@
 """ToolClient: one attempt of one tool call over HTTP, from checked arguments to its outcome."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Self
 from urllib.parse import quote
 
@@ -28,6 +29,7 @@ from orchestrator.adapters.http.placement import Placement, place_arguments
 from orchestrator.adapters.http.request import build_request
 from orchestrator.adapters.http.reveal import personal_literals, reveal_arguments
 from orchestrator.adapters.http.sent_files import FileStore, SentFiles, find_files
+from orchestrator.adapters.http.servers import ServerVariables
 from orchestrator.adapters.http.transport import CheckedTransport, check_destination
 from orchestrator.adapters.http.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
 from orchestrator.adapters.secrets import SecretStore
@@ -74,7 +76,7 @@ class ToolClient:
         *,
         secrets: SecretStore,
         pii: PersonalValues,
-        server_variables: Mapping[str, str] = {},
+        server_variables: ServerVariables = MappingProxyType({}),
         allowed_private_hosts: Iterable[str] = (),
         only_hosts: Iterable[str] = (),
         proxy: str | None = None,
@@ -90,7 +92,8 @@ class ToolClient:
         Args:
             secrets: asked for credentials at each call.
             pii: asked for personal values at each call.
-            server_variables: values that override the defaults of the documents' server variables.
+            server_variables: values that override the defaults of the servers' variables, by
+                document.
             allowed_private_hosts: hosts that may be called at addresses that are not public: this
                 machine, a private network, link-local ones.
             only_hosts: the hosts, with or without a port, that are called at all; none: every one.
@@ -263,7 +266,7 @@ class ToolClient:
         """The credentials that the call carries, with their values."""
         # In a thread: a store may read a file or ask a server.
         found = await asyncio.to_thread(
-            resolve_credentials, call.endpoint.credentials, self._secrets
+            resolve_credentials, call.endpoint.credentials, self._secrets, call.endpoint.base_url
         )
         call.tokens = []
         credentials = []
@@ -351,14 +354,14 @@ class ToolClient:
         """
         if answer.file is None or self._files is None or not call.mission_id:
             return answer
-        told = file_told_by(answer, answer.file)
+        told = file_told_by(answer, answer.file, mask.text)
         try:
             kept = await asyncio.to_thread(
                 self._files.keep,
                 call.mission_id,
                 answer.file,
                 content_type=told.content_type,
-                name=mask.text(told.name),
+                name=told.name,
             )
         except StateLacking:
             if not call.endpoint.tool.is_side_effect:
@@ -386,7 +389,7 @@ class ToolClient:
         urls = [endpoint.base_url]
         try:
             credentials = await asyncio.to_thread(
-                resolve_credentials, endpoint.credentials, self._secrets
+                resolve_credentials, endpoint.credentials, self._secrets, endpoint.base_url
             )
         except SecretMissing as missing:
             credentials = ()
@@ -417,9 +420,9 @@ class ToolClient:
             raise failure from (error if mask.is_absent_from(error) else None)
         call.facts.status = response.status_code
         async with aclosing(response):
-            return await self._read(call, response)
+            return await self._read(call, response, mask)
 
-    async def _read(self, call: Attempt, response: httpx.Response) -> Answer:
+    async def _read(self, call: Attempt, response: httpx.Response, mask: Mask) -> Answer:
         """The answer; a body that broke off is missed only where the call may have happened.
 
         A success without its body is no success yet: the same key brings the body again. What was
@@ -431,6 +434,7 @@ class ToolClient:
                 max_bytes=self._max_answer_bytes,
                 max_file_bytes=self._max_file_bytes,
                 declared_types=call.endpoint.contract.answer_types,
+                masked=mask.text,
             )
         except HTTPX_ERRORS as error:
             if 300 <= response.status_code < 500:
@@ -454,8 +458,8 @@ def _egress_refused(tool: Tool, refused: AddressRefused) -> EgressRefused:
 def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:
     hidden = []
     for credential, value in credentials:
-        hidden.append(hide_secret(credential.secret.name, value))
+        written = [value]
         if credential.scheme == "basic":
-            hidden.append(hide_secret(credential.secret.name, basic_token(value)))
-            hidden.append(hide_secret(credential.secret.name, value.partition(":")[2]))
+            written += [basic_token(value), value.partition(":")[2]]
+        hidden += [hide_secret(credential.secret.name, one) for one in written]
     return hidden

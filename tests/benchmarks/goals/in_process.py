@@ -49,7 +49,7 @@ from tests.benchmarks.goals.verdict import Verdict, judge
 
 _AGENT: Final = AgentProfile(name="generalist", max_steps=30)
 _GO_ON: Final = "go on"
-_SECRETS: Final = {"payments_token": "sandbox", "expenses_key": "sandbox"}
+_SECRETS: Final = {"payments__payments_token": "sandbox", "expenses__expenses_key": "sandbox"}
 
 
 class Place:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import parse_qs
@@ -27,7 +27,10 @@ from orchestrator.core.errors import (
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryPii, MemorySecrets
 
-SECRETS = {"crm_oauth_client_id": "our:id", "crm_oauth_client_secret": "s3cret/long-enough"}
+SECRETS = {"crm__oauth__client_id": "our:id", "crm__oauth__client_secret": "s3cret/long-enough"}
+_BASIC = b64encode(b"our%3Aid:s3cret%2Flong-enough").decode()
+_FORM = "client_id=our%3Aid&client_secret=s3cret%2Flong-enough"
+"""The forms in which the token endpoint is sent the secret."""
 
 
 def document(token_url: str = "/oauth/token", **scheme: Any) -> dict[str, Any]:
@@ -139,7 +142,7 @@ async def call(provider: Any) -> AsyncIterator[Call]:
             ToolClient(
                 secrets=MemorySecrets(secrets),
                 pii=MemoryPii(),
-                server_variables={"port": str(provider.port)},
+                server_variables={"crm": {"port": str(provider.port)}},
                 allowed_private_hosts=["127.0.0.1"],
             ),
         )
@@ -189,7 +192,7 @@ async def test_a_token_is_kept_for_the_calls_that_may_use_it(
 async def test_two_clients_never_share_a_token(call: Call, authority: Authority) -> None:
     """Another worker's secrets are another client."""
     await call()
-    await call(secrets={**SECRETS, "crm_oauth_client_id": "other"})
+    await call(secrets={**SECRETS, "crm__oauth__client_id": "other"})
 
     assert len(authority.token_requests) == 2
 
@@ -266,7 +269,7 @@ async def test_a_fresh_token_that_is_refused_is_not_replaced(
     outcome = await call()
 
     assert (outcome.kind, outcome.status) == ("rejected", 401)
-    assert outcome.reason == "HTTP 401 Unauthorized: unknown token [secret crm_oauth]"
+    assert outcome.reason == "HTTP 401 Unauthorized: unknown token [secret crm__oauth]"
     assert len(authority.calls) == 3
     assert len(authority.token_requests) == 2
 
@@ -303,7 +306,7 @@ async def test_a_token_that_is_configured_is_used_as_it_is(
     """Somebody else obtains it; nothing is asked for."""
     authority.valid.add("given")
 
-    outcome = await call(secrets={"crm_oauth": "given"})
+    outcome = await call(secrets={"crm__oauth": "given"})
 
     assert outcome.kind == "succeeded"
     assert authority.token_requests == []
@@ -311,8 +314,8 @@ async def test_a_token_that_is_configured_is_used_as_it_is(
 
 async def test_a_client_that_is_not_configured_is_named(call: Call, authority: Authority) -> None:
     """By the secrets that are missing."""
-    with pytest.raises(SecretMissing, match="crm_oauth_client_secret"):
-        await call(secrets={"crm_oauth_client_id": "i"})
+    with pytest.raises(SecretMissing, match="crm__oauth__client_secret"):
+        await call(secrets={"crm__oauth__client_id": "i"})
 
     assert authority.token_requests == []
 
@@ -325,7 +328,10 @@ async def test_a_client_that_is_not_configured_is_named(call: Call, authority: A
             "HTTP 401 Unauthorized: invalid_client: unknown",
         ),
         (JSONResponse({"error": "invalid_scope"}, 400), "HTTP 400 Bad Request: invalid_scope"),
-        (JSONResponse({"message": "for s3cret/long-enough"}, 403), "for [secret crm_oauth"),
+        (JSONResponse({"message": "for s3cret/long-enough"}, 403), "for [secret crm__oauth"),
+        (JSONResponse({"message": f"unread header: {_BASIC}"}, 400), "header: [secret crm__oauth"),
+        (JSONResponse({"message": f"unread form: {_FORM}"}, 400), "=[secret crm__oauth"),
+        (JSONResponse({"error": f"x {_BASIC}"}, 400), "[secret crm__oauth"),
         (JSONResponse({}), "it answered without an access_token"),
         (Response("<html>", media_type="text/html"), "it answered without an access_token"),
         (JSONResponse({"access_token": "t", "token_type": "mac"}), "not of the type bearer"),
@@ -342,8 +348,11 @@ async def test_a_refusal_of_the_endpoint_is_told(
         await call()
 
     assert said in str(refused.value)
-    assert "check the secrets crm_oauth_client_id and crm_oauth_client_secret" in str(refused.value)
+    assert "check the secrets crm__oauth__client_id and crm__oauth__client_secret" in str(
+        refused.value
+    )
     assert "s3cret" not in str(refused.value)
+    assert _BASIC[12:-4] not in str(refused.value)
     assert authority.calls == []
 
 

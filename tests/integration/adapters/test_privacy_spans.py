@@ -43,14 +43,14 @@ from workflows import ALL_WORKFLOWS
 QUEUE = "privacy-spans"
 PERSON = {"traveler_id": "T-Planted-90417", "birth_year": "198417"}
 SECRETS = {
-    "shop_bearer": "planted-bearer-7f3a90",
-    "shop_basic": "planted-user:planted-password-b81e44",
-    "shop_key_query": "planted key&55310",
+    "shop__bearer": "planted-bearer-7f3a90",
+    "shop__basic": "planted-user:planted-password-b81e44",
+    "shop__key_query": "planted key&55310",
 }
 DERIVED = (
     "planted-password-b81e44",
-    b64encode(SECRETS["shop_basic"].encode()).decode(),
-    quote(SECRETS["shop_key_query"], safe=""),
+    b64encode(SECRETS["shop__basic"].encode()).decode(),
+    quote(SECRETS["shop__key_query"], safe=""),
 )
 """The forms in which they travel."""
 CALLS = (
@@ -133,7 +133,7 @@ async def test_planners_and_traces_see_handles_while_the_provider_gets_values(
     wire = ToolClient(
         secrets=MemorySecrets(SECRETS),
         pii=vault,
-        server_variables={"port": str(provider.port)},
+        server_variables={"shop": {"port": str(provider.port)}},
         allowed_private_hosts=["127.0.0.1"],
         telemetry=traced.telemetry,
     )
@@ -165,8 +165,8 @@ async def test_planners_and_traces_see_handles_while_the_provider_gets_values(
     assert leaks(DERIVED[1:], arrived) == list(DERIVED[1:])
     assert len(contexts) == len(CALLS) + 1
     assert re.search(r"B-pii:traveler_id@\w+-1", contexts[-1])
-    assert "[secret shop_bearer]" in contexts[-1]
-    assert "[secret shop_basic]" in contexts[-1]
+    assert "[secret shop__bearer]" in contexts[-1]
+    assert "[secret shop__basic]" in contexts[-1]
     assert len(traced.spans.get_finished_spans()) == len(CALLS)
     assert "booking_create" in traced.text()
     assert "pii:traveler_id" in history

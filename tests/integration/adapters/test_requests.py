@@ -187,7 +187,7 @@ async def test_a_missing_credential_stops_the_call(
     """The error names the secret; nothing is sent without it."""
     call = call_at(provider.port, secrets=MemorySecrets())
 
-    with pytest.raises(SecretMissing, match="shop_bearer"):
+    with pytest.raises(SecretMissing, match="shop__bearer"):
         await call("secured_bearer")
 
     assert provider.seen == []
@@ -208,7 +208,9 @@ async def test_a_server_variable_cannot_lead_elsewhere(
     call_at: Callable[..., Any], provider: Any
 ) -> None:
     """A configured value that would end the host early is refused."""
-    call = call_at(provider.port, server_variables={"host": "evil.example/x", "port": "80"})
+    call = call_at(
+        provider.port, server_variables={"shop": {"host": "evil.example/x", "port": "80"}}
+    )
 
     with pytest.raises(Exception, match="is no part of a URL"):
         await call("item_get", {"item_id": "1"})

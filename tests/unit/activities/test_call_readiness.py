@@ -250,11 +250,11 @@ async def test_a_missing_credential_is_found_before_the_card(store: CatalogStore
     """Of OAuth the client's key is enough; with it nothing is missing."""
     secured = document(**SECURED)
     without = await prepared(store, MemoryPii(), {}, described=secured)
-    key = {"flights_token_client_id": "a", "flights_token_client_secret": "b"}
+    key = {"flights__token__client_id": "a", "flights__token__client_secret": "b"}
     with_key = await prepared(store, MemoryPii(), {}, described=secured, secrets=key)
 
     assert without.card is None
-    assert "flights_token" in without.obstacles[0]
+    assert "flights__token" in without.obstacles[0]
     assert with_key.card is not None
 
 
@@ -305,7 +305,7 @@ async def test_a_token_endpoint_that_this_installation_does_not_call_is_found_be
     schemes = cast(Any, secured)["components"]["securitySchemes"]
     token_url = "https://login.example.com/token"
     schemes["token"]["flows"]["clientCredentials"]["tokenUrl"] = token_url
-    key = {"flights_token_client_id": "a", "flights_token_client_secret": "b"}
+    key = {"flights__token__client_id": "a", "flights__token__client_secret": "b"}
 
     call = await prepared(
         store, MemoryPii(), {}, described=secured, secrets=key, only_hosts=["127.0.0.1:9"]

@@ -1,5 +1,6 @@
 """Operations compiled to tools: names, effects, confirmation, servers, credentials."""
 
+import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.compile import compile_document, compile_documents
 from orchestrator.catalog.lint import lint
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import DocumentInvalid, SkippedWarning
@@ -220,6 +221,49 @@ def test_credentials_are_those_of_the_first_requirement(one_operation: Make) -> 
 
     document["paths"]["/thing"]["get"]["security"] = []
     assert compiled(document).credentials == ()
+
+
+@pytest.mark.parametrize(
+    ("schemes", "variable"),
+    [
+        ({"Shop": "key", "shop": "key"}, "ORCHESTRATOR_SECRET_SHOP__KEY"),
+        ({"shop": "key", "SHOP": "Key_File"}, "ORCHESTRATOR_SECRET_SHOP__KEY_FILE"),
+    ],
+)
+def test_secrets_of_two_documents_in_one_variable_are_refused(
+    one_operation: Make, schemes: dict[str, str], variable: str
+) -> None:
+    """The sentence says which two, and what to rename; a scheme that no tool uses is no matter."""
+    documents = {
+        name: _secured(one_operation(), scheme, operation=f"{name}_op")
+        for name, scheme in schemes.items()
+    }
+
+    with pytest.raises(DocumentInvalid, match=f"{variable}; rename one") as refused:
+        compile_documents(documents)
+    assert all(name in str(refused.value) for name in schemes)
+    for document in documents.values():
+        document["security"] = []
+    assert len(compile_documents(documents).tools) == 2
+
+
+def test_similar_names_of_documents_have_secrets_of_their_own(one_operation: Make) -> None:
+    """`shop` with `pay_key` and `shop_pay` with `key`; a dash is no underscore."""
+    schemes = {"shop": "pay_key", "shop_pay": "key", "my-bank": "key", "my_bank": "key"}
+    documents = {
+        name: _secured(one_operation(), scheme, operation=f"op{number}")
+        for number, (name, scheme) in enumerate(schemes.items())
+    }
+
+    assert len(compile_documents(documents).tools) == len(schemes)
+
+
+def _secured(document: dict[str, Any], scheme: str, *, operation: str) -> dict[str, Any]:
+    secured = copy.deepcopy(document)
+    (item,) = secured["paths"].values()
+    next(iter(item.values()))["operationId"] = operation
+    secured["components"] = {"securitySchemes": {scheme: {"type": "http", "scheme": "bearer"}}}
+    return {**secured, "security": [{scheme: []}]}
 
 
 def test_the_first_success_with_json_is_the_answer(one_operation: Make) -> None:

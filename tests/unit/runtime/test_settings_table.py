@@ -38,12 +38,51 @@ def test_what_is_set_is_shown_and_a_secret_only_as_set(monkeypatch: pytest.Monke
     assert "very-secret" not in str(rows)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "now"),
+    [
+        ("PROXY", "http://user:hunter2@proxy:3128", "set"),
+        ("PROXY", "user:hunter2@proxy:3128", "set"),
+        (
+            "APPROVAL_KEYS",
+            "https://u:hunter2@keys.example:8443/jwks",
+            "https://keys.example:8443/jwks",
+        ),
+        ("APPROVAL_KEYS", "https://keys.example/a?token=hunter2", "https://keys.example/a?…"),
+        ("APPROVAL_KEYS", "https://u:hunter2@[::1", "https://…"),
+        ("APPROVAL_KEYS", "/etc/jwks.json", "/etc/jwks.json"),
+        ("EMBEDDER", "https://u:hunter2@host/v1?k=hunter2#small", "https://host/v1?…#small"),
+        ("SERVER_VARIABLES", '{"crm": {"tenant": "hunter2"}}', '{"crm": {"tenant": "set"}}'),
+        ("STORE", "postgresql://m:hunter2@db/m", "set"),
+        ("PAYLOAD_KEYS", "k1:hunter2", "set"),
+    ],
+)
+def test_no_setting_shows_a_secret(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, now: str
+) -> None:
+    """Neither the table nor the settings as text, which a traceback may hold."""
+    monkeypatch.setenv(f"ORCHESTRATOR_{variable}", value)
+    settings = load_settings()
+
+    assert [row.now for row in setting_rows(settings) if row.is_set] == [now]
+    assert "hunter2" not in repr(settings)
+
+
+def test_server_variables_of_no_document_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence shows how to name one, and not the value."""
+    monkeypatch.setenv("ORCHESTRATOR_SERVER_VARIABLES", '{"port": "hunter2"}')
+
+    with pytest.raises(Exception, match="name the document") as refused:
+        load_settings()
+    assert "hunter2" not in str(refused.value)
+
+
 def test_a_misspelt_variable_is_named_with_what_was_meant_and_without_its_value() -> None:
     """It would change nothing, and say nothing. Credentials may have any name."""
     environment = {
         "ORCHESTRATOR_MAX_ACTIVITES": "very-secret",
         "ORCHESTRATOR_XYZ": "1",
-        "ORCHESTRATOR_SECRET_CRM_KEY": "x",
+        "ORCHESTRATOR_SECRET_CRM__KEY": "x",
         "ORCHESTRATOR_DRAIN": "5",
         "HOME": "/",
     }

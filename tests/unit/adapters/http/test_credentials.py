@@ -10,7 +10,7 @@ from orchestrator.adapters.http.credentials import (
     read_alternatives,
     resolve_credentials,
 )
-from orchestrator.adapters.secrets import SecretRef
+from orchestrator.adapters.secrets import EnvironmentSecrets, SecretRef
 from orchestrator.catalog.operations import operations
 from orchestrator.core.errors import DocumentInvalid, SecretMissing
 from orchestrator.json_schema.document import DocumentNode
@@ -22,8 +22,8 @@ _SCHEMES = {
     "digest": {"type": "http", "scheme": "digest"},
     "badkey": {"type": "apiKey", "in": "body", "name": "k"},
 }
-_KEY = Credential(SecretRef("crm_key"), "query", "k")
-_TOKEN = Credential(SecretRef("crm_token"), "header", "Authorization", "bearer")
+_KEY = Credential(SecretRef("crm__key"), "query", "k")
+_TOKEN = Credential(SecretRef("crm__token"), "header", "Authorization", "bearer")
 
 
 def _alternatives(security: Any, root_security: Any = None) -> tuple[Alternative, ...]:
@@ -54,7 +54,23 @@ def test_the_first_alternative_that_is_complete_is_used() -> None:
     """A provider that takes either is called with what is configured."""
     alternatives = ((_KEY, _TOKEN), (_TOKEN,))
 
-    assert resolve_credentials(alternatives, MemorySecrets({"crm_token": "t"})) == ((_TOKEN, "t"),)
+    assert resolve_credentials(alternatives, MemorySecrets({"crm__token": "t"})) == ((_TOKEN, "t"),)
+
+
+def test_a_secret_that_is_bound_elsewhere_is_not_there() -> None:
+    """A document whose servers changed is not sent it; its next alternative is."""
+    bound = {
+        "ORCHESTRATOR_SECRET_CRM__KEY": "k",
+        "ORCHESTRATOR_SECRET_CRM__KEY_HOSTS": "api.example.com",
+        "ORCHESTRATOR_SECRET_CRM__TOKEN": "t",
+    }
+    secrets, alternatives = EnvironmentSecrets(bound), ((_KEY,), (_TOKEN,))
+
+    def resolved(base_url: str) -> object:
+        return resolve_credentials(alternatives, secrets, base_url)
+
+    assert resolved("https://api.example.com/v1") == ((_KEY, "k"),)
+    assert resolved("https://evil.example/v1") == ((_TOKEN, "t"),)
 
 
 def test_what_may_be_called_without_credentials_is() -> None:
@@ -66,7 +82,7 @@ def test_what_may_be_called_without_credentials_is() -> None:
 
 def test_the_first_alternative_names_what_is_missing() -> None:
     """It is the one that the provider prefers."""
-    with pytest.raises(SecretMissing, match="crm_key"):
+    with pytest.raises(SecretMissing, match="crm__key"):
         resolve_credentials(((_KEY,), (_TOKEN,)), MemorySecrets())
 
 
