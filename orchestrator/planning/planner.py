@@ -36,7 +36,48 @@ from orchestrator.saga.orders import Order
 NO_PROFILES: Final = Walls()
 
 
-class Planner(Protocol):
+class PlannedStep(Record):
+    """A decision, with what deciding it took and left."""
+
+    decision: StepDecision
+    usage: Usage | None = Field(default=None, description="None: it took nothing")
+    dropped: tuple[Dropped, ...] = Field(
+        default=(),
+        max_length=MOST_DROPPED,
+        description="what was wanted beside the decision, and is not done",
+    )
+    conversation: str = Field(
+        default="", description="where what was said to decide it is kept; empty: nowhere"
+    )
+
+
+def as_planned(answer: PlannedStep | StepDecision) -> PlannedStep:
+    """Return what a planner answers as a planned step."""
+    if isinstance(answer, PlannedStep):
+        return answer
+    return PlannedStep.model_construct(decision=answer)
+
+
+class StepPlanner(Protocol):
+    """Decides the steps of the legs that it is given, and splits no goal."""
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision | PlannedStep:
+        """Return the next step of one leg; called again after each until the leg ends.
+
+        Args:
+            context: the leg's goal, its inputs and facts, and what its steps came to.
+            selection: the tools that the router forwarded for this step, best first.
+            catalog: the tools by name; those not in the selection are to be discovered first.
+
+        Returns:
+            A decision that `check_decision` accepts; in a `PlannedStep`, what deciding it took.
+        """
+        ...
+
+
+class Planner(StepPlanner, Protocol):
     """Turns a goal into legs, and a leg's situation into its next step.
 
     Both methods run in activities, never in a workflow: they may wait, ask a network, read a clock
@@ -75,89 +116,18 @@ class Planner(Protocol):
         """
         ...
 
-    async def plan_step(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step of one leg; called again after each until the leg ends.
-
-        Args:
-            context: the leg's goal, its inputs and facts, and what its steps came to.
-            selection: the tools that the router forwarded for this step, best first.
-            catalog: the tools by name; those not in the selection are to be discovered first.
-
-        Returns:
-            A decision that `check_decision` accepts.
-        """
-        ...
-
-
-class StepPlanner(Protocol):
-    """What decides the steps of the legs that it is given, and splits no goal."""
-
-    async def plan_step(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step of one leg; see `Planner`."""
-        ...
-
-
-class PlannedStep(Record):
-    """A decision, with what deciding it took and left."""
-
-    decision: StepDecision
-    usage: Usage | None = Field(default=None, description="None: it took nothing")
-    dropped: tuple[Dropped, ...] = Field(
-        default=(),
-        max_length=MOST_DROPPED,
-        description="what was wanted beside the decision, and is not done",
-    )
-    conversation: str = Field(
-        default="", description="where what was said to decide it is kept; empty: nowhere"
-    )
-
-
-@runtime_checkable
-class MeteredPlanner(Protocol):
-    """What decides steps at a cost; a planner that is one is not asked by `plan_step`."""
-
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> PlannedStep | tuple[StepDecision, Usage | None]:
-        """The next step of one leg, and what deciding it took; None when it took nothing."""
-        ...
-
-
-def as_planned(
-    answer: PlannedStep | tuple[StepDecision, Usage | None] | StepDecision,
-) -> PlannedStep:
-    """What a planner answers, in whichever form it does."""
-    if isinstance(answer, PlannedStep):
-        return answer
-    decision, usage = answer if isinstance(answer, tuple) else (answer, None)
-    return PlannedStep.model_construct(decision=decision, usage=usage)
-
 
 @runtime_checkable
 class ModelChooser(Protocol):
     """A planner that goes by `AgentProfile.model`: people may give a leg another one."""
 
     def model_problem(self, name: str) -> str:
-        """Why a model cannot be asked from here; empty when it can be, as far as that is known."""
+        """Return why a model cannot be asked from here; empty when it can be, as far as known."""
         ...
-
-
-@runtime_checkable
-class GoalSplitter(Protocol):
-    """A planner that knows beforehand whether it will ask a model for a plan."""
 
     def splits_by_rules(self, agents: Sequence[AgentProfile]) -> bool:
-        """Whether it asks none, where a mission names none."""
+        """Return whether no model is asked for a plan, where a mission names none."""
         ...
-
-
-def plans_by_rules(planner: Planner, agents: Sequence[AgentProfile]) -> bool:
-    """Whether a planner is known to split goals without a model, which takes it no second."""
-    return isinstance(planner, GoalSplitter) and planner.splits_by_rules(agents)
 
 
 def check_plan(plan: MissionPlan) -> None:

@@ -91,7 +91,7 @@ class Reader:
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
+    ) -> StepDecision | PlannedStep:
         """The next page; all that were read before are to be there."""
         read = [seen for seen in context.observations if seen.outcome == "succeeded"]
         if len(read) != context.step - 1 or any(seen.body != _ANSWER for seen in read):
@@ -108,11 +108,11 @@ class ModelReader(Reader):
         super().__init__(pages)
         self._model = model
 
-    async def plan_metered(
+    async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> PlannedStep:
         """As the product asks a model."""
-        return await self._model.plan_metered(context, selection, catalog)
+        return await self._model.plan_step(context, selection, catalog)
 
 
 def run(steps: tuple[int, ...] = _STEPS) -> list[Figure]:

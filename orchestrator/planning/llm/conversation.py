@@ -10,7 +10,7 @@ not sent: the step begins a conversation of its own then, from what the leg has 
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -190,9 +190,3 @@ def _read(pieces: Pieces, mission_id: str, key: str) -> LegConversation | None:
 
 def _is_whole(messages: Sequence[ModelMessage]) -> bool:
     return bool(messages) and isinstance(messages[-1], ModelResponse)
-
-
-def called_by(answer: ModelResponse, named: Mapping[str, str]) -> dict[str, str]:
-    """The tools that an answer calls, by the names that the model knows them by."""
-    calls = (part for part in answer.parts if isinstance(part, ToolCallPart))
-    return {call.tool_name: named[call.tool_name] for call in calls if call.tool_name in named}

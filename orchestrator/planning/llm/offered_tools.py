@@ -1,11 +1,14 @@
-"""The tools of a step as they are offered, and calls of them as decisions that were checked."""
+"""The tools of a step as they are offered, and calls of them as decisions that were checked.
+
+A name that a model writes is read forgivingly, where exactly one tool can be meant.
+"""
 
 import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -14,9 +17,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, OutsideWall
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.done_at_once import bounded, chosen
 from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
-from orchestrator.planning.llm.named_tools import meant_by, wire_name, wire_names
 from orchestrator.planning.llm.prompt import reason_input, tool_description, tool_parameters
 from orchestrator.planning.models import (
     HAND_OVER,
@@ -26,20 +27,83 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.one_step import bounded, chosen
 from orchestrator.planning.planner import PlannedStep, check_decision, only_reads
 from orchestrator.planning.trimming import cut_text
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
+Key = TypeVar("Key")
+
+_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+_MARK: Final = re.compile(r"[\[({][^\])}]{0,80}[\])}]?\s*$")
+"""What a model copies after a name: `[confirm]`, `(city)`."""
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_A-Za-z]+")
+_MOST_WORDS: Final = 6
+"""A name of more words is a sentence, which means no tool unless it is a title."""
 _LONGEST_NAME: Final = 64
+_LONGEST_SAID: Final = 200
 _LONGEST_REASON: Final = 400
 _META_NAMES: Final = (HAND_OVER, *(meta.name for meta in META_TOOLS))
 _COPIED: Final = "left out: the example or default of the document, which nobody asked for"
 
 
+def wire_name(name: str) -> str:
+    """Return a tool's name as every provider of models takes it."""
+    return _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME]
+
+
 def offered_names(tools: Iterable[Tool]) -> dict[str, Tool]:
     """Return the tools by names that every provider of models takes, none of them a meta tool's."""
-    return wire_names(tools, _META_NAMES)
+    named: dict[str, Tool] = {}
+    for tool in tools:
+        name = base = wire_name(tool.name)
+        number = 1
+        while name in named or name in _META_NAMES:
+            number += 1
+            ending = f"_{number}"
+            name = base[: _LONGEST_NAME - len(ending)] + ending
+        named[name] = tool
+    return named
+
+
+def meant_by(said: str, tools: Mapping[Key, Tool]) -> Key | None:
+    """Return the key of the one tool that a name can mean; None: of none, or of several.
+
+    Case, marks after the name, a missing prefix, another order of its words, and the title in the
+    place of the name are forgiven where exactly one tool fits.
+
+    Example: `book_hotel` means `hotel_book_room` where no other name has both words.
+    """
+    if len(said) > _LONGEST_SAID:
+        return None
+    bare = _MARK.sub("", said.strip().strip("`'\"")).strip()
+    words = _words(bare)
+    if not words:
+        return None
+    read = [(key, tool, _words(tool.name)) for key, tool in tools.items()]
+    for fits in (
+        [key for key, tool, _ in read if tool.name == bare or key == bare],
+        [key for key, _, name in read if name == words],
+        [key for key, tool, _ in read if _words(tool.title) == words],
+        [key for key, _, name in read if sorted(name) == sorted(words)],
+        [key for key, _, name in read if len(words) <= _MOST_WORDS and {*words} <= {*name}],
+    ):
+        if fits:
+            return fits[0] if len(fits) == 1 else None
+    return None
+
+
+def could_mean(said: str, tools: Iterable[Tool]) -> list[Tool]:
+    """Return the tools whose names have all the words of a short name."""
+    words = {*_words(_MARK.sub("", said[:_LONGEST_SAID]))}
+    return [tool for tool in tools if words and words <= {*_words(tool.name)}]
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a name, lower case, without the `s` of a plural."""
+    found = (word.casefold() for word in _WORD.findall(text))
+    return [word.removesuffix("s") if len(word) > 3 else word for word in found]
 
 
 @dataclass(frozen=True)
@@ -53,7 +117,7 @@ class OfferedTools:
     meta: tuple[MetaTool, ...] = META_TOOLS
 
     def listed(self) -> Iterator[tuple[str, str, JsonObject]]:
-        """Name, description and input schema of each."""
+        """Yield the name, the description and the input schema of each."""
         for meta in self.meta:
             yield meta.name, meta.description, meta.parameters
         for name, tool in self.tools.items():
@@ -142,7 +206,7 @@ class OfferedTools:
         return decision.model_copy(update={"conditions": (read,)})
 
     def _outside(self, name: str) -> Tool | None:
-        """The tool of that name, if it is one that the agent may not touch."""
+        """Return the tool of that name, if it is one that the agent may not touch."""
         tool = self.catalog.tools.get(name)
         return None if tool is None or is_inside(tool, (self.context.agent.wall,)) else tool
 
@@ -199,7 +263,7 @@ def _meta_decision(meta: MetaTool, arguments: JsonObject) -> StepDecision:
 
 
 def _dropped(name: str, wanted: StepDecision | None, why: str) -> Dropped:
-    """What is told of a call that is not carried out; arguments that were not checked are not."""
+    """Return what is told of a call that is not made; unchecked arguments are not."""
     if isinstance(wanted, CallTool):
         return Dropped(tool=wanted.tool, arguments=wanted.arguments, why=why)
     return Dropped(tool=cut_text(name, _LONGEST_NAME), why=why)

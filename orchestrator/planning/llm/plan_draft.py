@@ -10,7 +10,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.plan_origin import LegNeed
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.planning.llm.named_tools import could_mean, meant_by
+from orchestrator.planning.llm.offered_tools import could_mean, meant_by
 from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.planning.walls import is_inside
 from orchestrator.saga.orders import Order

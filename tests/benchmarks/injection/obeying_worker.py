@@ -23,7 +23,6 @@ from orchestrator.planning.models import (
     LegPlan,
     MissionPlan,
     StepContext,
-    StepDecision,
 )
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
@@ -62,15 +61,9 @@ class ObeyingPlanner:
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step."""
-        return (await self.plan_metered(context, selection, catalog)).decision
-
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> PlannedStep:
         """The next step, as the product asks a model for it."""
-        return await self._planner.plan_metered(context, selection, catalog)
+        return await self._planner.plan_step(context, selection, catalog)
 
 
 def agents_for(documents: Mapping[str, Any]) -> dict[str, AgentProfile]:

@@ -7,15 +7,6 @@ from typing import Final
 import pytest
 from pydantic import ValidationError
 
-from orchestrator.planning.done_at_once import (
-    AFTER_READS,
-    TOO_MANY,
-    TWICE,
-    bounded,
-    calls_of,
-    chosen,
-    inside_wall,
-)
 from orchestrator.planning.models import (
     MOST_CALLS,
     MOST_DROPPED,
@@ -27,6 +18,15 @@ from orchestrator.planning.models import (
     Finish,
     GiveUp,
     StepDecision,
+)
+from orchestrator.planning.one_step import (
+    AFTER_READS,
+    TOO_MANY,
+    TWICE,
+    bounded,
+    calls_of,
+    chosen,
+    inside_wall,
 )
 from orchestrator.planning.planner import PlannedStep
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from orchestrator.core.limits import Limits
 from orchestrator.planning.models import AgentProfile, LegPlan, MissionPlan
 from orchestrator.planning.profile_faults import read_profiles
-from orchestrator.planning.profile_limits import within_profiles
+from orchestrator.planning.walls import within_profiles
 
 SCOUT = AgentProfile(name="scout", max_steps=20, limits=Limits(requests=10))
 
