@@ -63,8 +63,6 @@ def _left(shown: PlanPreview) -> Iterator[Text]:
         yield line(("no leg serves: ", "red"), repr(text))
     for doubt in shown.doubts:
         yield line(("not carried out: ", "yellow"), doubt_text(doubt))
-        if doubt.suggestion:
-            yield line(("  in plain steps: ", "dim"), repr(doubt.suggestion))
 
 
 def _before(shown: PlanPreview) -> Iterator[Text]:

@@ -26,9 +26,6 @@ class Doubt(Record):
     choices: tuple[str, ...] = Field(
         default=(), description="what was found, as a person reads it; no raw ids"
     )
-    suggestion: str = Field(
-        default="", description="the goal in plain steps, where that is mechanical"
-    )
 
 
 CHAINING: Final = "chaining"
@@ -38,6 +35,8 @@ LLM: Final = "llm"
 RULES: Final = "rules"
 """What a leg says of who decides its steps, where the planner by rules does."""
 OwnPlanner = Literal["chaining", "llm"]
+USUAL_LIMITS: Final = {"steps": 40, "tool_calls": 32}
+"""Of one leg of an agent whose profile says no other."""
 ANYBODY: Final = "*"
 """Among those to whom an agent hands parts over: every other agent."""
 
@@ -71,10 +70,6 @@ class AgentProfile(Record):
         "own; None: a model where one is set, else chaining",
     )
     task_queue: str | None = Field(default=None, description="None: the mission's own")
-    max_steps: int = Field(default=40, ge=1, description="planner decisions per leg")
-    max_tool_calls: int = Field(
-        default=32, ge=1, description="calls of tools per leg; discovery and questions are free"
-    )
     hands_over_to: tuple[str, ...] = Field(
         default=(),
         description="agents to which its model may hand parts of its leg, or `*`: legs of their "
@@ -88,8 +83,8 @@ class AgentProfile(Record):
     )
     limits: Limits = Field(
         default_factory=Limits,
-        description="what one leg of it may use up; its steps and tool calls, where they are said "
-        "here, take the place of `max_steps` and `max_tool_calls`",
+        description="what one leg of it may use up; 40 decisions and 32 calls of tools where they "
+        "are not said; discovery and questions are no calls",
     )
     max_repeats: int = Field(
         default=3,
@@ -113,18 +108,14 @@ class AgentProfile(Record):
 
     @property
     def leg_limits(self) -> Limits:
-        """What one leg of it may use up, its steps and calls of tools always among it."""
-        usual = {"steps": self.max_steps, "tool_calls": self.max_tool_calls}
-        said = {n: most for n, most in usual.items() if getattr(self.limits, n) is None}
-        return self.limits.model_copy(update=said)
+        """The limits of one leg of it, its steps and calls of tools always among them."""
+        usual = {n: most for n, most in USUAL_LIMITS.items() if getattr(self.limits, n) is None}
+        return self.limits.model_copy(update=usual)
 
     def within(self, limits: Limits) -> "AgentProfile":
         """This agent, allowed no more than these limits."""
         both = self.leg_limits.beside(limits)
-        if both == self.leg_limits:
-            return self
-        steps = {"max_steps": both.steps, "max_tool_calls": both.tool_calls}
-        return self.model_copy(update={**steps, "limits": both})
+        return self if both == self.leg_limits else self.model_copy(update={"limits": both})
 
     @property
     def wall(self) -> Wall:
@@ -279,8 +270,6 @@ class Observation(Record):
     side_effect: bool = False
     body: JsonValue = None
     error: str | None = None
-    contract_breach: str | None = None
-    """What of a good answer is not as its document says: the body may lack what is looked for."""
     price: Money | None = None
     at: datetime | None = Field(default=None, description="when it was answered")
     refused_by: str = Field(default="", description="the person who refused it; empty: nobody did")
@@ -317,7 +306,7 @@ class StepContext(Record):
 
     mission_id: str
     leg_id: str
-    step: int = Field(description="from 1; the agent's `max_steps` is the last")
+    step: int = Field(description="from 1; the last one is limited by its agent")
     mission_goal: str
     leg_goal: str
     agent: AgentProfile

@@ -47,13 +47,13 @@ def read_profiles(
     profiles: list[AgentProfile] = []
     faults: list[ProfileFault] = []
     for number, (name, entry) in enumerate(zip(names, written, strict=True), start=1):
-        is_named = isinstance(name, str) and name.strip()
-        called = name.strip() if is_named else f"number {number}"
+        said = name.strip() if isinstance(name, str) else ""
+        called = said or f"number {number}"
         try:
             profiles.append(AgentProfile.model_validate(entry, extra="forbid"))
         except ValidationError as error:
             faults += _faults(called, map(_fault_of_form, error.errors()))
-        if isinstance(name, str) and not is_named:
+        if isinstance(name, str) and not said:
             faults += _faults(called, [("name", "it is blank", "name it")])
     for name, times in Counter(name for name in names if name and isinstance(name, str)).items():
         if times > 1:

@@ -25,6 +25,7 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.limits import Limits
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -86,7 +87,7 @@ class Reader:
     ) -> MissionPlan:
         """One leg."""
         most = self._pages + 1
-        agent = AgentProfile(name="reader", max_steps=most, max_tool_calls=most)
+        agent = AgentProfile(name="reader", limits=Limits(steps=most, tool_calls=most))
         return MissionPlan(legs=(LegPlan(leg_id=_LEG, goal=_GOAL, agent=agent),))
 
     async def plan_step(

@@ -15,6 +15,7 @@ from temporalio.client import Client
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.limits import Limits
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import (
@@ -70,7 +71,7 @@ def agents_for(documents: Mapping[str, Any]) -> dict[str, AgentProfile]:
     """One agent for each document, walled in: the others' tools are not for it."""
     return {
         name: AgentProfile(
-            name=name, domains=(name,), max_steps=_MOST_STEPS, max_tool_calls=_MOST_STEPS
+            name=name, domains=(name,), limits=Limits(steps=_MOST_STEPS, tool_calls=_MOST_STEPS)
         )
         for name in documents
     }

@@ -115,9 +115,9 @@ async def test_a_request_to_a_model_is_a_span_with_its_usage_and_without_its_wor
         raise ModelHTTPError(429, "gpt-5", {"error": "too many for Ada"})
 
     with open_meter(Usage(), lambda _: None, partial(model_span, telemetry)):
-        for answer in (answered, refused):
+        for model in (FunctionModel(answered), FunctionModel(refused)):
             with contextlib.suppress(ModelRefused):
-                models = Models(lambda _, answer=answer: FunctionModel(answer))
+                models = Models(partial(lambda model, _: model, model))
                 await models.ask("openai:gpt-5", asked, ModelRequestParameters())
 
     good, bad = spans.get_finished_spans()
