@@ -45,8 +45,6 @@ def _inside(leg: PlannedLeg) -> Iterator[Text]:
         yield line(("no tool is likely yet: it looks for one when it begins", "yellow"))
     if leg.serves:
         yield line(("serves ", "dim"), "; ".join(map(repr, leg.serves)))
-    for need in leg.needs:
-        yield line((f"needs of {need.leg_id}: ", "dim"), need.what)
 
 
 def _origin(made_by: PlanOrigin) -> Iterator[Text]:

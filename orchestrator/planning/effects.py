@@ -30,7 +30,7 @@ _ID: Final = re.compile(
 )
 _AMOUNT: Final = re.compile(r"[A-Z]{3}\d+|\d+[A-Z]{3}")
 _SHORTEST, _LONGEST, _MOST = 5, 60, 5
-"""Of an id, in characters; and of those that are shown."""
+"""Lengths of an id, in characters, and how many are shown."""
 
 
 def why_unordered(

@@ -1,4 +1,4 @@
-"""What planners are told and what they answer: plans, step contexts and decisions."""
+"""Plans, step contexts and decisions: all that planners are given and answer."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.budget import Money, Usage
 from orchestrator.core.limits import Allowance, Limits
-from orchestrator.core.plan_origin import LegNeed, PlanOrigin
+from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import JsonObject, OneOfSeveral, Record
 from orchestrator.core.wall import Wall
 from orchestrator.saga.orders import Order, WhenRead
@@ -33,16 +33,16 @@ CHAINING: Final = "chaining"
 LLM: Final = "llm"
 """The planner over a model."""
 RULES: Final = "rules"
-"""What a leg says of who decides its steps, where the planner by rules does."""
+"""The name that a leg gives for the planner by rules."""
 OwnPlanner = Literal["chaining", "llm"]
 USUAL_LIMITS: Final = {"steps": 40, "tool_calls": 32}
-"""Of one leg of an agent whose profile says no other."""
+"""Limits of one leg of an agent whose profile says no others."""
 ANYBODY: Final = "*"
 """Among those to whom an agent hands parts over: every other agent."""
 
 
 class AgentProfile(Record):
-    """Who handles a leg: its name, instructions, what it may touch, model and task queue.
+    """The agent of a leg: its name, instructions, what it may touch, model and task queue.
 
     `domains` and `tools` are one wall: a tool is inside when its domain is listed, or its name.
     With neither, every tool is inside.
@@ -119,7 +119,7 @@ class AgentProfile(Record):
 
     @property
     def wall(self) -> Wall:
-        """What travels with its calls: its name, and what it may touch."""
+        """The wall that travels with its calls: its name, and what it may touch."""
         return Wall(agent=self.name, domains=self.domains, tools=self.tools)
 
 
@@ -148,9 +148,6 @@ class LegPlan(Record):
     handed_over_by: str = Field(
         default="", description="the leg that handed it over while it ran; empty: it was planned"
     )
-    needs: tuple[LegNeed, ...] = Field(
-        default=(), description="what it is to be told by the legs that it depends on"
-    )
     call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
     planned_by: str = Field(
         default="",
@@ -160,7 +157,7 @@ class LegPlan(Record):
 
     @property
     def is_planned_by_rules(self) -> bool:
-        """Whether no model and nothing of a user's own decides its steps: it takes no second."""
+        """True if no model and no planner of a user's own decides its steps: it is quick then."""
         return self.planned_by == RULES and not self.agent.model
 
 
@@ -191,7 +188,7 @@ class MissionPlan(Record):
 
 
 class GoalBrief(Record):
-    """What a planner is told of a mission before it splits it into legs."""
+    """A mission as a planner sees it before it splits the goal into legs."""
 
     mission_id: str
     goal: str
@@ -218,7 +215,7 @@ class GoalBrief(Record):
 
 
 class Fact(Record):
-    """What one successful call taught: the arguments it was made with, and its answer."""
+    """A successful call of an earlier leg: its arguments and its answer."""
 
     source: str = Field(description="leg and step, e.g. 1-flights.2")
     tool: str
@@ -238,16 +235,16 @@ MOST_COLUMNS: Final = 5
 MOST_ROWS: Final = 10
 
 HAND_OVER: Final = "hand_over"
-"""What an observation names in the place of a tool where a part was handed to another agent."""
+"""The tool of an observation where a part was handed to another agent."""
 
 FINISH: Final = "finish"
-"""What an observation names in the place of a tool when an ending was not taken as it was."""
+"""The tool of an observation where an ending was refused."""
 ANSWER: Final = "answer"
-"""What it names there when no answer of the planner could be carried out."""
+"""The tool of an observation where no answer of the planner could be carried out."""
 
 
 class Observation(Record):
-    """What one step of this leg did, and what came of it.
+    """A step of this leg, and its outcome.
 
     Calls that were made at once are a part each of their step, in the order of the answer. The
     outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
@@ -347,7 +344,7 @@ class StepContext(Record):
 
     @property
     def last_error(self) -> str | None:
-        """What the last step failed with; None after a success or at the start."""
+        """The error of the last step; None after a success or at the start."""
         made = (seen for seen in reversed(self.observations) if seen.outcome != "dropped")
         return next((seen.error for seen in made), None)
 
@@ -368,9 +365,9 @@ class CallTool(OneOfSeveral):
 
 
 MOST_CALLS: Final = 8
-"""How many calls are made at once."""
+"""Calls that are made at once."""
 MOST_DROPPED: Final = 16
-"""How much of what a planner wanted beside its decision is told, each on its own."""
+"""Things that a planner wanted in addition to its decision, each told on its own."""
 
 
 class CallTools(OneOfSeveral):
@@ -384,7 +381,7 @@ class CallTools(OneOfSeveral):
 
 
 class Dropped(Record):
-    """What a planner wanted beside what is done: it is not done, and the planner is told."""
+    """A call that a planner wanted in addition: it is not made, and the planner is told."""
 
     tool: str
     arguments: JsonObject = Field(default_factory=dict)

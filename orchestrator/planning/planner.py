@@ -98,7 +98,7 @@ class Planner(StepPlanner, Protocol):
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
-        """The legs of a mission; called once, before anything is done.
+        """Return the legs of a mission; called once, before anything is done.
 
         Args:
             brief: the goal, and the values given with it.
@@ -261,7 +261,7 @@ def _check_call(
 
 
 def only_reads(tool: Tool) -> bool:
-    """Whether a call of the tool can be made beside others: it changes nothing, nobody is asked."""
+    """Return whether calls can be made at once: the tool changes nothing, nobody is asked."""
     return not (tool.is_side_effect or tool.needs_confirmation)
 
 
@@ -271,7 +271,7 @@ def _check_reads(tool: Tool) -> None:
 
 
 def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
-    """Whether the tool is in every prompt of this agent."""
+    """Return whether the tool is in every prompt of this agent."""
     tool = catalog.tools.get(name)
     if tool is None or tool.load_policy != "core":
         return False

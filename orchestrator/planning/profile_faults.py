@@ -1,4 +1,4 @@
-"""What is wrong with agent profiles: as they are written, and over a catalog."""
+"""Faults of agent profiles: in how they are written, and over a catalog."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ _WRITE: Final = {
     "string_type": "write a text",
     "missing": "every profile needs one",
 }
-"""What helps against the commonest faults of form."""
+"""Remedies of the commonest faults of form."""
 
 
 class ProfileFault(Record):

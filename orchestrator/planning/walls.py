@@ -1,6 +1,6 @@
-"""What agents may do: their walls and limits, and to whom they may hand parts of their legs.
+"""Walls and limits of agents, and the colleagues to whom they may hand parts of their legs.
 
-What travels with an agent holds, and what a worker's own profile of that name says.
+The wall that travels with an agent holds, and that of the worker's own profile of its name.
 """
 
 from collections import defaultdict

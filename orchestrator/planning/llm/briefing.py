@@ -39,12 +39,12 @@ _SUMMARY: Final = 400
 
 @dataclass(frozen=True)
 class _Cut:
-    """How much of the past is left out."""
+    """The parts of the past that are left out."""
 
     dropped: int = 0
     """Oldest observations that are not told."""
     summarised: int = 0
-    """Those of the oldest of which there is little more than what identifies what they found."""
+    """The oldest observations of which only what identifies their finds is told."""
     limit: int | None = None
     """Characters of each body."""
 

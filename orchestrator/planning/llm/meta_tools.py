@@ -43,14 +43,14 @@ class AskedField(Record):
 
 
 class Ask(Record):
-    """What a model gives to ask the user."""
+    """The arguments by which a model asks the user."""
 
     question: str
     fields: tuple[AskedField, ...] = Field(min_length=1)
 
 
 class Done(Record):
-    """What a model gives to end its part."""
+    """The arguments by which a model ends its part."""
 
     summary: str
     conditions: tuple[WhenRead, ...] = ()
@@ -81,7 +81,7 @@ class MetaTool:
         return plain_schema(self.arguments, without=self.without)
 
     def decision(self, arguments: JsonObject) -> StepDecision:
-        """The step that a call with these arguments stands for.
+        """Return the step that a call with these arguments stands for.
 
         Raises:
             ValidationError: the arguments do not fit.

@@ -45,7 +45,7 @@ RULES: Final = (
     "reason: one line, why. End your part once it is reached, or cannot be."
 )
 _OBSERVED_AS: Final = {DISCOVER: "tools.discover", ENDED: FINISH}
-"""What observations call the meta tools that a model calls so."""
+"""Meta tools under the names that observations give them."""
 _NOTHING: Final = "Not done."
 _ANSWERED: Final = "The user has answered: it stands below, under what is given."
 
@@ -58,17 +58,17 @@ class ModelStep:
     selection: Selection
     catalog: Catalog
     tools: Mapping[str, Tool]
-    """Those with a schema, by the names that the model sees."""
+    """The tools with a schema, by the names that the model sees."""
     deferred: str
     """The catalog of the tools without a schema."""
     said: LegConversation | None = None
-    """What the model was told before; None: this begins it."""
+    """The conversation before this step; None: this begins it."""
     leaves_room: bool = False
-    """Whether more is to be said behind what this step begins with."""
+    """True if more is to be said behind what this step begins with."""
 
     @cached_property
     def request(self) -> ModelRequest:
-        """What is new of the step: all of it where nothing was said before.
+        """The news of the step: all of it where nothing was said before.
 
         Then rules and catalog are the instructions, and the situation, cut to the room that is
         left, is the text.
@@ -84,7 +84,7 @@ class ModelStep:
 
     @property
     def messages(self) -> list[ModelMessage]:
-        """All that the model is told, what was said before as it was."""
+        """The whole conversation, what was said before as it was."""
         return [*(self.said.messages if self.said is not None else ()), self.request]
 
     @property

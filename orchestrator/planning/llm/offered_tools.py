@@ -37,7 +37,7 @@ Key = TypeVar("Key")
 
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _MARK: Final = re.compile(r"[\[({][^\])}]{0,80}[\])}]?\s*$")
-"""What a model copies after a name: `[confirm]`, `(city)`."""
+"""A mark that a model copies after a name: `[confirm]`, `(city)`."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_A-Za-z]+")
 _MOST_WORDS: Final = 6
 """A name of more words is a sentence, which means no tool unless it is a title."""
@@ -108,7 +108,7 @@ def _words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class OfferedTools:
-    """What may be called at a step, by the names under which it is offered."""
+    """Tools that may be called at a step, by the names under which they are offered."""
 
     context: StepContext
     selection: Selection

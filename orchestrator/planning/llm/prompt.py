@@ -252,11 +252,11 @@ class ToolBlock:
     """The tools outside `core`, shown in full at this step or not: so the section stays the same
     from step to step. Probes are not among them."""
     catalog_tokens: int
-    """What the lines of `deferred` may take."""
+    """Tokens that the lines of `deferred` may take."""
 
     @property
     def shown(self) -> tuple[Tool, ...]:
-        """Those with a full schema, each once."""
+        """The tools with a full schema, each once."""
         return (*self.core, *self.discovered, *self.step)
 
 

@@ -65,7 +65,7 @@ RULES: Final = (
 PLAN_DESCRIPTION: Final = "The legs of the mission."
 MOST_CORRECTIONS: Final = 2
 _MOST_TOOL_TOKENS: Final = 500
-"""What the names of tools may take, as `estimate_tokens` counts."""
+"""Tokens that the names of tools may take, as `estimate_tokens` counts."""
 _LONGEST_LINE: Final = 300
 _LONGEST_FINDING: Final = 1_200
 
