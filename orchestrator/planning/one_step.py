@@ -42,7 +42,7 @@ def calls_of(decision: StepDecision) -> tuple[CallTool, ...]:
     return (decision,) if isinstance(decision, CallTool) else ()
 
 
-def chosen(
+def done_first(
     wanted: Sequence[StepDecision], only_reads: Callable[[CallTool], bool]
 ) -> tuple[StepDecision, dict[int, str]]:
     """Return what is done of the things that one answer wants, and why each of the others is not.

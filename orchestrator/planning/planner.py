@@ -214,12 +214,15 @@ def check_decision(
     """
     match decision:
         case CallTool():
-            _check_wall(decision, context, catalog, walls)
+            # Before all else: what is outside is not discovered, so no other remedy can be named.
+            if (tool := catalog.tools.get(decision.tool)) is not None:
+                walls.check(context.agent.wall, tool)
             _check_call(decision, selection, context, catalog)
         case CallTools(calls=calls):
             for call in calls:
                 check_decision(call, selection, context, catalog, walls)
-                _check_reads(catalog.tool(call.tool))
+                if not only_reads(catalog.tool(call.tool)):
+                    raise DecisionInvalid(f"{call.tool} does more than read: call it alone")
         case DiscoverTools(query=query):
             _check_text("a search for tools needs words to search for", query)
         case AskUser():
@@ -237,13 +240,6 @@ def check_decision(
             )
 
 
-def _check_wall(decision: CallTool, context: StepContext, catalog: Catalog, walls: Walls) -> None:
-    """Before all else: what is outside is not discovered, so there is no other remedy to name."""
-    tool = catalog.tools.get(decision.tool)
-    if tool is not None:
-        walls.check(context.agent.wall, tool)
-
-
 def _check_call(
     decision: CallTool, selection: Selection, context: StepContext, catalog: Catalog
 ) -> None:
@@ -257,17 +253,17 @@ def _check_call(
         raise DecisionInvalid(
             f"{tool.name} has no input {', '.join(unknown)}; it takes {', '.join(tool.properties)}"
         )
-    _check_handles(decision, tool)
+    for field in tool.pii_fields:
+        value = decision.arguments.get(field)
+        if value is not None and not is_handle(value):
+            raise DecisionInvalid(
+                f"{field} of {tool.name} is personal: give the handle {handle_for(field)}, no value"
+            )
 
 
 def only_reads(tool: Tool) -> bool:
     """Return whether calls can be made at once: the tool changes nothing, nobody is asked."""
     return not (tool.is_side_effect or tool.needs_confirmation)
-
-
-def _check_reads(tool: Tool) -> None:
-    if not only_reads(tool):
-        raise DecisionInvalid(f"{tool.name} does more than read: call it alone")
 
 
 def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
@@ -276,15 +272,6 @@ def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
     if tool is None or tool.load_policy != "core":
         return False
     return bool(listed([tool], context.agent))
-
-
-def _check_handles(decision: CallTool, tool: Tool) -> None:
-    for field in tool.pii_fields:
-        value = decision.arguments.get(field)
-        if value is not None and not is_handle(value):
-            raise DecisionInvalid(
-                f"{field} of {tool.name} is personal: give the handle {handle_for(field)}, no value"
-            )
 
 
 def _check_question(decision: AskUser, context: StepContext, catalog: Catalog) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
@@ -27,7 +27,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.one_step import bounded, chosen
+from orchestrator.planning.one_step import bounded, done_first
 from orchestrator.planning.planner import PlannedStep, check_decision, only_reads
 from orchestrator.planning.trimming import cut_text
 from orchestrator.planning.walls import is_inside
@@ -151,7 +151,7 @@ class OfferedTools:
                 wrong[at] = error
         if not wanted:
             raise wrong[0]
-        decision, waits = chosen([*wanted.values()], self._only_reads)
+        decision, waits = done_first([*wanted.values()], self._only_reads)
         why = {at: f"it cannot be carried out: {error}" for at, error in wrong.items()}
         why |= {[*wanted][at]: told for at, told in waits.items()}
         dropped = [_dropped(calls[at][0], wanted.get(at), why[at]) for at in sorted(why)]
@@ -174,8 +174,7 @@ class OfferedTools:
         tool = self.catalog.tools.get(decision.tool) if isinstance(decision, CallTool) else None
         if tool is None or not isinstance(decision, CallTool) or not tool.is_side_effect:
             return decision, []
-        copied = copied_inputs(tool, decision.arguments, self.context)
-        if not copied:
+        if not (copied := copied_inputs(tool, decision.arguments, self.context)):
             return decision, []
         kept = {n: held for n, held in decision.arguments.items() if n not in copied}
         note = Dropped(tool=tool.name, arguments=copied, why=_COPIED)
@@ -184,7 +183,7 @@ class OfferedTools:
     def _parsed(self, name: str, arguments: JsonObject, said: str) -> StepDecision:
         meta = next((meta for meta in self.meta if meta.name == wire_name(name.strip())), None)
         if meta is not None:
-            return self._of_conditions(_meta_decision(meta, arguments))
+            return self._of_conditions(meta.decision(arguments))
         meant = meant_by(name, self.tools)
         tool = self.tools[meant] if meant is not None else self._outside(name)
         if tool is None:
@@ -251,15 +250,6 @@ def _stands_in(value: JsonValue, said: str) -> bool:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     found = re.escape(text.casefold())
     return re.search(rf"(?<![\d.]){found}(?!\d)", said) is not None
-
-
-def _meta_decision(meta: MetaTool, arguments: JsonObject) -> StepDecision:
-    try:
-        return meta.decision(arguments)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DecisionInvalid(f"{meta.name}: {place}: {first['msg']}") from error
 
 
 def _dropped(name: str, wanted: StepDecision | None, why: str) -> Dropped:
