@@ -84,7 +84,7 @@ def _models(profiles: Iterable[AgentProfile]) -> Iterator[tuple[AgentProfile, st
 def _model_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
     for profile, key, name in _models(profiles):
         try:
-            from orchestrator.planning.llm.providers import model_problem
+            from orchestrator.planning.llm.model_providers import model_problem
         except ImportError:
             yield _fault(profile, key, "planning with a model needs the llm extra", LLM_EXTRA)
         else:
@@ -95,7 +95,7 @@ def _model_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
 def _not_set_up(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
     """Models that can be, and cannot be asked from here: their key is where their worker runs."""
     for profile, key, name in _models(profiles):
-        from orchestrator.planning.llm.providers import missing_for
+        from orchestrator.planning.llm.model_providers import missing_for
 
         if (missing := missing_for(name)) is not None:
             yield _fault(profile, key, f"{name} cannot be asked from here", missing)

@@ -16,7 +16,7 @@ from pydantic_ai.settings import ModelSettings, ThinkingEffort
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused, ModelUnavailable, ModelUnusable
 from orchestrator.core.model_errors import AnswerUnusable
-from orchestrator.planning.llm.providers import UNREAD, trouble_with, why_unusable
+from orchestrator.planning.llm.model_providers import UNREAD, trouble_with, why_unusable
 from orchestrator.planning.metering import count, watched
 
 DEFAULT_TIMEOUT_S = 90.0

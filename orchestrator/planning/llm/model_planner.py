@@ -25,10 +25,10 @@ from orchestrator.core.errors import (
 from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.planning.llm.conversation import Conversations, Pieces
 from orchestrator.planning.llm.model_asking import Models
+from orchestrator.planning.llm.model_providers import model_problem
 from orchestrator.planning.llm.model_step import ModelStep, complaint, shown_tools, since
 from orchestrator.planning.llm.offered_tools import offered_names
 from orchestrator.planning.llm.prompt import Section, ToolBlock, block_of, rendered
-from orchestrator.planning.llm.providers import model_problem
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.planning.projection import shown_to_models

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.llm.providers import model_problem
+from orchestrator.planning.llm.model_providers import model_problem
 from orchestrator.planning.profile_faults import catalog_faults, read_profiles
 
 GOOD: list[Any] = [

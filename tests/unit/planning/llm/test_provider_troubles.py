@@ -13,7 +13,7 @@ from orchestrator.core.errors import ModelRefused, ModelUnavailable, ModelUnusab
 from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.planning.llm.model_asking import request_settings
 from orchestrator.planning.llm.model_planner import LlmPlanner
-from orchestrator.planning.llm.providers import provider_variables, trouble_with
+from orchestrator.planning.llm.model_providers import provider_variables, trouble_with
 from orchestrator.planning.models import AgentProfile, GiveUp, StepContext
 from orchestrator.testing import fake_selection
 from orchestrator.testing.model_server import (
