@@ -226,9 +226,10 @@ def tool_schema(tool: Tool) -> str:
     return _schema_line(tool.name, tool_description(tool), tool_parameters(tool))
 
 
-def meta_schemas() -> list[str]:
+@cache
+def meta_schemas() -> tuple[str, ...]:
     """Return the schemas of the meta tools, which stand before the core tools in every prompt."""
-    return [_schema_line(meta.name, meta.description, meta.parameters) for meta in META_TOOLS]
+    return tuple(_schema_line(one.name, one.description, one.parameters) for one in META_TOOLS)
 
 
 def _schema_line(name: str, description: str, parameters: JsonObject) -> str:
@@ -338,7 +339,8 @@ def rendered(
 
 def _room_for_core(own: Sequence[Tool], room: int) -> int:
     """Return what core schemas may take next to the meta tools and the catalog, in tokens."""
-    spoken_for = _meta_tokens() + room // _CATALOG_SHARE
+    meta = estimate_tokens("\n".join(meta_schemas()))
+    spoken_for = meta + room // _CATALOG_SHARE
     enough = (spoken_for + room // _CORE_SHARE) / _INITIAL_SHARE
     flat = 0
     for tool in own:
@@ -346,12 +348,7 @@ def _room_for_core(own: Sequence[Tool], room: int) -> int:
         if flat >= enough:  # so an agent of many tools costs no more than one of some
             return room // _CORE_SHARE
     catalog = catalog_section(map(catalog_row, own), most_tokens=room // _CATALOG_SHARE)
-    return max(0, int(_INITIAL_SHARE * flat) - _meta_tokens() - estimate_tokens(catalog))
-
-
-@cache
-def _meta_tokens() -> int:
-    return estimate_tokens("\n".join(meta_schemas()))
+    return max(0, int(_INITIAL_SHARE * flat) - meta - estimate_tokens(catalog))
 
 
 def _named(
