@@ -29,7 +29,7 @@ from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.planner import Planner, plans_by_rules
+from orchestrator.planning.planner import ModelChooser, Planner
 from orchestrator.planning.walls import Walls
 from orchestrator.routing.router import Router
 
@@ -67,7 +67,8 @@ def all_activities(
     preparing = PrepareActivities(
         catalogs, tools, client, guard, authority, origins=origins, kept=kept
     )
-    stored = CatalogActivities(catalog, catalogs, by_rules=plans_by_rules(planner, agents))
+    by_rules = isinstance(planner, ModelChooser) and planner.splits_by_rules(agents)
+    stored = CatalogActivities(catalog, catalogs, by_rules=by_rules)
     return [
         stored.pin_catalog,
         stored.await_state,

@@ -10,9 +10,9 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.temporal.rollbacks import query_or_none
 from orchestrator.messages import names
 from orchestrator.messages.hand_over import HandOverAsked, HandOverInput, HandOverPlan
-from orchestrator.planning.handing_over import colleagues_of, handed_over_orders
 from orchestrator.planning.models import AgentProfile, LegPlan
-from orchestrator.planning.who_plans import who_decides
+from orchestrator.planning.per_agent import who_decides
+from orchestrator.planning.walls import colleagues_of, handed_over_orders
 
 
 class HandOverActivities:

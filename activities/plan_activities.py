@@ -167,7 +167,6 @@ class PlanActivities:
             tools=tuple(_tool(tool) for tool in tools if is_inside(tool, (leg.agent.wall,))),
             orders=leg.orders,
             serves=leg.serves,
-            needs=leg.needs,
         )
 
 

@@ -39,10 +39,7 @@ from orchestrator.messages.kept import KeptMessage
 from orchestrator.messages.model_trouble import ModelCheck
 from orchestrator.messages.plan_preview import BegunPlan
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.planning.decision_size import within_size
-from orchestrator.planning.done_at_once import calls_of, inside_wall
-from orchestrator.planning.finishing import doubt_about_finish, nothing_read, unheld_ids
-from orchestrator.planning.handing_over import colleagues_of
+from orchestrator.planning.effects import doubt_about_finish, nothing_read, unheld_ids
 from orchestrator.planning.metering import Meter
 from orchestrator.planning.models import (
     AgentProfile,
@@ -54,8 +51,8 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.one_call import plan_of_call, selection_of_call, step_of_call
+from orchestrator.planning.one_step import calls_of, inside_wall, within_size
 from orchestrator.planning.planner import (
-    MeteredPlanner,
     ModelChooser,
     PlannedStep,
     Planner,
@@ -64,9 +61,8 @@ from orchestrator.planning.planner import (
     check_orders,
     check_plan,
 )
-from orchestrator.planning.profile_limits import within_profiles
 from orchestrator.planning.route_context import route_context, route_text, with_ordered
-from orchestrator.planning.walls import Walls, is_inside
+from orchestrator.planning.walls import Walls, colleagues_of, is_inside, within_profiles
 from orchestrator.routing.discovery import DiscoveryIndexes, Match
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.router import Router, fail_open
@@ -241,13 +237,9 @@ class PlanningActivities:
         except Exception:  # a search goes by words alone, where a catalog cannot be indexed
             return None
 
-    async def _decide(
-        self, step: PlanStepInput, catalog: Catalog
-    ) -> PlannedStep | tuple[StepDecision, Usage | None] | StepDecision:
+    async def _decide(self, step: PlanStepInput, catalog: Catalog) -> PlannedStep | StepDecision:
         if step.context.call is not None:
             return step_of_call(step.context.call, step.context, catalog)
-        if isinstance(self._planner, MeteredPlanner):
-            return await _awaited(self._planner.plan_metered(step.context, step.selection, catalog))
         return await _awaited(self._planner.plan_step(step.context, step.selection, catalog))
 
     def _discovered(

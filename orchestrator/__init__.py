@@ -11,8 +11,8 @@ The public names, each imported from its module when it is first used:
     workers     run_worker serves missions, as its Settings say
     planners    Planner is the protocol: a GoalBrief becomes a MissionPlan, one LegPlan for each
                 AgentProfile that has work; a StepContext with its Selection becomes a StepDecision,
-                which is CallTool, DiscoverTools, AskUser, Finish or GiveUp; PlannerParts is what
-                the factory of one is given
+                which is CallTool, DiscoverTools, AskUser, Finish or GiveUp, or a PlannedStep that
+                says what deciding it took; PlannerParts is what the factory of one is given
     agents      AgentPlanner makes a planner of an agent of another framework: PydanticAIAgent,
                 OpenAIAgent or LangGraphAgent, each with an extra of its own
     pruning     prune leaves those tools of a model's request that fit it; PruningTransport and
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from orchestrator.planning.models import MissionPlan as MissionPlan
     from orchestrator.planning.models import StepContext as StepContext
     from orchestrator.planning.models import StepDecision as StepDecision
+    from orchestrator.planning.planner import PlannedStep as PlannedStep
     from orchestrator.planning.planner import Planner as Planner
     from orchestrator.proxy.pruners import prune as prune
     from orchestrator.proxy.pruning_transport import AsyncPruningTransport as AsyncPruningTransport
@@ -85,7 +86,7 @@ _HOMES = {
         *("AgentProfile", "AskUser", "CallTool", "DiscoverTools", "Finish", "GiveUp", "GoalBrief"),
         *("LegPlan", "MissionPlan", "StepContext", "StepDecision"),
     ),
-    "planning.planner": ("Planner",),
+    "planning.planner": ("PlannedStep", "Planner"),
     "proxy.pruners": ("prune",),
     "proxy.pruning_transport": ("AsyncPruningTransport", "PruningTransport"),
     "routing.router": ("Router",),

@@ -197,7 +197,6 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
         side_effect=allowed.side_effect,
         body=outcome.body,
         error=None if outcome.kind == "succeeded" else outcome.reason or outcome.kind,
-        contract_breach=outcome.contract_breach,
         price=outcome.price,
         at=at,
         body_ref=outcome.body_ref,

@@ -45,8 +45,6 @@ def _inside(leg: PlannedLeg) -> Iterator[Text]:
         yield line(("no tool is likely yet: it looks for one when it begins", "yellow"))
     if leg.serves:
         yield line(("serves ", "dim"), "; ".join(map(repr, leg.serves)))
-    for need in leg.needs:
-        yield line((f"needs of {need.leg_id}: ", "dim"), need.what)
 
 
 def _origin(made_by: PlanOrigin) -> Iterator[Text]:
@@ -63,8 +61,6 @@ def _left(shown: PlanPreview) -> Iterator[Text]:
         yield line(("no leg serves: ", "red"), repr(text))
     for doubt in shown.doubts:
         yield line(("not carried out: ", "yellow"), doubt_text(doubt))
-        if doubt.suggestion:
-            yield line(("  in plain steps: ", "dim"), repr(doubt.suggestion))
 
 
 def _before(shown: PlanPreview) -> Iterator[Text]:

@@ -38,10 +38,3 @@ class PlanOrigin(Record):
         if self.planner == "model" and times:
             made += f", corrected {'once' if times == 1 else f'{times} times'}"
         return f"{made} ({self.fallback})" if self.fallback else made
-
-
-class LegNeed(Record):
-    """What a leg is to be told by another one before it can begin."""
-
-    leg_id: str = Field(description="of the leg that finds it out; among those it depends on")
-    what: str = Field(description="in a few words: 'when the flight lands'")

@@ -32,11 +32,9 @@ def _new_id(prefix: str, leg_id: str, number: int) -> str:
 
 
 def _renamed(leg: LegPlan, ids: dict[str, str]) -> LegPlan:
-    needs = [one.model_copy(update={"leg_id": ids[one.leg_id]}) for one in leg.needs]
     return leg.model_copy(
         update={
             "leg_id": ids[leg.leg_id],
             "depends_on": tuple(ids[needed] for needed in leg.depends_on),
-            "needs": tuple(needs),
         }
     )

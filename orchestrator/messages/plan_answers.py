@@ -63,8 +63,6 @@ def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
         GO_ON: "as it is planned; the result lists what was set aside",
         STOP: "nothing is done",
     }
-    if suggestion := _suggestion(plan):
-        choices[suggestion] = "this is planned instead"
     schema = open_choice(choices, other="the whole goal said otherwise")
     told: JsonObject = {"title": "your answer", "pattern": r"\S", "maxLength": LONGEST_GOAL}
     return {ANSWER: {**schema, **told}}
@@ -77,12 +75,10 @@ def plan_question(plan: MissionPlan, problem: str = "") -> str:
         plan: what would be done.
         problem: why the goal as it was said otherwise could not be planned; empty: it was not.
     """
-    suggestion = _suggestion(plan)
     parts = [
         f"That cannot be planned: {problem.rstrip('.')}." if problem else "",
         f"I would do this: {'; '.join(_planned(plan.legs))}.",
         f"Not carried out: {'; '.join(map(doubt_text, plan.doubts))}." if plan.doubts else "",
-        f"In plain steps it would be: {suggestion!r}." if suggestion else "",
         f"Nothing was done yet. Answer '{GO_ON}' (as above; the result lists what was set aside), "
         f"'{STOP}' (nothing is done), or say the whole goal otherwise.",
     ]
@@ -100,11 +96,6 @@ def set_aside(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[str, ..
     went = next((a for a in reversed([*answers]) if a.came_to == "go on"), None)
     by = f"; {went.by or 'somebody'} said to go on" if went is not None else ""
     return tuple(f"{doubt_text(doubt)}{by}" for doubt in plan.doubts)
-
-
-def _suggestion(plan: MissionPlan) -> str:
-    """The goal in plain steps, where the rules can say it so."""
-    return next((doubt.suggestion for doubt in plan.doubts if doubt.suggestion), "")
 
 
 def _planned(legs: Iterable[LegPlan]) -> Iterable[str]:

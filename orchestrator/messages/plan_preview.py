@@ -7,7 +7,7 @@ from pydantic import Field
 from orchestrator.confirmation.models import ConfirmationCard, Grant, canonical_digest
 from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.limits import Limits
-from orchestrator.core.plan_origin import LegNeed, PlanOrigin
+from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -45,9 +45,6 @@ class PlannedLeg(Record):
     orders: tuple[Order, ...] = Field(default=(), description="the effects that it is to have")
     serves: tuple[str, ...] = Field(
         default=(), description="the words of the goal that it says it is for"
-    )
-    needs: tuple[LegNeed, ...] = Field(
-        default=(), description="what it is to be told by the legs that it depends on"
     )
 
     @property

@@ -1,7 +1,7 @@
 """Counting what models take while an activity asks them, so that no failure loses it.
 
-Whoever sends requests counts each where it is answered, before anything can go wrong with the
-answer. The activity around opens the meter, and reads it whatever came of the asking.
+Each request is counted where it is answered, before anything can go wrong with the answer. The
+activity around opens the meter, and reads it whatever the outcome.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from orchestrator.core.budget import Usage
 
 
 class AskedModel(Protocol):
-    """What a watch is told of a request that was answered."""
+    """A request that was answered, as a watch sees it."""
 
     usage: Usage | None
 
@@ -27,7 +27,7 @@ Watch = Callable[[str], AbstractContextManager[AskedModel]]
 
 
 class Meter:
-    """What was taken while it was open, and before."""
+    """Usage that was counted while it was open, and before."""
 
     def __init__(
         self, before: Usage, tell: Callable[[Usage], None], watch: Watch | None = None
@@ -56,7 +56,7 @@ def count(usage: Usage) -> None:
 
 
 def watched(model: str) -> AbstractContextManager[AskedModel]:
-    """Around one request to a model: whoever opened the meter sees it begin and end."""
+    """Return what goes around one request to a model: the meter's opener sees it begin and end."""
     meter = _OPEN.get()
     if meter is None or meter.watch is None:
         return nullcontext(_Unwatched())

@@ -1,4 +1,4 @@
-"""What planners are told and what they answer: plans, step contexts and decisions."""
+"""Plans, step contexts and decisions: all that planners are given and answer."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 from orchestrator.core.body_ref import BodyRef
 from orchestrator.core.budget import Money, Usage
 from orchestrator.core.limits import Allowance, Limits
-from orchestrator.core.plan_origin import LegNeed, PlanOrigin
+from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.record import JsonObject, OneOfSeveral, Record
 from orchestrator.core.wall import Wall
 from orchestrator.saga.orders import Order, WhenRead
@@ -26,9 +26,6 @@ class Doubt(Record):
     choices: tuple[str, ...] = Field(
         default=(), description="what was found, as a person reads it; no raw ids"
     )
-    suggestion: str = Field(
-        default="", description="the goal in plain steps, where that is mechanical"
-    )
 
 
 CHAINING: Final = "chaining"
@@ -36,14 +33,16 @@ CHAINING: Final = "chaining"
 LLM: Final = "llm"
 """The planner over a model."""
 RULES: Final = "rules"
-"""What a leg says of who decides its steps, where the planner by rules does."""
+"""The name that a leg gives for the planner by rules."""
 OwnPlanner = Literal["chaining", "llm"]
+USUAL_LIMITS: Final = {"steps": 40, "tool_calls": 32}
+"""Limits of one leg of an agent whose profile says no others."""
 ANYBODY: Final = "*"
 """Among those to whom an agent hands parts over: every other agent."""
 
 
 class AgentProfile(Record):
-    """Who handles a leg: its name, instructions, what it may touch, model and task queue.
+    """The agent of a leg: its name, instructions, what it may touch, model and task queue.
 
     `domains` and `tools` are one wall: a tool is inside when its domain is listed, or its name.
     With neither, every tool is inside.
@@ -71,10 +70,6 @@ class AgentProfile(Record):
         "own; None: a model where one is set, else chaining",
     )
     task_queue: str | None = Field(default=None, description="None: the mission's own")
-    max_steps: int = Field(default=40, ge=1, description="planner decisions per leg")
-    max_tool_calls: int = Field(
-        default=32, ge=1, description="calls of tools per leg; discovery and questions are free"
-    )
     hands_over_to: tuple[str, ...] = Field(
         default=(),
         description="agents to which its model may hand parts of its leg, or `*`: legs of their "
@@ -88,8 +83,8 @@ class AgentProfile(Record):
     )
     limits: Limits = Field(
         default_factory=Limits,
-        description="what one leg of it may use up; its steps and tool calls, where they are said "
-        "here, take the place of `max_steps` and `max_tool_calls`",
+        description="what one leg of it may use up; 40 decisions and 32 calls of tools where they "
+        "are not said; discovery and questions are no calls",
     )
     max_repeats: int = Field(
         default=3,
@@ -113,22 +108,18 @@ class AgentProfile(Record):
 
     @property
     def leg_limits(self) -> Limits:
-        """What one leg of it may use up, its steps and calls of tools always among it."""
-        usual = {"steps": self.max_steps, "tool_calls": self.max_tool_calls}
-        said = {n: most for n, most in usual.items() if getattr(self.limits, n) is None}
-        return self.limits.model_copy(update=said)
+        """The limits of one leg of it, its steps and calls of tools always among them."""
+        usual = {n: most for n, most in USUAL_LIMITS.items() if getattr(self.limits, n) is None}
+        return self.limits.model_copy(update=usual)
 
     def within(self, limits: Limits) -> "AgentProfile":
         """This agent, allowed no more than these limits."""
         both = self.leg_limits.beside(limits)
-        if both == self.leg_limits:
-            return self
-        steps = {"max_steps": both.steps, "max_tool_calls": both.tool_calls}
-        return self.model_copy(update={**steps, "limits": both})
+        return self if both == self.leg_limits else self.model_copy(update={"limits": both})
 
     @property
     def wall(self) -> Wall:
-        """What travels with its calls: its name, and what it may touch."""
+        """The wall that travels with its calls: its name, and what it may touch."""
         return Wall(agent=self.name, domains=self.domains, tools=self.tools)
 
 
@@ -157,9 +148,6 @@ class LegPlan(Record):
     handed_over_by: str = Field(
         default="", description="the leg that handed it over while it ran; empty: it was planned"
     )
-    needs: tuple[LegNeed, ...] = Field(
-        default=(), description="what it is to be told by the legs that it depends on"
-    )
     call: OneCall | None = Field(default=None, description="None: its planner decides its steps")
     planned_by: str = Field(
         default="",
@@ -169,7 +157,7 @@ class LegPlan(Record):
 
     @property
     def is_planned_by_rules(self) -> bool:
-        """Whether no model and nothing of a user's own decides its steps: it takes no second."""
+        """True if no model and no planner of a user's own decides its steps: it is quick then."""
         return self.planned_by == RULES and not self.agent.model
 
 
@@ -200,7 +188,7 @@ class MissionPlan(Record):
 
 
 class GoalBrief(Record):
-    """What a planner is told of a mission before it splits it into legs."""
+    """A mission as a planner sees it before it splits the goal into legs."""
 
     mission_id: str
     goal: str
@@ -227,7 +215,7 @@ class GoalBrief(Record):
 
 
 class Fact(Record):
-    """What one successful call taught: the arguments it was made with, and its answer."""
+    """A successful call of an earlier leg: its arguments and its answer."""
 
     source: str = Field(description="leg and step, e.g. 1-flights.2")
     tool: str
@@ -247,16 +235,16 @@ MOST_COLUMNS: Final = 5
 MOST_ROWS: Final = 10
 
 HAND_OVER: Final = "hand_over"
-"""What an observation names in the place of a tool where a part was handed to another agent."""
+"""The tool of an observation where a part was handed to another agent."""
 
 FINISH: Final = "finish"
-"""What an observation names in the place of a tool when an ending was not taken as it was."""
+"""The tool of an observation where an ending was refused."""
 ANSWER: Final = "answer"
-"""What it names there when no answer of the planner could be carried out."""
+"""The tool of an observation where no answer of the planner could be carried out."""
 
 
 class Observation(Record):
-    """What one step of this leg did, and what came of it.
+    """A step of this leg, and its outcome.
 
     Calls that were made at once are a part each of their step, in the order of the answer. The
     outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
@@ -279,8 +267,6 @@ class Observation(Record):
     side_effect: bool = False
     body: JsonValue = None
     error: str | None = None
-    contract_breach: str | None = None
-    """What of a good answer is not as its document says: the body may lack what is looked for."""
     price: Money | None = None
     at: datetime | None = Field(default=None, description="when it was answered")
     refused_by: str = Field(default="", description="the person who refused it; empty: nobody did")
@@ -317,7 +303,7 @@ class StepContext(Record):
 
     mission_id: str
     leg_id: str
-    step: int = Field(description="from 1; the agent's `max_steps` is the last")
+    step: int = Field(description="from 1; the last one is limited by its agent")
     mission_goal: str
     leg_goal: str
     agent: AgentProfile
@@ -358,7 +344,7 @@ class StepContext(Record):
 
     @property
     def last_error(self) -> str | None:
-        """What the last step failed with; None after a success or at the start."""
+        """The error of the last step; None after a success or at the start."""
         made = (seen for seen in reversed(self.observations) if seen.outcome != "dropped")
         return next((seen.error for seen in made), None)
 
@@ -379,9 +365,9 @@ class CallTool(OneOfSeveral):
 
 
 MOST_CALLS: Final = 8
-"""How many calls are made at once."""
+"""Calls that are made at once."""
 MOST_DROPPED: Final = 16
-"""How much of what a planner wanted beside its decision is told, each on its own."""
+"""Things that a planner wanted in addition to its decision, each told on its own."""
 
 
 class CallTools(OneOfSeveral):
@@ -395,7 +381,7 @@ class CallTools(OneOfSeveral):
 
 
 class Dropped(Record):
-    """What a planner wanted beside what is done: it is not done, and the planner is told."""
+    """A call that a planner wanted in addition: it is not made, and the planner is told."""
 
     tool: str
     arguments: JsonObject = Field(default_factory=dict)

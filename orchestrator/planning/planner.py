@@ -36,7 +36,48 @@ from orchestrator.saga.orders import Order
 NO_PROFILES: Final = Walls()
 
 
-class Planner(Protocol):
+class PlannedStep(Record):
+    """A decision, with what deciding it took and left."""
+
+    decision: StepDecision
+    usage: Usage | None = Field(default=None, description="None: it took nothing")
+    dropped: tuple[Dropped, ...] = Field(
+        default=(),
+        max_length=MOST_DROPPED,
+        description="what was wanted beside the decision, and is not done",
+    )
+    conversation: str = Field(
+        default="", description="where what was said to decide it is kept; empty: nowhere"
+    )
+
+
+def as_planned(answer: PlannedStep | StepDecision) -> PlannedStep:
+    """Return what a planner answers as a planned step."""
+    if isinstance(answer, PlannedStep):
+        return answer
+    return PlannedStep.model_construct(decision=answer)
+
+
+class StepPlanner(Protocol):
+    """Decides the steps of the legs that it is given, and splits no goal."""
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision | PlannedStep:
+        """Return the next step of one leg; called again after each until the leg ends.
+
+        Args:
+            context: the leg's goal, its inputs and facts, and what its steps came to.
+            selection: the tools that the router forwarded for this step, best first.
+            catalog: the tools by name; those not in the selection are to be discovered first.
+
+        Returns:
+            A decision that `check_decision` accepts; in a `PlannedStep`, what deciding it took.
+        """
+        ...
+
+
+class Planner(StepPlanner, Protocol):
     """Turns a goal into legs, and a leg's situation into its next step.
 
     Both methods run in activities, never in a workflow: they may wait, ask a network, read a clock
@@ -57,7 +98,7 @@ class Planner(Protocol):
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
-        """The legs of a mission; called once, before anything is done.
+        """Return the legs of a mission; called once, before anything is done.
 
         Args:
             brief: the goal, and the values given with it.
@@ -75,89 +116,18 @@ class Planner(Protocol):
         """
         ...
 
-    async def plan_step(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step of one leg; called again after each until the leg ends.
-
-        Args:
-            context: the leg's goal, its inputs and facts, and what its steps came to.
-            selection: the tools that the router forwarded for this step, best first.
-            catalog: the tools by name; those not in the selection are to be discovered first.
-
-        Returns:
-            A decision that `check_decision` accepts.
-        """
-        ...
-
-
-class StepPlanner(Protocol):
-    """What decides the steps of the legs that it is given, and splits no goal."""
-
-    async def plan_step(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step of one leg; see `Planner`."""
-        ...
-
-
-class PlannedStep(Record):
-    """A decision, with what deciding it took and left."""
-
-    decision: StepDecision
-    usage: Usage | None = Field(default=None, description="None: it took nothing")
-    dropped: tuple[Dropped, ...] = Field(
-        default=(),
-        max_length=MOST_DROPPED,
-        description="what was wanted beside the decision, and is not done",
-    )
-    conversation: str = Field(
-        default="", description="where what was said to decide it is kept; empty: nowhere"
-    )
-
-
-@runtime_checkable
-class MeteredPlanner(Protocol):
-    """What decides steps at a cost; a planner that is one is not asked by `plan_step`."""
-
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> PlannedStep | tuple[StepDecision, Usage | None]:
-        """The next step of one leg, and what deciding it took; None when it took nothing."""
-        ...
-
-
-def as_planned(
-    answer: PlannedStep | tuple[StepDecision, Usage | None] | StepDecision,
-) -> PlannedStep:
-    """What a planner answers, in whichever form it does."""
-    if isinstance(answer, PlannedStep):
-        return answer
-    decision, usage = answer if isinstance(answer, tuple) else (answer, None)
-    return PlannedStep.model_construct(decision=decision, usage=usage)
-
 
 @runtime_checkable
 class ModelChooser(Protocol):
     """A planner that goes by `AgentProfile.model`: people may give a leg another one."""
 
     def model_problem(self, name: str) -> str:
-        """Why a model cannot be asked from here; empty when it can be, as far as that is known."""
+        """Return why a model cannot be asked from here; empty when it can be, as far as known."""
         ...
-
-
-@runtime_checkable
-class GoalSplitter(Protocol):
-    """A planner that knows beforehand whether it will ask a model for a plan."""
 
     def splits_by_rules(self, agents: Sequence[AgentProfile]) -> bool:
-        """Whether it asks none, where a mission names none."""
+        """Return whether no model is asked for a plan, where a mission names none."""
         ...
-
-
-def plans_by_rules(planner: Planner, agents: Sequence[AgentProfile]) -> bool:
-    """Whether a planner is known to split goals without a model, which takes it no second."""
-    return isinstance(planner, GoalSplitter) and planner.splits_by_rules(agents)
 
 
 def check_plan(plan: MissionPlan) -> None:
@@ -244,12 +214,15 @@ def check_decision(
     """
     match decision:
         case CallTool():
-            _check_wall(decision, context, catalog, walls)
+            # Before all else: what is outside is not discovered, so no other remedy can be named.
+            if (tool := catalog.tools.get(decision.tool)) is not None:
+                walls.check(context.agent.wall, tool)
             _check_call(decision, selection, context, catalog)
         case CallTools(calls=calls):
             for call in calls:
                 check_decision(call, selection, context, catalog, walls)
-                _check_reads(catalog.tool(call.tool))
+                if not only_reads(catalog.tool(call.tool)):
+                    raise DecisionInvalid(f"{call.tool} does more than read: call it alone")
         case DiscoverTools(query=query):
             _check_text("a search for tools needs words to search for", query)
         case AskUser():
@@ -267,13 +240,6 @@ def check_decision(
             )
 
 
-def _check_wall(decision: CallTool, context: StepContext, catalog: Catalog, walls: Walls) -> None:
-    """Before all else: what is outside is not discovered, so there is no other remedy to name."""
-    tool = catalog.tools.get(decision.tool)
-    if tool is not None:
-        walls.check(context.agent.wall, tool)
-
-
 def _check_call(
     decision: CallTool, selection: Selection, context: StepContext, catalog: Catalog
 ) -> None:
@@ -287,34 +253,25 @@ def _check_call(
         raise DecisionInvalid(
             f"{tool.name} has no input {', '.join(unknown)}; it takes {', '.join(tool.properties)}"
         )
-    _check_handles(decision, tool)
-
-
-def only_reads(tool: Tool) -> bool:
-    """Whether a call of the tool can be made beside others: it changes nothing, nobody is asked."""
-    return not (tool.is_side_effect or tool.needs_confirmation)
-
-
-def _check_reads(tool: Tool) -> None:
-    if not only_reads(tool):
-        raise DecisionInvalid(f"{tool.name} does more than read: call it alone")
-
-
-def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
-    """Whether the tool is in every prompt of this agent."""
-    tool = catalog.tools.get(name)
-    if tool is None or tool.load_policy != "core":
-        return False
-    return bool(listed([tool], context.agent))
-
-
-def _check_handles(decision: CallTool, tool: Tool) -> None:
     for field in tool.pii_fields:
         value = decision.arguments.get(field)
         if value is not None and not is_handle(value):
             raise DecisionInvalid(
                 f"{field} of {tool.name} is personal: give the handle {handle_for(field)}, no value"
             )
+
+
+def only_reads(tool: Tool) -> bool:
+    """Return whether calls can be made at once: the tool changes nothing, nobody is asked."""
+    return not (tool.is_side_effect or tool.needs_confirmation)
+
+
+def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
+    """Return whether the tool is in every prompt of this agent."""
+    tool = catalog.tools.get(name)
+    if tool is None or tool.load_policy != "core":
+        return False
+    return bool(listed([tool], context.agent))
 
 
 def _check_question(decision: AskUser, context: StepContext, catalog: Catalog) -> None:

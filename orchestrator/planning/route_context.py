@@ -1,4 +1,4 @@
-"""What the router may know of a step beside the text of its leg."""
+"""The router's view of a step: its text, its context, and the tools that its leg orders."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -14,7 +14,7 @@ _MOST_FEEDING: Final = 2
 
 
 def route_context(context: StepContext, *more: Wall) -> RouteContext:
-    """The mission's goal, the names of known values, earlier tools, the last first, and errors.
+    """Return the goal, the names of known values, earlier tools, the last first, and the error.
 
     The agent's own wall holds, and `more`.
     """

@@ -7,9 +7,8 @@ from pathlib import Path
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import ProfilesInvalid
 from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.profile_faults import ProfileFault, read_profiles
-from orchestrator.planning.profile_reach import catalog_faults
-from orchestrator.planning.who_plans import own_planners
+from orchestrator.planning.per_agent import own_planners
+from orchestrator.planning.profile_faults import ProfileFault, catalog_faults, read_profiles
 from orchestrator.runtime.extensions import planner_problem
 from orchestrator.settings import Settings, read_profiles_file
 
@@ -85,7 +84,7 @@ def _models(profiles: Iterable[AgentProfile]) -> Iterator[tuple[AgentProfile, st
 def _model_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
     for profile, key, name in _models(profiles):
         try:
-            from orchestrator.planning.llm.model_names import model_problem
+            from orchestrator.planning.llm.model_providers import model_problem
         except ImportError:
             yield _fault(profile, key, "planning with a model needs the llm extra", LLM_EXTRA)
         else:
@@ -96,7 +95,7 @@ def _model_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
 def _not_set_up(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
     """Models that can be, and cannot be asked from here: their key is where their worker runs."""
     for profile, key, name in _models(profiles):
-        from orchestrator.planning.llm.model_names import missing_for
+        from orchestrator.planning.llm.model_providers import missing_for
 
         if (missing := missing_for(name)) is not None:
             yield _fault(profile, key, f"{name} cannot be asked from here", missing)

@@ -17,9 +17,13 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile
-from orchestrator.planning.per_agent import LegPlanner, PerAgentPlanner, Splitter
-from orchestrator.planning.planner import Planner
-from orchestrator.planning.who_plans import asks_model, own_planners
+from orchestrator.planning.per_agent import (
+    PerAgentPlanner,
+    Splitter,
+    asks_model,
+    own_planners,
+)
+from orchestrator.planning.planner import Planner, StepPlanner
 from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.deadline import STEP_VECTORS_S
 from orchestrator.routing.router import Router
@@ -125,7 +129,7 @@ def default_planner(
             ranking=lambda goal, catalog: routers(catalog).rank(goal),
         )
 
-    own: dict[str, LegPlanner] = {}
+    own: dict[str, StepPlanner] = {}
     default_model = None if settings.planner == CHAINING else settings.planner_model
     ours = PerAgentPlanner(
         chaining,

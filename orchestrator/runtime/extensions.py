@@ -20,8 +20,7 @@ from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import OrchestratorError, UsageError
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile
-from orchestrator.planning.per_agent import LegPlanner
-from orchestrator.planning.planner import MeteredPlanner, Planner, StepPlanner
+from orchestrator.planning.planner import Planner, StepPlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.settings import Settings
@@ -50,16 +49,15 @@ def load_planner(named: str, parts: PlannerParts) -> Planner:
     return cast(Planner, _loaded("planner", Planner, named, parts))
 
 
-def load_leg_planner(named: str, parts: PlannerParts) -> LegPlanner:
+def load_leg_planner(named: str, parts: PlannerParts) -> StepPlanner:
     """The planner of an agent's own, which decides the steps of its legs and splits no goal.
 
     Raises:
         UsageError: there is none of that name, or it cannot be loaded, or it decides no steps.
     """
     place, made = _made("planner", named, parts)
-    if not isinstance(made, MeteredPlanner):
-        _check(f"{place} gives", "planner of steps", StepPlanner, made)
-    return cast(LegPlanner, made)
+    _check(f"{place} gives", "planner of steps", StepPlanner, made)
+    return cast(StepPlanner, made)
 
 
 def planner_problem(named: str) -> str | None:
@@ -132,7 +130,8 @@ def _made(kind: str, named: str, argument: object) -> tuple[str, object]:
 def _check(given: str, kind: str, protocol: type, made: object) -> None:
     if isinstance(made, type):
         raise UsageError(f"{given} the class {made.__name__!r}, not one made of it")
-    missing = [name for name in vars(protocol) if name[0] != "_" and not hasattr(made, name)]
+    named = (name for one in protocol.__mro__ for name in vars(one) if name[0] != "_")
+    missing = [name for name in named if not hasattr(made, name)]
     if missing:
         raise UsageError(
             f"{given} {type(made).__name__!r}, which is no {kind}: "

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.limits import Limits
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
@@ -15,7 +16,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.planner import Planner
+from orchestrator.planning.planner import PlannedStep, Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.saga.orders import Order
@@ -51,7 +52,7 @@ class ScriptedPlanner:
         called = dict.fromkeys(step.tool for step in script if isinstance(step, CallTool))
         goal = _GOAL + ", ".join(called)
         # It finishes, and is told once if an order lacks its effect then.
-        agent = AgentProfile(name="script", max_steps=len(script) + 2)
+        agent = AgentProfile(name="script", limits=Limits(steps=len(script) + 2))
         effects = Counter(
             step.tool
             for step in script
@@ -63,7 +64,7 @@ class ScriptedPlanner:
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
+    ) -> StepDecision | PlannedStep:
         """The step that the script has for this number."""
         script = self._scripts.get(context.mission_id)
         if script is None:

@@ -64,8 +64,7 @@ from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, F
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.thought import ThinkInput, Thought
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.done_at_once import inside_wall
-from orchestrator.planning.finishing import doubt_about_finish, doubt_about_orders, nothing_read
+from orchestrator.planning.effects import doubt_about_finish, doubt_about_orders, nothing_read
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
@@ -76,6 +75,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.one_step import inside_wall
 from orchestrator.planning.planner import PlannedStep, as_planned
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation

@@ -25,6 +25,7 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.limits import Limits
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -86,12 +87,12 @@ class Reader:
     ) -> MissionPlan:
         """One leg."""
         most = self._pages + 1
-        agent = AgentProfile(name="reader", max_steps=most, max_tool_calls=most)
+        agent = AgentProfile(name="reader", limits=Limits(steps=most, tool_calls=most))
         return MissionPlan(legs=(LegPlan(leg_id=_LEG, goal=_GOAL, agent=agent),))
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
+    ) -> StepDecision | PlannedStep:
         """The next page; all that were read before are to be there."""
         read = [seen for seen in context.observations if seen.outcome == "succeeded"]
         if len(read) != context.step - 1 or any(seen.body != _ANSWER for seen in read):
@@ -108,11 +109,11 @@ class ModelReader(Reader):
         super().__init__(pages)
         self._model = model
 
-    async def plan_metered(
+    async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> PlannedStep:
         """As the product asks a model."""
-        return await self._model.plan_metered(context, selection, catalog)
+        return await self._model.plan_step(context, selection, catalog)
 
 
 def run(steps: tuple[int, ...] = _STEPS) -> list[Figure]:

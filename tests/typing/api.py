@@ -38,6 +38,7 @@ from orchestrator import (
     Money,
     OpenAIAgent,
     OrchestratorError,
+    PlannedStep,
     Planner,
     PlannerParts,
     PruningTransport,
@@ -119,7 +120,7 @@ class MyPlanner:
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
+    ) -> StepDecision | PlannedStep:
         match context.step:
             case 1:
                 return DiscoverTools(query="flights")
@@ -129,7 +130,7 @@ class MyPlanner:
                 return AskUser(question="When?", fields={"date": {"type": "string"}})
             case 4:
                 return GiveUp(reason="no flight")
-        return Finish(summary="booked")
+        return PlannedStep(decision=Finish(summary="booked"))
 
 
 class MyEmbedder:

@@ -299,14 +299,9 @@ class Received:
         self.split_goal = planner.split_goal
         self.selections: dict[tuple[str, str, int], tuple[str, ...]] = {}
 
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> Any:
+    async def plan_step(self, context: StepContext, selection: Selection, catalog: Catalog) -> Any:
         self.selections[context.mission_id, context.leg_id, context.step] = selection.tools
-        return await self._planner.plan_metered(context, selection, catalog)
-
-    async def plan_step(self, *_: object) -> Any:
-        raise AssertionError("a metered planner is asked by plan_metered")
+        return await self._planner.plan_step(context, selection, catalog)
 
 
 class _NoRules:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.core.budget import Usage
+from orchestrator.core.limits import Limits
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.planning.models import AgentProfile, AskUser, CallTool, DiscoverTools, Finish
@@ -13,7 +14,7 @@ from orchestrator.testing import FakeWorld, fake_leg, states_of
 if TYPE_CHECKING:
     from tests.workflow.conftest import Stage
 
-SCOUT = AgentProfile(name="scout", max_tool_calls=2)
+SCOUT = AgentProfile(name="scout", limits=Limits(tool_calls=2))
 FINDER = AgentProfile(name="finder", tools=("find_*",))
 FIND = CallTool(tool="find_flights")
 
@@ -107,7 +108,7 @@ async def test_a_leg_learns_what_its_agent_may_not_touch_and_goes_on(
 
 async def test_an_agent_that_insists_is_lost_in_its_steps(stage: Stage, world: FakeWorld) -> None:
     """A refusal is no end of the leg, and a step like any other; what was done is taken back."""
-    agent = AgentProfile(name="scout", tools=("book_flight",), max_steps=3)
+    agent = AgentProfile(name="scout", tools=("book_flight",), limits=Limits(steps=3))
     world.plan(fake_leg("flight", agent=agent))
     world.decide("flight", CallTool(tool="book_flight"), *[CallTool(tool="book_car")] * 5)
 

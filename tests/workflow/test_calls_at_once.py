@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.core.budget import Usage
+from orchestrator.core.limits import Limits
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.planning.models import (
@@ -152,7 +153,7 @@ async def test_what_is_dropped_is_told_to_the_planner(stage: Stage, world: FakeW
 
 async def test_calls_at_once_keep_to_what_the_leg_has_left(stage: Stage, world: FakeWorld) -> None:
     """The rest is dropped, which ends no leg; the next call would."""
-    world.plan(fake_leg("flight", agent=AgentProfile(name="scout", max_tool_calls=2)))
+    world.plan(fake_leg("flight", agent=AgentProfile(name="scout", limits=Limits(tool_calls=2))))
     world.decide("flight", _find("a", "b", "c"), Finish(summary="Found."))
 
     result = await (await stage.start()).end()

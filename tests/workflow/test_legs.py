@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
+from orchestrator.core.limits import Limits
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionStatus
@@ -212,8 +213,8 @@ async def test_discovery_adds_tools_to_every_later_step(stage: Stage, world: Fak
 async def test_a_leg_that_reaches_no_goal_in_its_steps_is_lost(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """An agent's max_steps bounds its planner decisions."""
-    agent = AgentProfile(name="scout", max_steps=2)
+    """An agent's limits bound its planner decisions."""
+    agent = AgentProfile(name="scout", limits=Limits(steps=2))
     world.plan(fake_leg("flight", agent=agent))
     world.decide("flight", *[CallTool(tool="find_flights")] * 5)
 

@@ -114,10 +114,10 @@ async def test_calls_are_limited(stage: Stage, world: FakeWorld, whose: str) -> 
     assert world.sent("find_flights") == []
 
 
-async def test_the_steps_of_a_profiles_limits_take_the_place_of_max_steps(
+async def test_the_steps_of_a_profiles_limits_take_the_place_of_the_usual_ones(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """40 by default: an agent that may take more says so in either place."""
+    """40 by default: an agent that may take more says so."""
     agent = AgentProfile(name="scout", limits=Limits(steps=45))
     world.plan(fake_leg("flight", agent=agent))
     world.decide("flight", *searches(44), Finish(summary="Found."))
@@ -215,7 +215,7 @@ async def test_who_waits_for_a_person_holds_nothing_back(stage: Stage, world: Fa
 
 async def test_a_mission_answers_its_legs_seldom(stage: Stage, world: FakeWorld) -> None:
     """A leg alone asks once, however long it is."""
-    world.plan(fake_leg("flight", agent=AgentProfile(name="scout", max_steps=40)))
+    world.plan(fake_leg("flight", agent=AgentProfile(name="scout", limits=Limits(steps=40))))
     world.decide("flight", *searches(30), Finish(summary="Found."))
     world.usage = ASKED
     mission = await stage.start(policy=policy(Limits(requests=50)))

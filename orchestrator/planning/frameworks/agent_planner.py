@@ -17,13 +17,7 @@ from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.planning import metering
 from orchestrator.planning.frameworks.agent_prompt import AgentAnswer, AgentPrompt
 from orchestrator.planning.frameworks.agent_step import agent_step
-from orchestrator.planning.models import (
-    AgentProfile,
-    GoalBrief,
-    MissionPlan,
-    StepContext,
-    StepDecision,
-)
+from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan, StepContext
 from orchestrator.planning.planner import PlannedStep, Planner
 from orchestrator.routing.selection import Selection
 
@@ -93,12 +87,6 @@ class AgentPlanner:
         return await self._default.split_goal(brief, catalog, agents)
 
     async def plan_step(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step of one leg."""
-        return (await self.plan_metered(context, selection, catalog)).decision
-
-    async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> PlannedStep:
         """The next step of one leg, and what asking for it took.

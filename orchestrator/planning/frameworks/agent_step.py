@@ -14,18 +14,16 @@ from orchestrator.planning.frameworks.agent_prompt import (
     PastEnding,
     PromptTool,
 )
-from orchestrator.planning.llm.briefing import briefing
-from orchestrator.planning.llm.meta_tools import DISCOVER, ENDED, meta_tools
-from orchestrator.planning.llm.named_tools import wire_name
-from orchestrator.planning.llm.offered_tools import OfferedTools, offered_names
-from orchestrator.planning.llm.prompt import block_of, catalog_row, catalog_section
-from orchestrator.planning.llm.tool_output import (
+from orchestrator.planning.llm.briefing import (
     DATA_RULE,
     as_json,
-    as_line,
-    of_person,
+    briefing,
+    error_of,
     of_provider,
 )
+from orchestrator.planning.llm.meta_tools import DISCOVER, ENDED, meta_tools
+from orchestrator.planning.llm.offered_tools import OfferedTools, offered_names, wire_name
+from orchestrator.planning.llm.prompt import block_of, catalog_row, catalog_section
 from orchestrator.planning.models import (
     FINISH,
     Finish,
@@ -47,7 +45,6 @@ RULES: Final = (
     "cannot be."
 )
 _DISCOVERED: Final = "tools.discover"
-_BY_PROVIDERS: Final = frozenset({"rejected", "unknown"})
 _OLD_BODY: Final = 1_000
 """Characters that are told of a body which is not the newest."""
 _NEWEST_SHARE: Final = 2
@@ -126,14 +123,7 @@ def _result(seen: Observation, most: int) -> str:
     """What a call came to: the outcome in our words, all else as data of whoever said it."""
     parts: list[str] = [seen.outcome]
     if seen.error:
-        parts.append(_error(seen, most))
+        parts.append(error_of(seen, most))
     if seen.body is not None:
         parts.append(of_provider(seen.tool, as_json(seen.body, most)))
     return "\n".join(parts)
-
-
-def _error(seen: Observation, most: int) -> str:
-    text = as_line(seen.error or "", most)
-    if seen.refused_by:
-        return of_person(text)
-    return of_provider(seen.tool, text) if seen.outcome in _BY_PROVIDERS else text

@@ -34,8 +34,8 @@ from orchestrator.planning.frameworks.agent_prompt import (
     WantedCall,
 )
 from orchestrator.planning.llm.model_asking import usage_of
+from orchestrator.planning.llm.model_providers import trouble_with
 from orchestrator.planning.llm.model_step import arguments_of
-from orchestrator.planning.llm.provider_troubles import trouble_with
 
 _SETTINGS: Final = ModelSettings(max_retries=0, parallel_tool_calls=False)
 """One request is one attempt: the activity around it is what retries."""

@@ -1,4 +1,4 @@
-"""What a model and the engine have said to each other in a leg; it only grows, until too long.
+"""The conversation of a model and the engine in a leg; it only grows, until it is too long.
 
 Providers keep the beginning of a prompt that they have read, and some want their reasoning back. So
 what was sent is sent again as it was, with the model's answers as they came, and what is new goes
@@ -10,7 +10,7 @@ not sent: the step begins a conversation of its own then, from what the leg has 
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -40,7 +40,7 @@ class Pieces(Protocol):
         ...
 
     def get(self, mission_id: str, key: str) -> bytes:
-        """A piece that was kept; an `OrchestratorError` where it is not here."""
+        """Return a piece that was kept; an `OrchestratorError` where it is not here."""
         ...
 
 
@@ -62,7 +62,7 @@ class LegExchange(Record):
 
     @property
     def key(self) -> str:
-        """Under which it is kept."""
+        """The digest under which it is kept."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
@@ -82,18 +82,18 @@ class LegConversation:
 
     @property
     def instructions(self) -> str:
-        """As they were sent first, and are sent again."""
+        """The instructions as they were sent first, and are sent again."""
         first = self.messages[0]
         return (first.instructions or "") if isinstance(first, ModelRequest) else ""
 
     @property
     def calls(self) -> tuple[ToolCallPart, ...]:
-        """What the last answer called: each is to be answered."""
+        """The calls of the last answer: each is to be answered."""
         answer = self.messages[-1]
         return tuple(part for part in answer.parts if isinstance(part, ToolCallPart))
 
     def grown(self, exchange: LegExchange, messages: Sequence[ModelMessage]) -> "LegConversation":
-        """With one more exchange."""
+        """Return the conversation with one more exchange."""
         return LegConversation(
             (*self.exchanges, exchange),
             (*self.messages, *messages),
@@ -113,11 +113,11 @@ class Conversations:
 
     @property
     def are_kept(self) -> bool:
-        """Whether there is a store."""
+        """True if there is a store."""
         return self._pieces is not None
 
     async def recall(self, mission_id: str, key: str, *, model: str) -> LegConversation | None:
-        """The conversation whose newest exchange has this key; None: it cannot be gone on with.
+        """Return the conversation whose newest exchange has this key; None: it cannot be continued.
 
         Args:
             mission_id: whose.
@@ -136,7 +136,7 @@ class Conversations:
         exchange: LegExchange,
         messages: Sequence[ModelMessage],
     ) -> str:
-        """Keep one more exchange: its key, or nothing where it could not be kept."""
+        """Keep one more exchange, and return its key; empty where it could not be kept."""
         if self._pieces is None:
             return ""
         written = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
@@ -157,7 +157,7 @@ class Conversations:
 
 
 def tokens_of(messages: Sequence[ModelMessage]) -> int:
-    """About how many tokens messages are; what providers reasoned is theirs to count."""
+    """Return about how many tokens messages are; what providers reasoned is theirs to count."""
     return sum(estimate_tokens(_text(message)) for message in messages)
 
 
@@ -190,9 +190,3 @@ def _read(pieces: Pieces, mission_id: str, key: str) -> LegConversation | None:
 
 def _is_whole(messages: Sequence[ModelMessage]) -> bool:
     return bool(messages) and isinstance(messages[-1], ModelResponse)
-
-
-def called_by(answer: ModelResponse, named: Mapping[str, str]) -> dict[str, str]:
-    """The tools that an answer calls, by the names that the model knows them by."""
-    calls = (part for part in answer.parts if isinstance(part, ToolCallPart))
-    return {call.tool_name: named[call.tool_name] for call in calls if call.tool_name in named}

@@ -1,6 +1,11 @@
-"""One step as a model is asked for it: its request, its tools, and its answers as decisions."""
+"""One step as a model is asked for it: its request, its tools, and its answers as decisions.
 
-from collections.abc import Mapping
+A step is told behind what was said before, or as the beginning of it. A conversation that would be
+too long is begun again, from a briefing that takes half of the room: so that happens once in many
+steps, and what stands before it in providers' caches is of use till then.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -21,22 +26,15 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.llm.briefing import briefing
-from orchestrator.planning.llm.conversation import (
-    LegConversation,
-    LegExchange,
-    called_by,
-    tokens_of,
-)
-from orchestrator.planning.llm.going_on import news, told_left
-from orchestrator.planning.llm.meta_tools import meta_tools
+from orchestrator.planning.llm.briefing import DATA_RULE, briefing, news_lines, step_lines
+from orchestrator.planning.llm.conversation import LegConversation, LegExchange, tokens_of
+from orchestrator.planning.llm.meta_tools import ASKED, DISCOVER, ENDED, meta_tools
 from orchestrator.planning.llm.offered_tools import OfferedTools
-from orchestrator.planning.llm.prompt import meta_schemas, tool_schema
-from orchestrator.planning.llm.prompt_state import PromptState
-from orchestrator.planning.llm.tool_output import DATA_RULE
-from orchestrator.planning.models import StepContext
+from orchestrator.planning.llm.prompt import ToolBlock, meta_schemas, tool_schema
+from orchestrator.planning.models import FINISH, Observation, StepContext
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.planning.trimming import estimate_tokens
+from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
 RULES: Final = (
@@ -46,6 +44,10 @@ RULES: Final = (
     "stands, it is filled in when the call is sent. Ask the user for what no tool supplies. "
     "reason: one line, why. End your part once it is reached, or cannot be."
 )
+_OBSERVED_AS: Final = {DISCOVER: "tools.discover", ENDED: FINISH}
+"""Meta tools under the names that observations give them."""
+_NOTHING: Final = "Not done."
+_ANSWERED: Final = "The user has answered: it stands below, under what is given."
 
 
 @dataclass(frozen=True)
@@ -56,24 +58,25 @@ class ModelStep:
     selection: Selection
     catalog: Catalog
     tools: Mapping[str, Tool]
-    """Those with a schema, by the names that the model sees."""
-    state: PromptState
+    """The tools with a schema, by the names that the model sees."""
+    deferred: str
+    """The catalog of the tools without a schema."""
     said: LegConversation | None = None
-    """What the model was told before; None: this begins it."""
+    """The conversation before this step; None: this begins it."""
     leaves_room: bool = False
-    """Whether more is to be said behind what this step begins with."""
+    """True if more is to be said behind what this step begins with."""
 
     @cached_property
     def request(self) -> ModelRequest:
-        """What is new of the step: all of it where nothing was said before.
+        """The news of the step: all of it where nothing was said before.
 
         Then rules and catalog are the instructions, and the situation, cut to the room that is
         left, is the text.
         """
         if self.said is not None:
-            return news(self.context, self.said)
+            return _news(self.context, self.said)
         agent = self.context.agent
-        parts = (RULES, agent.instructions, DATA_RULE, self.state.text("catalog"))
+        parts = (RULES, agent.instructions, DATA_RULE, self.deferred)
         instructions = "\n\n".join(part for part in parts if part)
         room = agent.context_tokens - estimate_tokens(instructions) - self._tool_tokens
         text = briefing(self.context, most_tokens=room // 2 if self.leaves_room else room)
@@ -81,12 +84,12 @@ class ModelStep:
 
     @property
     def messages(self) -> list[ModelMessage]:
-        """All that the model is told, what was said before as it was."""
+        """The whole conversation, what was said before as it was."""
         return [*(self.said.messages if self.said is not None else ()), self.request]
 
     @property
     def is_too_long(self) -> bool:
-        """Whether it is more than the agent's prompts may be, with no room for its end."""
+        """True if it is more than the agent's prompts may be, with no room for its end."""
         room = self.context.agent.context_tokens
         before = 0 if self.said is None else self.said.tokens
         fixed = estimate_tokens(self.request.instructions or "") + self._tool_tokens
@@ -98,20 +101,20 @@ class ModelStep:
         return estimate_tokens("\n".join(schemas))
 
     def exchange(self, answer: ModelResponse, model: str) -> LegExchange:
-        """The step as it is kept, once the model has answered."""
-        named = {name: tool.name for name, tool in self.tools.items()}
+        """Return the step as it is kept, once the model has answered."""
+        called = (part.tool_name for part in answer.parts if isinstance(part, ToolCallPart))
         return LegExchange(
             before=self.context.conversation if self.said is not None else "",
             step=self.context.step,
             asked=model,
-            tools=tuple(named.values()),
-            called=called_by(answer, named),
+            tools=tuple(tool.name for tool in self.tools.values()),
+            called={name: self.tools[name].name for name in called if name in self.tools},
             inputs=self.context.inputs,
-            left=told_left(self.context),
+            left=_budget_left(self.context),
         )
 
     def parameters(self) -> ModelRequestParameters:
-        """The tools of the step and the meta tools; no answer but a call of one of them."""
+        """Return the tools of the step and the meta tools; an answer is a call of one of them."""
         tools = [
             ToolDefinition(name=name, description=told, parameters_json_schema=schema)
             for name, told, schema in self._offered.listed()
@@ -119,7 +122,7 @@ class ModelStep:
         return ModelRequestParameters(function_tools=tools, allow_text_output=False)
 
     def planned(self, answer: ModelResponse, usage: Usage) -> PlannedStep:
-        """The calls of the answer as a decision that was checked, and what it leaves out.
+        """Return the calls of the answer as a decision that was checked, and what it leaves out.
 
         Raises:
             DecisionInvalid: no call, or none that can be carried out.
@@ -139,7 +142,7 @@ class ModelStep:
 
 
 def arguments_of(call: ToolCallPart) -> JsonObject | None:
-    """What a model calls a tool with; None when it is no JSON object."""
+    """Return what a model calls a tool with; None when it is no JSON object."""
     try:
         return call.args_as_dict(raise_if_invalid=True)
     except (ValueError, AssertionError):
@@ -147,7 +150,7 @@ def arguments_of(call: ToolCallPart) -> JsonObject | None:
 
 
 def complaint(answer: ModelResponse, reason: str) -> ModelRequest:
-    """What was wrong, as the answer to each call: providers want every call answered."""
+    """Return what was wrong, as the answer to each call: providers want every call answered."""
     calls = [part for part in answer.parts if isinstance(part, ToolCallPart)]
     text = f"This cannot be carried out: {reason}. Nothing was sent. Answer again."
     if not calls:
@@ -157,3 +160,72 @@ def complaint(answer: ModelResponse, reason: str) -> ModelRequest:
             ToolReturnPart(call.tool_name, text, tool_call_id=call.tool_call_id) for call in calls
         ]
     )
+
+
+def shown_tools(
+    block: ToolBlock, context: StepContext, catalog: Catalog, said: LegConversation
+) -> tuple[Tool, ...]:
+    """Return the tools that a step is shown; where lists grow, those of earlier steps first."""
+    if context.agent.tool_list != "growing":
+        return block.shown
+    walls = (context.agent.wall,)
+    callable_ = {*context.forwarded, *context.discovered, *(tool.name for tool in block.shown)}
+    earlier = (catalog.tools[name] for name in said.last.tools if name in catalog.tools)
+    kept = {
+        tool.name: tool
+        for tool in earlier
+        if is_inside(tool, walls) and (tool.name in callable_ or tool.load_policy == "core")
+    }
+    return tuple({**kept, **{tool.name: tool for tool in block.shown}}.values())
+
+
+def since(context: StepContext, said: LegConversation) -> StepContext:
+    """Return the step with what was seen since the last exchange; the facts were told before."""
+    new = tuple(one for one in context.observations if one.step >= said.last.step)
+    return context.model_copy(update={"observations": new, "facts": ()})
+
+
+def _news(context: StepContext, said: LegConversation) -> ModelRequest:
+    """Return what is told behind what was said: results of its calls, and what else is new."""
+    last = said.last
+    answers, rest = _answers(said, since(context, said).observations)
+    given = {n: v for n, v in context.inputs.items() if n not in last.inputs or last.inputs[n] != v}
+    left = _budget_left(context)
+    text = news_lines(rest, given, left if left != last.left else "")
+    told = [UserPromptPart(text)] if text else []
+    return ModelRequest(parts=[*answers, *told], instructions=said.instructions)
+
+
+def _budget_left(context: StepContext) -> str:
+    return "" if context.budget_left is None else str(context.budget_left)
+
+
+def _answers(
+    said: LegConversation, seen: Sequence[Observation]
+) -> tuple[list[ToolReturnPart], list[Observation]]:
+    """Return what each call came to, for its answer, and what else was seen."""
+    left = list(seen)
+    found: dict[int, Observation] = {}
+    for is_same in (True, False):  # first those with the very arguments: people may amend some
+        for at, call in enumerate(said.calls):
+            one = next((o for o in left if _is_of(call, said, o, is_same=is_same)), None)
+            if at not in found and one is not None:
+                found[at] = one
+                left.remove(one)
+    unseen = {ASKED: _ANSWERED}
+    parts = [
+        ToolReturnPart(
+            call.tool_name,
+            step_lines(found[at]) if at in found else unseen.get(call.tool_name, _NOTHING),
+            call.tool_call_id,
+        )
+        for at, call in enumerate(said.calls)
+    ]
+    return parts, left
+
+
+def _is_of(call: ToolCallPart, said: LegConversation, seen: Observation, *, is_same: bool) -> bool:
+    name = call.tool_name
+    if seen.tool not in (name, said.last.called.get(name), _OBSERVED_AS.get(name)):
+        return False
+    return not is_same or seen.arguments == call.args_as_dict()

@@ -1,22 +1,23 @@
-"""The tools of a step as they are offered, and calls of them as decisions that were checked."""
+"""The tools of a step as they are offered, and calls of them as decisions that were checked.
+
+A name that a model writes is read forgivingly, where exactly one tool can be meant.
+"""
 
 import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, OutsideWall
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.done_at_once import bounded, chosen
 from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
-from orchestrator.planning.llm.named_tools import meant_by, wire_name, wire_names
 from orchestrator.planning.llm.prompt import reason_input, tool_description, tool_parameters
 from orchestrator.planning.models import (
     HAND_OVER,
@@ -26,25 +27,88 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.one_step import bounded, done_first
 from orchestrator.planning.planner import PlannedStep, check_decision, only_reads
 from orchestrator.planning.trimming import cut_text
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
+Key = TypeVar("Key")
+
+_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+_MARK: Final = re.compile(r"[\[({][^\])}]{0,80}[\])}]?\s*$")
+"""A mark that a model copies after a name: `[confirm]`, `(city)`."""
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_A-Za-z]+")
+_MOST_WORDS: Final = 6
+"""A name of more words is a sentence, which means no tool unless it is a title."""
 _LONGEST_NAME: Final = 64
+_LONGEST_SAID: Final = 200
 _LONGEST_REASON: Final = 400
 _META_NAMES: Final = (HAND_OVER, *(meta.name for meta in META_TOOLS))
 _COPIED: Final = "left out: the example or default of the document, which nobody asked for"
 
 
+def wire_name(name: str) -> str:
+    """Return a tool's name as every provider of models takes it."""
+    return _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME]
+
+
 def offered_names(tools: Iterable[Tool]) -> dict[str, Tool]:
     """Return the tools by names that every provider of models takes, none of them a meta tool's."""
-    return wire_names(tools, _META_NAMES)
+    named: dict[str, Tool] = {}
+    for tool in tools:
+        name = base = wire_name(tool.name)
+        number = 1
+        while name in named or name in _META_NAMES:
+            number += 1
+            ending = f"_{number}"
+            name = base[: _LONGEST_NAME - len(ending)] + ending
+        named[name] = tool
+    return named
+
+
+def meant_by(said: str, tools: Mapping[Key, Tool]) -> Key | None:
+    """Return the key of the one tool that a name can mean; None: of none, or of several.
+
+    Case, marks after the name, a missing prefix, another order of its words, and the title in the
+    place of the name are forgiven where exactly one tool fits.
+
+    Example: `book_hotel` means `hotel_book_room` where no other name has both words.
+    """
+    if len(said) > _LONGEST_SAID:
+        return None
+    bare = _MARK.sub("", said.strip().strip("`'\"")).strip()
+    words = _words(bare)
+    if not words:
+        return None
+    read = [(key, tool, _words(tool.name)) for key, tool in tools.items()]
+    for fits in (
+        [key for key, tool, _ in read if tool.name == bare or key == bare],
+        [key for key, _, name in read if name == words],
+        [key for key, tool, _ in read if _words(tool.title) == words],
+        [key for key, _, name in read if sorted(name) == sorted(words)],
+        [key for key, _, name in read if len(words) <= _MOST_WORDS and {*words} <= {*name}],
+    ):
+        if fits:
+            return fits[0] if len(fits) == 1 else None
+    return None
+
+
+def could_mean(said: str, tools: Iterable[Tool]) -> list[Tool]:
+    """Return the tools whose names have all the words of a short name."""
+    words = {*_words(_MARK.sub("", said[:_LONGEST_SAID]))}
+    return [tool for tool in tools if words and words <= {*_words(tool.name)}]
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a name, lower case, without the `s` of a plural."""
+    found = (word.casefold() for word in _WORD.findall(text))
+    return [word.removesuffix("s") if len(word) > 3 else word for word in found]
 
 
 @dataclass(frozen=True)
 class OfferedTools:
-    """What may be called at a step, by the names under which it is offered."""
+    """Tools that may be called at a step, by the names under which they are offered."""
 
     context: StepContext
     selection: Selection
@@ -53,7 +117,7 @@ class OfferedTools:
     meta: tuple[MetaTool, ...] = META_TOOLS
 
     def listed(self) -> Iterator[tuple[str, str, JsonObject]]:
-        """Name, description and input schema of each."""
+        """Yield the name, the description and the input schema of each."""
         for meta in self.meta:
             yield meta.name, meta.description, meta.parameters
         for name, tool in self.tools.items():
@@ -87,7 +151,7 @@ class OfferedTools:
                 wrong[at] = error
         if not wanted:
             raise wrong[0]
-        decision, waits = chosen([*wanted.values()], self._only_reads)
+        decision, waits = done_first([*wanted.values()], self._only_reads)
         why = {at: f"it cannot be carried out: {error}" for at, error in wrong.items()}
         why |= {[*wanted][at]: told for at, told in waits.items()}
         dropped = [_dropped(calls[at][0], wanted.get(at), why[at]) for at in sorted(why)]
@@ -110,8 +174,7 @@ class OfferedTools:
         tool = self.catalog.tools.get(decision.tool) if isinstance(decision, CallTool) else None
         if tool is None or not isinstance(decision, CallTool) or not tool.is_side_effect:
             return decision, []
-        copied = copied_inputs(tool, decision.arguments, self.context)
-        if not copied:
+        if not (copied := copied_inputs(tool, decision.arguments, self.context)):
             return decision, []
         kept = {n: held for n, held in decision.arguments.items() if n not in copied}
         note = Dropped(tool=tool.name, arguments=copied, why=_COPIED)
@@ -120,7 +183,7 @@ class OfferedTools:
     def _parsed(self, name: str, arguments: JsonObject, said: str) -> StepDecision:
         meta = next((meta for meta in self.meta if meta.name == wire_name(name.strip())), None)
         if meta is not None:
-            return self._of_conditions(_meta_decision(meta, arguments))
+            return self._of_conditions(meta.decision(arguments))
         meant = meant_by(name, self.tools)
         tool = self.tools[meant] if meant is not None else self._outside(name)
         if tool is None:
@@ -142,7 +205,7 @@ class OfferedTools:
         return decision.model_copy(update={"conditions": (read,)})
 
     def _outside(self, name: str) -> Tool | None:
-        """The tool of that name, if it is one that the agent may not touch."""
+        """Return the tool of that name, if it is one that the agent may not touch."""
         tool = self.catalog.tools.get(name)
         return None if tool is None or is_inside(tool, (self.context.agent.wall,)) else tool
 
@@ -189,17 +252,8 @@ def _stands_in(value: JsonValue, said: str) -> bool:
     return re.search(rf"(?<![\d.]){found}(?!\d)", said) is not None
 
 
-def _meta_decision(meta: MetaTool, arguments: JsonObject) -> StepDecision:
-    try:
-        return meta.decision(arguments)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DecisionInvalid(f"{meta.name}: {place}: {first['msg']}") from error
-
-
 def _dropped(name: str, wanted: StepDecision | None, why: str) -> Dropped:
-    """What is told of a call that is not carried out; arguments that were not checked are not."""
+    """Return what is told of a call that is not made; unchecked arguments are not."""
     if isinstance(wanted, CallTool):
         return Dropped(tool=wanted.tool, arguments=wanted.arguments, why=why)
     return Dropped(tool=cut_text(name, _LONGEST_NAME), why=why)

@@ -8,9 +8,8 @@ from pydantic import BeforeValidator, Field, JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.plan_origin import LegNeed
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.planning.llm.named_tools import could_mean, meant_by
+from orchestrator.planning.llm.offered_tools import could_mean, meant_by
 from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.planning.walls import is_inside
 from orchestrator.saga.orders import Order
@@ -46,34 +45,24 @@ class DraftOrder(Record):
     when: str = Field(default="", max_length=400)
 
 
-class DraftNeed(Record):
-    """A leg that must have ended first."""
-
-    leg: str
-    what: str = ""
-
-
-def _as_need(given: JsonValue) -> JsonValue:
-    return given if isinstance(given, dict) else {"leg": str(given)}
+def _as_id(given: JsonValue) -> JsonValue:
+    """Return the id of a leg, also where it is a number, or stands in an object."""
+    said = given.get("leg") if isinstance(given, dict) else given
+    return str(said) if isinstance(said, int) else said
 
 
-def _as_text(given: JsonValue) -> JsonValue:
-    return str(given) if isinstance(given, int) else given
-
-
-Need = Annotated[DraftNeed, BeforeValidator(_as_need)]
-Orders = tuple[DraftOrder, ...]
+LegId = Annotated[str, BeforeValidator(_as_id)]
 
 
 class DraftLeg(Record):
     """One part of the mission."""
 
-    id: Annotated[str, BeforeValidator(_as_text)] = Field(default="", max_length=60)
+    id: LegId = Field(default="", max_length=60)
     serves: tuple[Words, ...] = Field(min_length=1)
     goal: str = Field(default="", max_length=2_000)
     agent: str = ""
-    orders: Orders = ()
-    needs: tuple[Need, ...] = ()
+    orders: tuple[DraftOrder, ...] = ()
+    needs: tuple[LegId, ...] = ()
 
 
 class DraftPlan(Record):
@@ -197,11 +186,6 @@ class DraftReading:
             depends_on=tuple(dict.fromkeys(self._needed(need) for need in draft.needs)),
             orders=orders,
             serves=draft.serves,
-            needs=tuple(
-                LegNeed(leg_id=self._needed(need), what=need.what)
-                for need in draft.needs
-                if need.what
-            ),
         )
 
     def _id_of(self, draft: DraftLeg, number: int) -> str:
@@ -212,16 +196,16 @@ class DraftReading:
         name = _NOT_IN_AN_ID.sub("-", tool.casefold()).strip("-")[:24].strip("-")
         return f"{number}-{name}" if name else str(number)
 
-    def _needed(self, need: DraftNeed) -> str:
+    def _needed(self, need: str) -> str:
         """Return the id of a leg that another one needs, also where its number alone is said."""
         ids = [self._id_of(draft, n) for n, draft in enumerate(self._drafts, start=1)]
-        said = _NOT_IN_AN_ID.sub("-", need.leg.casefold()).strip("-")
+        said = _NOT_IN_AN_ID.sub("-", need.casefold()).strip("-")
         if said in ids:
             return said
         fits = [one for one in ids if one.startswith(f"{said}-")]
         if not fits and said.isdecimal() and 0 < int(said) <= len(ids):
             fits = [ids[int(said) - 1]]
-        return fits[0] if len(fits) == 1 else need.leg
+        return fits[0] if len(fits) == 1 else need
 
     def _orders(self, draft: DraftLeg) -> Iterator[Order]:
         """Yield the orders of a leg: those that name a tool that only reads are none."""
@@ -380,21 +364,11 @@ def _both(twin: LegPlan, leg: LegPlan) -> LegPlan:
         "goal": twin.goal if is_said else f"{twin.goal}; {leg.goal}",
         "serves": quotes,
         "depends_on": tuple(dict.fromkeys((*twin.depends_on, *leg.depends_on))),
-        "needs": (*twin.needs, *leg.needs),
     }
     return twin.model_copy(update=changes)
 
 
 def _renamed(leg: LegPlan, instead: Mapping[str, str]) -> LegPlan:
     """Return a leg that depends on the legs that others were joined to."""
-    after = (instead.get(one, one) for one in leg.depends_on)
-    needs = (
-        need.model_copy(update={"leg_id": instead.get(need.leg_id, need.leg_id)})
-        for need in leg.needs
-    )
-    return leg.model_copy(
-        update={
-            "depends_on": tuple(dict.fromkeys(one for one in after if one != leg.leg_id)),
-            "needs": tuple(need for need in needs if need.leg_id != leg.leg_id),
-        }
-    )
+    after = dict.fromkeys(instead.get(one, one) for one in leg.depends_on)
+    return leg.model_copy(update={"depends_on": tuple(one for one in after if one != leg.leg_id)})

@@ -3,13 +3,20 @@
 One pure function per section, text in and text out. Full schemas are JSON lines, one tool each; the
 catalog has a name per line under its domain. Every section has a bound, so a catalog of any size
 gives a prompt of about the same size, and discovery reaches the rest.
+
+Schemas are shown in the form that providers of models take. They refuse the whole request where one
+function's schema has a combination at its top: OpenAI `anyOf`, `oneOf`, `allOf`, `not`, `enum` and
+`const`, Anthropic the first three. What stands there is told in words; the call is checked against
+the schema as the document has it.
 """
 
+import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
@@ -20,9 +27,16 @@ from orchestrator.core.pii import handle_for
 from orchestrator.core.received_files import FILE, PREFIX
 from orchestrator.core.record import JsonObject
 from orchestrator.core.wall import Wall
-from orchestrator.json_schema.walker import with_subschemas
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import (
+    COMPOSITIONS,
+    IN_PLACE,
+    alternatives_of,
+    properties_of,
+    subschemas,
+    with_subschemas,
+)
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
-from orchestrator.planning.llm.offered_schema import offered_schema
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.trimming import cut_text, estimate_tokens
 from orchestrator.planning.walls import is_inside, listed
@@ -44,23 +58,20 @@ _BY_HANDLE: Final = f"A file: give what an answer has as {FILE!r}, {PREFIX}... a
 _IN_MINOR_UNITS: Final = "Counts the smallest unit of its currency: 2500 for 25.00 EUR."
 _IN_MAJOR_UNITS: Final = "Counts units of its currency: 25 for 25.00 EUR."
 _TOLD_BY_TYPE: Final = ("boolean", "integer", "number")
+_AT_NO_TOP: Final = frozenset({*IN_PLACE, "const", "enum", "dependentRequired"})
 CONFIRM: Final = " [confirm]"
-
 DISCOVER_HINT: Final = f"Tools without a schema here: call {DISCOVER} with a few words first."
 CORE_TITLE: Final = "# Core tools"
-STEP_TITLE: Final = "# Tools for this step"
-DISCOVERED_TITLE: Final = "# Discovered tools"
-_CATALOG_TITLE: Final = "# More tools"
 
 
 def section(title: str, lines: Iterable[str]) -> str:
-    """The lines under their title; empty without any."""
+    """Return the lines under their title; empty without any."""
     body = "\n".join(lines)
     return f"{title}\n{body}" if body else ""
 
 
 def catalog_section(rows: Iterable[tuple[str, str]], *, most_tokens: int) -> str:
-    """The deferred tools, a line each under its domain; past the bound, domains with counts.
+    """Return the deferred tools, a line each under its domain; past the bound, domains with counts.
 
     A row is a tool's domain and its line; the title lines and the first stand at any bound.
     """
@@ -71,31 +82,35 @@ def catalog_section(rows: Iterable[tuple[str, str]], *, most_tokens: int) -> str
         return ""
     lines: list[str] = []
     for domain, names in sorted(by_domain.items()):
-        lines += [f"{_label(domain)}:", *(f"- {name}" for name in sorted(names))]
-    whole = section(_CATALOG_TITLE, [DISCOVER_HINT, *lines])
+        lines += [f"{domain_label(domain)}:", *(f"- {name}" for name in sorted(names))]
+    whole = _catalog_of(lines)
     if estimate_tokens(whole) <= most_tokens:
         return whole
     return _counts({domain: len(names) for domain, names in by_domain.items()}, most_tokens)
 
 
 def _counts(sizes: Mapping[str, int], most_tokens: int) -> str:
-    """The largest domains with their counts, as many as fit, and how many tools the rest has."""
+    """Return the largest domains with their counts, as many as fit, and how many more there are."""
     ranked = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
     lines: list[str] = []
     text = ""
     for domain, size in ranked:
-        lines.append(f"- {_label(domain)}: {size} tools")
+        lines.append(f"- {domain_label(domain)}: {size} tools")
         rest = len(ranked) - len(lines)
         tail = [f"- {rest} more domains"] if rest else []
-        longer = section(_CATALOG_TITLE, [DISCOVER_HINT, *lines, *tail])
+        longer = _catalog_of([*lines, *tail])
         if text and estimate_tokens(longer) > most_tokens:
             break
         text = longer
     return text
 
 
-def _label(domain: str) -> str:
-    """A domain as one short line, whatever a document calls it."""
+def _catalog_of(lines: Iterable[str]) -> str:
+    return section("# More tools", [DISCOVER_HINT, *lines])
+
+
+def domain_label(domain: str) -> str:
+    """Return a domain as one short line, whatever a document calls it."""
     return cut_text(" ".join(domain.split()) or "other", _LONGEST_LABEL)
 
 
@@ -169,14 +184,52 @@ def _example_free(schema: JsonObject) -> JsonObject:
     return {name: held for name, held in shown.items() if name not in _EXAMPLES}
 
 
+def offered_schema(schema: JsonObject) -> JsonObject:
+    """Return a schema without combinations at its top; its description says what they say."""
+    moved = {name: held for name, held in schema.items() if name in _AT_NO_TOP}
+    if not moved and schema.get("type") == "object":
+        return schema
+    shown: JsonObject = {name: held for name, held in schema.items() if name not in moved}
+    told = [str(schema.get("description", "")), *_in_words(moved)]
+    if described := " ".join(text for text in told if text):
+        shown["description"] = described
+    return {**shown, "type": "object", "properties": dict(_properties(schema, schema))}
+
+
+def _properties(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """Yield what the members of its combinations name, then what it names itself, which wins."""
+    for inner in subschemas(schema, COMPOSITIONS):
+        if isinstance(inner, dict):
+            yield from _properties(resolve(inner, root), root)
+    yield from properties_of(schema).items()
+
+
+def _in_words(moved: JsonObject) -> Iterator[str]:
+    """Yield alternatives of names in words, all else as JSON Schema."""
+    left = dict(moved)
+    for keyword in ("anyOf", "oneOf"):
+        named = alternatives_of({keyword: left.get(keyword, [])})
+        if named and all(_only_requires(inner) for inner in subschemas(left, (keyword,))):
+            del left[keyword]
+            how_many = "exactly one" if keyword == "oneOf" else "at least one"
+            yield f"Give {how_many} of: {'; '.join(' and '.join(names) for names in named)}."
+    if left:
+        yield f"The inputs together fit {json.dumps(left, ensure_ascii=False)}."
+
+
+def _only_requires(schema: object) -> bool:
+    return isinstance(schema, dict) and set(schema) == {"required"} and bool(schema["required"])
+
+
 def tool_schema(tool: Tool) -> str:
-    """The tool's full schema on one line of JSON."""
+    """Return the tool's full schema on one line of JSON."""
     return _schema_line(tool.name, tool_description(tool), tool_parameters(tool))
 
 
-def meta_schemas() -> list[str]:
-    """The schemas of the meta tools; they stand before the core tools, in every prompt."""
-    return [_schema_line(meta.name, meta.description, meta.parameters) for meta in META_TOOLS]
+@cache
+def meta_schemas() -> tuple[str, ...]:
+    """Return the schemas of the meta tools, which stand before the core tools in every prompt."""
+    return tuple(_schema_line(one.name, one.description, one.parameters) for one in META_TOOLS)
 
 
 def _schema_line(name: str, description: str, parameters: JsonObject) -> str:
@@ -185,7 +238,7 @@ def _schema_line(name: str, description: str, parameters: JsonObject) -> str:
 
 
 def catalog_row(tool: Tool) -> tuple[str, str]:
-    """The tool's domain and its line in the deferred catalog."""
+    """Return the tool's domain and its line in the deferred catalog."""
     return tool.domain, tool.name + (CONFIRM if tool.needs_confirmation else "")
 
 
@@ -200,16 +253,16 @@ class ToolBlock:
     """The tools outside `core`, shown in full at this step or not: so the section stays the same
     from step to step. Probes are not among them."""
     catalog_tokens: int
-    """What the lines of `deferred` may take."""
+    """Tokens that the lines of `deferred` may take."""
 
     @property
     def shown(self) -> tuple[Tool, ...]:
-        """Those with a full schema, each once."""
+        """The tools with a full schema, each once."""
         return (*self.core, *self.discovered, *self.step)
 
 
 def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> ToolBlock:
-    """The tools of one step.
+    """Return the tools of one step.
 
     What the router selected joins the full schemas; core tools of domains that no request's best
     tool is of go to the catalog for this step, unless the router failed open. The best selected and
@@ -241,9 +294,53 @@ def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> To
     )
 
 
+@dataclass(frozen=True)
+class Section:
+    """A rendered section, and what it was made from."""
+
+    fingerprint: str
+    text: str
+
+
+_NOTHING_RENDERED: Final[Mapping[str, Section]] = MappingProxyType({})
+
+
+def rendered(
+    block: ToolBlock, catalog_digest: str, before: Mapping[str, Section] = _NOTHING_RENDERED
+) -> dict[str, Section]:
+    """Return the sections of a step's tools by name: core, catalog, discovered, step.
+
+    Those that are made from the same as `before` are not rendered again. The most stable come
+    first: a provider that caches prompts by their beginning reuses them.
+    """
+
+    def made(name: str, tools: Sequence[Tool], render: Callable[[], str]) -> Section:
+        made_from = [catalog_digest, str(block.catalog_tokens), *(tool.name for tool in tools)]
+        fingerprint = hashlib.sha256("\n".join(made_from).encode()).hexdigest()
+        known = before.get(name)
+        if known is not None and known.fingerprint == fingerprint:
+            return known
+        return Section(fingerprint, render())
+
+    def catalog() -> str:
+        return catalog_section(map(catalog_row, block.deferred), most_tokens=block.catalog_tokens)
+
+    def schemas(title: str, tools: Sequence[Tool], *first: str) -> Callable[[], str]:
+        return lambda: section(title, [*first, *map(tool_schema, tools)])
+
+    core, found, step = block.core, block.discovered, block.step
+    return {
+        "core": made("core", core, schemas(CORE_TITLE, core, *meta_schemas())),
+        "catalog": made("catalog", block.deferred, catalog),
+        "discovered": made("discovered", found, schemas("# Discovered tools", found)),
+        "step": made("step", step, schemas("# Tools for this step", step)),
+    }
+
+
 def _room_for_core(own: Sequence[Tool], room: int) -> int:
-    """What core schemas may take beside the meta tools and the catalog, in tokens."""
-    spoken_for = _meta_tokens() + room // _CATALOG_SHARE
+    """Return what core schemas may take next to the meta tools and the catalog, in tokens."""
+    meta = estimate_tokens("\n".join(meta_schemas()))
+    spoken_for = meta + room // _CATALOG_SHARE
     enough = (spoken_for + room // _CORE_SHARE) / _INITIAL_SHARE
     flat = 0
     for tool in own:
@@ -251,24 +348,19 @@ def _room_for_core(own: Sequence[Tool], room: int) -> int:
         if flat >= enough:  # so an agent of many tools costs no more than one of some
             return room // _CORE_SHARE
     catalog = catalog_section(map(catalog_row, own), most_tokens=room // _CATALOG_SHARE)
-    return max(0, int(_INITIAL_SHARE * flat) - _meta_tokens() - estimate_tokens(catalog))
-
-
-@cache
-def _meta_tokens() -> int:
-    return estimate_tokens("\n".join(meta_schemas()))
+    return max(0, int(_INITIAL_SHARE * flat) - meta - estimate_tokens(catalog))
 
 
 def _named(
     names: Iterable[str], catalog: Catalog, walls: Sequence[Wall], held: Container[str] = ()
 ) -> list[Tool]:
-    """The tools of these names, inside the walls, that are not held by another section."""
+    """Return the tools of these names, inside the walls, that no other section holds."""
     tools = (catalog.tools[n] for n in names if n not in held and n in catalog.tools)
     return [tool for tool in tools if is_inside(tool, walls)]
 
 
 def _within(tools: Sequence[Tool], most_tokens: int) -> tuple[Tool, ...]:
-    """The first tools whose schemas fit; one that alone is too large is left out."""
+    """Return the first tools whose schemas fit; one that alone is too large is left out."""
     kept: list[Tool] = []
     left = most_tokens
     for tool in tools:

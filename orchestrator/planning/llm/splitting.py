@@ -4,7 +4,6 @@ The model sees the goal, the agents and the tools that change something; it call
 here reads the words of a goal: the plan quotes them, and what it leaves out stands on it.
 """
 
-import functools
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from pydantic import ValidationError
-from pydantic_ai import exceptions
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -27,12 +25,12 @@ from pydantic_ai.tools import ToolDefinition
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import ModelRefused, PlanInvalid
+from orchestrator.core.errors import PlanInvalid
 from orchestrator.core.model_errors import AnswerUnusable
 from orchestrator.core.pii import as_written
 from orchestrator.core.plan_origin import PlanOrigin
-from orchestrator.planning.llm.model_asking import ask, request_settings
-from orchestrator.planning.llm.model_names import why_unusable
+from orchestrator.planning.llm.briefing import as_line, of_provider
+from orchestrator.planning.llm.model_asking import Models
 from orchestrator.planning.llm.model_step import complaint
 from orchestrator.planning.llm.plan_draft import (
     PLAN_TOOL,
@@ -42,8 +40,7 @@ from orchestrator.planning.llm.plan_draft import (
     agent_names,
     draft_parameters,
 )
-from orchestrator.planning.llm.prompt import section
-from orchestrator.planning.llm.tool_output import as_line, of_provider
+from orchestrator.planning.llm.prompt import domain_label, section
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.planner import check_plan
 from orchestrator.planning.trimming import cut_text, estimate_tokens
@@ -68,20 +65,12 @@ RULES: Final = (
 PLAN_DESCRIPTION: Final = "The legs of the mission."
 MOST_CORRECTIONS: Final = 2
 _MOST_TOOL_TOKENS: Final = 500
-"""What the names of tools may take, as `estimate_tokens` counts."""
+"""Tokens that the names of tools may take, as `estimate_tokens` counts."""
 _LONGEST_LINE: Final = 300
 _LONGEST_FINDING: Final = 1_200
 
 Ranking = Callable[[str, Catalog], Sequence[str]]
 """Names of tools for a goal, the likeliest first: which of many a model is shown."""
-
-
-@dataclass(frozen=True)
-class ModelTry:
-    """The plan that a model gave, or why there is none."""
-
-    plan: MissionPlan | None
-    origin: PlanOrigin
 
 
 class ModelSplitter:
@@ -100,14 +89,13 @@ class ModelSplitter:
             settings: sent with each request, as `request_settings` makes them.
             ranking: which tools of a large catalog are shown; None: the first ones.
         """
-        self._settings = settings or request_settings()
-        self._models = functools.lru_cache(maxsize=16)(models)
+        self._models = Models(models, settings)
         self._ranking = ranking
 
     async def split(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], model: str
-    ) -> ModelTry:
-        """Return the plan of a model, corrected at most twice.
+    ) -> MissionPlan | PlanOrigin:
+        """Return the plan of a model, corrected at most twice, or why there is none.
 
         Text of the goal that no leg quotes costs one correction; then it stands on the plan.
 
@@ -116,53 +104,34 @@ class ModelSplitter:
             ModelRefused: the provider does not serve the request, or is not set up here.
         """
         messages: list[ModelMessage] = [split_request(brief, catalog, agents, self._ranking)]
-        usage, refused, held = Usage(), list[tuple[str, ...]](), list[MissionPlan]()
+        parameters = split_parameters(catalog, agents)
+        origin = PlanOrigin(model=model)
+        incomplete: MissionPlan | None = None
         while True:
-            answer, more = await self._answer(model, messages, catalog, agents)
-            usage = usage.plus(more)
+            answer, usage = await self._answer(model, messages, parameters)
+            origin = origin.model_copy(update={"usage": origin.usage.plus(usage)})
             read = read_answer(answer, brief, catalog, agents)
-            if read.plan is not None and (held or not read.findings):
-                return _made(read.plan, model, usage, refused)
-            if read.plan is None and held:
-                return _made(held[0], model, usage, refused)
-            refused.append(tuple(cut_text(one, _LONGEST_FINDING) for one in read.findings))
-            held += [read.plan] if read.plan is not None else []
-            why = _why_not_again(model, refused, usage, brief)
-            if why and held:
-                return _made(held[0], model, usage, refused)
-            if why:
-                origin = PlanOrigin(
-                    model=model, usage=usage, corrected=tuple(refused), fallback=why
-                )
-                return ModelTry(None, origin)
+            if read.plan is not None and (incomplete is not None or not read.findings):
+                return _made(read.plan, origin)
+            if incomplete is not None:
+                return _made(incomplete, origin)
+            incomplete = read.plan
+            findings = tuple(cut_text(one, _LONGEST_FINDING) for one in read.findings)
+            origin = origin.model_copy(update={"corrected": (*origin.corrected, findings)})
+            if why := _why_not_again(origin, brief):
+                fallen = origin.model_copy(update={"fallback": why})
+                return fallen if incomplete is None else _made(incomplete, origin)
             if answer is not None:
-                messages += [answer, complaint(answer, "; ".join(refused[-1]))]
+                messages += [answer, complaint(answer, "; ".join(findings))]
 
     async def _answer(
-        self,
-        name: str,
-        messages: Sequence[ModelMessage],
-        catalog: Catalog,
-        agents: Sequence[AgentProfile],
+        self, model: str, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     ) -> tuple[ModelResponse | None, Usage]:
         """Return an answer and its usage; None: it was held back or cut."""
         try:
-            return await ask(
-                self._model(name),
-                messages,
-                split_parameters(catalog, agents),
-                name=name,
-                settings=self._settings,
-            )
+            return await self._models.ask(model, messages, parameters)
         except AnswerUnusable as error:
             return None, error.usage
-
-    def _model(self, name: str) -> Model:
-        try:
-            return self._models(name)
-        except (exceptions.UserError, ImportError) as error:
-            reason = why_unusable(name, error)
-            raise ModelRefused(name, f"it cannot be used here: {reason}") from error
 
 
 @dataclass(frozen=True)
@@ -283,8 +252,7 @@ def _by_domain(tools: Sequence[Tool]) -> Iterator[str]:
     for tool in tools:
         named[tool.domain].append(tool.name)
     for domain, names in sorted(named.items()):
-        label = cut_text(" ".join(domain.split()) or "other", 64)
-        yield f"{label}: {', '.join(sorted(names))}"
+        yield f"{domain_label(domain)}: {', '.join(sorted(names))}"
 
 
 def _agent_line(agent: AgentProfile) -> str:
@@ -301,19 +269,15 @@ def _places(error: ValidationError) -> Iterator[str]:
         yield f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
 
 
-def _why_not_again(
-    model: str, refused: Sequence[tuple[str, ...]], usage: Usage, brief: GoalBrief
-) -> str:
+def _why_not_again(origin: PlanOrigin, brief: GoalBrief) -> str:
     """Return why the model is not asked to correct its plan; empty: it is."""
-    if len(refused) > MOST_CORRECTIONS:
-        return f"the plan of {model} did not hold after {MOST_CORRECTIONS} corrections"
-    if brief.allowance is not None and brief.allowance.is_spent_by(usage):
-        return f"the plan of {model} did not hold, and the mission's limits let nobody correct it"
+    did_not = f"the plan of {origin.model} did not hold"
+    if len(origin.corrected) > MOST_CORRECTIONS:
+        return f"{did_not} after {MOST_CORRECTIONS} corrections"
+    if brief.allowance is not None and brief.allowance.is_spent_by(origin.usage):
+        return f"{did_not}, and the mission's limits let nobody correct it"
     return ""
 
 
-def _made(
-    plan: MissionPlan, model: str, usage: Usage, refused: Sequence[tuple[str, ...]]
-) -> ModelTry:
-    origin = PlanOrigin(planner="model", model=model, usage=usage, corrected=tuple(refused))
-    return ModelTry(plan.model_copy(update={"made_by": origin}), origin)
+def _made(plan: MissionPlan, origin: PlanOrigin) -> MissionPlan:
+    return plan.model_copy(update={"made_by": origin.model_copy(update={"planner": "model"})})

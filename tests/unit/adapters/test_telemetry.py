@@ -34,7 +34,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import ModelRefused
-from orchestrator.planning.llm.model_asking import ask, request_settings
+from orchestrator.planning.llm.model_asking import Models
 from orchestrator.planning.metering import open_meter
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.settings import bundled_specs
@@ -115,15 +115,10 @@ async def test_a_request_to_a_model_is_a_span_with_its_usage_and_without_its_wor
         raise ModelHTTPError(429, "gpt-5", {"error": "too many for Ada"})
 
     with open_meter(Usage(), lambda _: None, partial(model_span, telemetry)):
-        for answer in (answered, refused):
+        for model in (FunctionModel(answered), FunctionModel(refused)):
             with contextlib.suppress(ModelRefused):
-                await ask(
-                    FunctionModel(answer),
-                    asked,
-                    ModelRequestParameters(),
-                    name="openai:gpt-5",
-                    settings=request_settings(),
-                )
+                models = Models(partial(lambda model, _: model, model))
+                await models.ask("openai:gpt-5", asked, ModelRequestParameters())
 
     good, bad = spans.get_finished_spans()
     assert (good.name, bad.name) == ("chat gpt-5", "chat gpt-5")

@@ -6,14 +6,12 @@ import pytest
 
 from orchestrator.messages.plan_answers import (
     PlanAnswer,
-    answer_fields,
     asks_first,
     plan_question,
     set_aside,
     what_it_means,
     why_asked,
 )
-from orchestrator.messages.question_field import question_fields
 from orchestrator.planning.models import Doubt, MissionPlan
 from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_leg
@@ -21,12 +19,7 @@ from orchestrator.testing import fake_leg
 LOST = Doubt(kind="left_over", about="and feed the cat", why="no tool does that.")
 OTHER = Doubt(kind="ambiguous", about="Acme", why="nobody is", choices=("Acme Ltd", "Acne"))
 TONGUE = Doubt(kind="language", about="Wie geht es", why="it is not English")
-RAIN = Doubt(
-    kind="not_carried_out",
-    about="unless it rains",
-    why="I do not carry it out",
-    suggestion="book it",
-)
+RAIN = Doubt(kind="not_carried_out", about="unless it rains", why="I do not carry it out")
 BOOK = Order(clause="book it", tools=("book",))
 
 
@@ -80,15 +73,6 @@ def test_the_question_says_what_would_be_done_and_what_was_not_understood() -> N
         "Acme Ltd, Acne). Nothing was done yet. Answer 'go on' (as above; the result lists what "
         "was set aside), 'stop' (nothing is done), or say the whole goal otherwise."
     )
-
-
-def test_a_goal_in_plain_steps_is_offered_as_an_answer() -> None:
-    """Where the rules can say it so; it is planned in the place of the goal then."""
-    plan = MissionPlan(legs=(fake_leg("a", orders=[BOOK]),), doubts=(RAIN,))
-    (field,) = question_fields(answer_fields(plan))
-
-    assert [choice.value for choice in field.choices] == ["go on", "stop", "book it"]
-    assert what_it_means("book it") == "said otherwise"
 
 
 def test_it_says_why_it_is_asked() -> None:

@@ -23,9 +23,8 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.planner import as_planned
-from orchestrator.planning.who_plans import with_choice
+from orchestrator.planning.per_agent import PerAgentPlanner, with_choice
+from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
 
@@ -51,17 +50,23 @@ class Lost:
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
+    ) -> StepDecision | PlannedStep:
         return Finish(summary="chaining")
 
-    async def plan_metered(
+
+class Modelled(Lost):
+    """Finishes every step for the price of one request."""
+
+    summary = "model"
+
+    async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage | None]:
-        return Finish(summary="model"), Usage(requests=1)
+    ) -> StepDecision | PlannedStep:
+        return PlannedStep(decision=Finish(summary=self.summary), usage=Usage(requests=1))
 
 
 def _planner(default_model: str | None = None) -> PerAgentPlanner:
-    return PerAgentPlanner(Lost(), Lost, default_model=default_model)
+    return PerAgentPlanner(Lost(), Modelled, default_model=default_model)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +84,8 @@ async def test_a_leg_is_planned_by_a_model_where_one_is_set(
     agent = AgentProfile(name="a", model=profile_model)
     context = step_context.model_copy(update={"agent": agent})
 
-    decision = await _planner(default).plan_step(context, SELECTION, CATALOG)
-    assert decision == Finish(summary=summary)
+    planned = await _planner(default).plan_step(context, SELECTION, CATALOG)
+    assert planned.decision == Finish(summary=summary)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +110,7 @@ async def test_a_plan_says_who_decides_each_leg(
             return MissionPlan(legs=(LegPlan(leg_id="1", goal=brief.goal, agent=agent),))
 
     own = {"mine:planner": Lost()}
-    planner = PerAgentPlanner(OneLeg(), Lost, default_model=default, own=own)
+    planner = PerAgentPlanner(OneLeg(), Modelled, default_model=default, own=own)
     plan = await planner.split_goal(BRIEF, CATALOG, (agent,))
 
     assert [leg.planned_by for leg in plan.legs] == [told]
@@ -113,7 +118,7 @@ async def test_a_plan_says_who_decides_each_leg(
 
 async def test_planning_without_a_model_has_no_usage(step_context: StepContext) -> None:
     """None, which is not the same as no tokens."""
-    planned = as_planned(await _planner().plan_metered(step_context, SELECTION, CATALOG))
+    planned = await _planner().plan_step(step_context, SELECTION, CATALOG)
 
     assert planned.usage is None
 
@@ -180,13 +185,10 @@ async def test_what_no_agent_may_touch_is_refused() -> None:
         await planner.split_goal(BRIEF, CATALOG, [PLAIN_WALL])
 
 
-class Named(Lost):
+class Named(Modelled):
     """A planner of the user's own: every step ends with its name."""
 
-    async def plan_metered(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> tuple[StepDecision, Usage | None]:
-        return Finish(summary="own"), Usage(requests=2)
+    summary = "own"
 
 
 @pytest.mark.parametrize(
@@ -198,13 +200,13 @@ async def test_a_leg_is_planned_by_whom_its_profile_names(
 ) -> None:
     """Whatever the worker's default is."""
     agent = AgentProfile(name="a", planner=planner)
-    ours = PerAgentPlanner(Lost(), Lost, default_model="a:model", own={"mine:make": Named()})
+    ours = PerAgentPlanner(Lost(), Modelled, default_model="a:model", own={"mine:make": Named()})
 
-    decision = await ours.plan_step(
+    planned = await ours.plan_step(
         step_context.model_copy(update={"agent": agent}), SELECTION, CATALOG
     )
 
-    assert decision == Finish(summary=summary)
+    assert planned.decision == Finish(summary=summary)
 
 
 async def test_a_planner_that_was_not_loaded_is_not_looked_for(step_context: StepContext) -> None:
@@ -265,7 +267,7 @@ async def test_a_model_that_cannot_be_asked_is_told_before_anything_is_begun() -
     def check(name: str | None) -> None:
         raise UsageError(f"{name} cannot be asked")
 
-    planner = PerAgentPlanner(Lost(), Lost, check_model=check)
+    planner = PerAgentPlanner(Lost(), Modelled, check_model=check)
 
     with pytest.raises(UsageError, match="foo:bar cannot be asked"):
         await planner.split_goal(BRIEF.model_copy(update={"model": "foo:bar"}), CATALOG, [])

@@ -100,7 +100,7 @@ async def test_the_first_call_is_the_decision(
 ) -> None:
     """Nothing is done by it; what the agent says beside is the reason, or the summary."""
     with framework(_always(reply)) as planner:
-        planned = await planner.plan_metered(CONTEXT, SELECTION, shipped)
+        planned = await planner.plan_step(CONTEXT, SELECTION, shipped)
 
     usage = planned.usage
     assert planned.decision == decision
@@ -113,7 +113,7 @@ async def test_an_agent_is_given_the_tools_of_the_step_as_its_own(
     """With the rules, its own instructions and those of its profile; it ends by its answer."""
     model = _always(Reply([FIND]))
     with framework(model) as planner:
-        await planner.plan_metered(CONTEXT, SELECTION, shipped)
+        await planner.plan_step(CONTEXT, SELECTION, shipped)
 
     [asked] = model.asked
     assert {"message_find_channels", "message_send", "user_ask", "part_lost"} <= set(asked.tools)
@@ -132,7 +132,7 @@ async def test_what_a_call_came_to_is_its_result_at_the_next_step(
     model = _always(Reply([SEND]))
     with framework(model) as planner:
         seen = CONTEXT.model_copy(update={"step": 2, "observations": (FOUND,)})
-        decision = (await planner.plan_metered(seen, SELECTION, shipped)).decision
+        decision = (await planner.plan_step(seen, SELECTION, shipped)).decision
 
     assert decision.tool == "message_send"
     [result] = model.asked[0].results
@@ -155,9 +155,9 @@ async def test_a_bad_answer_is_told_to_the_agent_once(
     """The second one spends the step."""
     model = _always(bad, Reply([SEND]), bad, bad)
     with framework(model) as planner:
-        planned = await planner.plan_metered(CONTEXT, SELECTION, shipped)
+        planned = await planner.plan_step(CONTEXT, SELECTION, shipped)
         with pytest.raises(DecisionInvalid):
-            await planner.plan_metered(CONTEXT, SELECTION, shipped)
+            await planner.plan_step(CONTEXT, SELECTION, shipped)
 
     assert planned.decision.tool == "message_send"
     assert planned.usage.requests == 2
@@ -175,7 +175,7 @@ async def test_what_was_not_shown_is_not_called(
     model = _always(*[Reply([(name, {})])] * 9)
     with framework(model) as planner:
         try:
-            decision = (await planner.plan_metered(CONTEXT, SELECTION, shipped)).decision
+            decision = (await planner.plan_step(CONTEXT, SELECTION, shipped)).decision
         except DecisionInvalid:
             return
 
@@ -204,7 +204,7 @@ async def test_trouble_of_the_provider_is_trouble_and_no_decision(
 ) -> None:
     """Whatever is raised: its text stays out, for it may quote the prompt or the key."""
     with framework(_always(raised)) as planner, pytest.raises(error) as caught:
-        await planner.plan_metered(CONTEXT, SELECTION, shipped)
+        await planner.plan_step(CONTEXT, SELECTION, shipped)
 
     assert reason in str(caught.value)
     assert "sk-123" not in str(caught.value)
@@ -220,7 +220,7 @@ async def test_a_long_past_is_told_within_the_agents_tokens(
     changes = {"agent": agent, "observations": tuple(long), "step": 81}
     model = _always(Reply([SEND]))
     with framework(model) as planner:
-        await planner.plan_metered(CONTEXT.model_copy(update=changes), SELECTION, shipped)
+        await planner.plan_step(CONTEXT.model_copy(update=changes), SELECTION, shipped)
 
     [asked] = model.asked
     assert 1 <= len(asked.results) < 80

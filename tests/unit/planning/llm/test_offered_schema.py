@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.llm.offered_schema import offered_schema
-from orchestrator.planning.llm.prompt import tool_parameters
+from orchestrator.planning.llm.prompt import offered_schema, tool_parameters
 from orchestrator.testing.model_server.conversation_rules import open_ai_tool_breaches
 
 _A: dict[str, Any] = {"type": "string"}

@@ -22,11 +22,11 @@ from orchestrator.planning.llm.prompt import (
     block_of,
     catalog_row,
     catalog_section,
+    rendered,
     section,
     tool_parameters,
     tool_schema,
 )
-from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.routing.cards.capability_card import probes_of
@@ -71,8 +71,7 @@ def _initial(catalog: Catalog, *domains: str) -> ToolBlock:
 
 
 def _text(block: ToolBlock) -> str:
-    state, _ = PromptState().refreshed(tool_sources(block, "digest"))
-    return state.text("core", "catalog", "discovered", "step")
+    return "\n\n".join(one.text for one in rendered(block, "digest").values() if one.text)
 
 
 def _flat(catalog: Catalog) -> str:

@@ -1,9 +1,10 @@
-"""Calls side by side: which of the things that a planner wants at once are done, and what waits.
+"""One step of a planner: which things that it wants at once are done, and how large they may be.
 
 What changes least goes first, and all of it that only reads goes together. The rest is dropped, and
 the planner is told: what it wants next it then decides with what was read.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -15,28 +16,36 @@ from orchestrator.planning.models import (
     CallTools,
     DiscoverTools,
     Dropped,
+    Finish,
+    GiveUp,
+    HandOver,
     StepDecision,
 )
 from orchestrator.planning.planner import PlannedStep
+from orchestrator.planning.trimming import cut_text
 
 AFTER_READS: Final = (
     "what only reads was done first: with what it answers, do this if it is still wanted"
 )
 TWICE: Final = "the same call stands beside it, and is made once"
 TOO_MANY: Final = f"at most {MOST_CALLS} calls are made at once: call it again if it is wanted"
+LARGEST_DECISION: Final = 100_000
+"""Bytes of its JSON: it travels with the messages of its step, and the server takes 2 MB in one."""
+_LONGEST_TEXT: Final = 20_000
+_LONGEST_QUERY: Final = 500
 
 
 def calls_of(decision: StepDecision) -> tuple[CallTool, ...]:
-    """The calls of tools that a decision makes."""
+    """Return the calls of tools that a decision makes."""
     if isinstance(decision, CallTools):
         return decision.calls
     return (decision,) if isinstance(decision, CallTool) else ()
 
 
-def chosen(
+def done_first(
     wanted: Sequence[StepDecision], only_reads: Callable[[CallTool], bool]
 ) -> tuple[StepDecision, dict[int, str]]:
-    """What is done of the things that one answer wants, and why each of the others is not.
+    """Return what is done of the things that one answer wants, and why each of the others is not.
 
     Args:
         wanted: single decisions, in the order of the answer; at least one.
@@ -51,7 +60,7 @@ def chosen(
 
 
 def _rank(wanted: StepDecision, only_reads: Callable[[CallTool], bool]) -> int:
-    """How much it changes: reads least, then searches, questions, consequences; endings most."""
+    """Return how much it changes: reads least, then searches, questions, consequences, endings."""
     match wanted:
         case CallTool():
             return 0 if only_reads(wanted) else 3
@@ -84,7 +93,7 @@ def _together(calls: Sequence[CallTool]) -> StepDecision:
 
 
 def _waits(done: StepDecision) -> str:
-    """Why nothing else is done in the same step."""
+    """Return why nothing else is done in the same step."""
     match done:
         case CallTool(tool=tool):
             what = f"{tool} goes alone, for it does more than read"
@@ -98,7 +107,7 @@ def _waits(done: StepDecision) -> str:
 
 
 def bounded(dropped: Sequence[Dropped]) -> tuple[Dropped, ...]:
-    """What is told of all that was dropped: the first each on its own, the rest by their number."""
+    """Return what is told of all that was dropped: the first ones, and the number of the rest."""
     if len(dropped) <= MOST_DROPPED:
         return tuple(dropped)
     kept = [*dropped[: MOST_DROPPED - 1]]
@@ -108,21 +117,62 @@ def bounded(dropped: Sequence[Dropped]) -> tuple[Dropped, ...]:
 
 
 def inside_wall(planned: PlannedStep, refusal: Callable[[CallTool], str | None]) -> PlannedStep:
-    """A step of several calls without those that its agent may not make; one stays at least.
+    """Return a step without those of several calls that its agent may not make; one stays at least.
 
     What was to go with a call that is refused was checked by nobody, and is not kept.
     """
     if not isinstance(planned.decision, CallTools):
         return planned
-    reasons = [refusal(call) for call in planned.decision.calls]
-    if None not in reasons:
-        reasons[0] = None
-    pairs = list(zip(planned.decision.calls, reasons, strict=True))
-    kept = [call for call, reason in pairs if reason is None]
+    calls = planned.decision.calls
+    reasons = {at: why for at, call in enumerate(calls) if (why := refusal(call)) is not None}
+    if len(reasons) == len(calls):
+        del reasons[0]
+    kept = [call for at, call in enumerate(calls) if at not in reasons]
     refused = tuple(
-        Dropped(tool=call.tool, why=reason, is_refused=True)
-        for call, reason in pairs
-        if reason is not None
+        Dropped(tool=calls[at].tool, why=why, is_refused=True) for at, why in reasons.items()
     )
     dropped = (*refused, *planned.dropped)
     return planned.model_copy(update={"decision": _together(kept), "dropped": dropped})
+
+
+def within_size(planned: PlannedStep) -> tuple[PlannedStep, str | None]:
+    """Return a step as it can be kept, and why it is refused; None: it is not.
+
+    Of what it drops, large arguments are left out.
+    """
+    decision, refusal = fitted(planned.decision)
+    dropped = planned.dropped
+    if len(json.dumps([one.model_dump(mode="json") for one in dropped])) > LARGEST_DECISION:
+        dropped = tuple(_named(one) for one in dropped)
+    return planned.model_copy(update={"decision": decision, "dropped": dropped}), refusal
+
+
+def fitted(decision: StepDecision) -> tuple[StepDecision, str | None]:
+    """Return the decision as it can be kept, and why it is refused; None: it is not.
+
+    A call or a question that is too large is not made, and its planner is told; the last words of
+    a leg are cut.
+    """
+    size = len(json.dumps(decision.model_dump(mode="json")))
+    if size <= LARGEST_DECISION:
+        return decision, None
+    most = f"{size / 1000:,.0f} kB large, and at most {LARGEST_DECISION / 1000:,.0f} kB are sent"
+    match decision:
+        case CallTool(tool=tool):
+            return CallTool(tool=tool[:_LONGEST_QUERY]), f"the call is {most}: use less, or parts"
+        case CallTools(calls=several):
+            first = several[0].tool[:_LONGEST_QUERY]
+            return CallTool(tool=first), f"the calls are {most}: make fewer"
+        case AskUser() | HandOver():
+            return CallTool(tool=decision.kind), f"it is {most}: ask for less at once"
+        case DiscoverTools(query=query):
+            return DiscoverTools(query=cut_text(query, _LONGEST_QUERY)), None
+        case Finish(summary=summary):
+            return Finish(summary=cut_text(summary, _LONGEST_TEXT)), None
+        case GiveUp(reason=reason):
+            return GiveUp(reason=cut_text(reason, _LONGEST_TEXT)), None
+
+
+def _named(one: Dropped) -> Dropped:
+    why = cut_text(one.why, _LONGEST_QUERY)
+    return one.model_copy(update={"tool": one.tool[:_LONGEST_QUERY], "arguments": {}, "why": why})
