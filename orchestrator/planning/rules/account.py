@@ -2,18 +2,21 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language import lexicon
+from orchestrator.language.days import ValueKind
 from orchestrator.language.triggers import Trigger, find_triggers
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, Word, is_stop
 from orchestrator.planning.rules.fill import Span
 from orchestrator.planning.rules.tool_words import verbs_meant, vocabulary
 
+_LISTS: Final = WordLists("rules")
 Order = Literal["least", "most"]
 _ALL: Final = frozenset({"all", "every", "each", "both"})
 _BY: Final = (
@@ -39,49 +42,7 @@ _NAMING: Final = frozenset(
 _NAMING_OFFERS: Final = frozenset(["at", "by", "of", "in", "called", "named", "with"])
 _NAMING_THINGS: Final = _NAMING - {"for"}
 _MOST_WORDS: Final = 4
-_POLITE_STEMS: Final = frozenset(
-    stem(word)
-    for word in [
-        "please",
-        "kindly",
-        "thanks",
-        "thank",
-        "you",
-        "hi",
-        "hello",
-        "hey",
-        "dear",
-        "want",
-        "need",
-        "like",
-        "let",
-        "go",
-        "ahead",
-        "get",
-        "give",
-        "show",
-        "tell",
-        "me",
-        "us",
-        "there",
-        "today",
-        "now",
-        "just",
-        "also",
-        "then",
-        "some",
-        "any",
-        "one",
-        "so",
-        "well",
-        "ok",
-        "okay",
-        "something",
-        "anything",
-        "thing",
-        "right",
-    ]
-)
+_POLITE_STEMS: Final = frozenset(map(stem, _LISTS.words("unsaying")))
 
 
 @dataclass(frozen=True)
@@ -391,18 +352,7 @@ class _Reading:
         return any(one.start <= run.span[0] and run.span[1] <= one.end for one in narrow)
 
 
-_TYPED: Final = (
-    "date",
-    "time",
-    "duration",
-    "amount",
-    "number",
-    "id",
-    "email",
-    "url",
-    "quoted",
-    "name",
-)
+_TYPED: Final = get_args(ValueKind)
 _KEPT: Final = frozenset({"not", "no", "without", "never", "except"})
 
 

@@ -11,55 +11,15 @@ from pydantic import JsonValue
 
 from orchestrator.language import lexicon
 from orchestrator.language.values import Value, find_values
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
 
+_LISTS: Final = WordLists("rules")
 _WORD: Final = re.compile(r"[^\W_]+(?:[-_'\u2019./&@+][^\W_]+)*|#[\w-]+")
 _BREAK: Final = re.compile(r"[,;:!?()\[\]\"\u201c\u201d]|\.(?=\s|$)")
 _TAIL: Final = re.compile(r"[\s.,;!?]+$")
 _JOINED: Final = re.compile(r"\s*(?:,|&|and|or|,\s*and|plus)\s*(?:(?:in|to|for|on|the)\s+)?", re.I)
-LEADS: Final = frozenset(
-    [
-        "in",
-        "at",
-        "on",
-        "from",
-        "to",
-        "for",
-        "with",
-        "by",
-        "about",
-        "of",
-        "into",
-        "onto",
-        "under",
-        "over",
-        "after",
-        "before",
-        "until",
-        "till",
-        "through",
-        "near",
-        "within",
-        "per",
-        "via",
-        "around",
-        "below",
-        "above",
-        "between",
-        "as",
-        "than",
-        "regarding",
-        "using",
-        "during",
-        "starting",
-        "beginning",
-        "returning",
-        "departing",
-        "arriving",
-        "leaving",
-        "ending",
-    ]
-)
+LEADS: Final = _LISTS.word_set("leads")
 ARTICLES: Final = frozenset(
     ["a", "an", "the", "my", "our", "your", "his", "her", "their", "this", "some", "any"]
 )
@@ -82,39 +42,7 @@ _YEAR: Final = re.compile(r"\d{4}|year")
 _DAY_BEFORE: Final = re.compile(r"^\d{4}")
 _FAR: Final = 300
 """Days from which a day without a year may as well be the one that has just passed."""
-_POLITE: Final = frozenset(
-    [
-        "please",
-        "kindly",
-        "can",
-        "could",
-        "would",
-        "will",
-        "you",
-        "i",
-        "we",
-        "me",
-        "us",
-        "want",
-        "need",
-        "like",
-        "d",
-        "to",
-        "just",
-        "now",
-        "also",
-        "then",
-        "hi",
-        "hello",
-        "hey",
-        "let",
-        "s",
-        "lets",
-        "go",
-        "ahead",
-        "and",
-    ]
-)
+_POLITE: Final = _LISTS.word_set("before_verb")
 _DEPENDENT: Final = frozenset({"if", "unless", "when", "whenever", "once", "after", "before"})
 _ASKED_TO: Final = frozenset({"remind", "ask", "tell", "invite", "order"})
 

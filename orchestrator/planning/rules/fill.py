@@ -13,6 +13,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, is_verb, stem
 from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, is_stop
 from orchestrator.planning.rules.money import amounts_taken, codes_of
@@ -25,29 +26,13 @@ from orchestrator.planning.rules.parameters import (
 )
 from orchestrator.planning.rules.tool_words import id_nouns, own_words, plain_words
 
+_LISTS: Final = WordLists("rules")
 Span = tuple[int, int]
-_END_CUES: Final = frozenset(
-    [
-        "until",
-        "till",
-        "to",
-        "through",
-        "returning",
-        "return",
-        "back",
-        "by",
-        "due",
-        "ending",
-        "end",
-        "ends",
-        "and",
-    ]
-)
+_END_CUES: Final = _LISTS.word_set("end_cues")
 _PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
 _WAYS: Final = frozenset({"from", "to", "into", "between"})
 _IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
 _MOST_LEAVES: Final = 80
-_MOST_WORDS_OF_PLACE: Final = 4
 
 
 @dataclass(frozen=True)
@@ -794,29 +779,7 @@ _FOR_A_PLACE: Final = re.compile(
 _LIMITING: Final = frozenset({"before", "after", "since", "until", "till", "by"})
 _ELSEWHERE: Final = frozenset({"to", "into", "from", "in", "at", "by", "until"})
 _EVERYBODY: Final = frozenset(["everyone", "everybody", "someone", "somebody", "nobody", "others"])
-_TELLING: Final = frozenset(
-    [
-        "tell",
-        "inform",
-        "notify",
-        "email",
-        "mail",
-        "message",
-        "text",
-        "ask",
-        "remind",
-        "warn",
-        "alert",
-        "contact",
-        "ping",
-        "dm",
-        "send",
-        "forward",
-        "reply",
-        "respond",
-        "write",
-    ]
-)
+_TELLING: Final = _LISTS.word_set("telling")
 """Verbs whose object is whom something is told, and not what."""
 _NAMED: Final = "\0named"
 _SEVERAL: Final = frozenset({Kind.PLACE, Kind.EMAIL, Kind.DATE, Kind.IDENTIFIER, Kind.OTHER})

@@ -1,6 +1,5 @@
 """What a tool's answer holds: the things found in it, their prices, what its schema promises."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -10,7 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.prices import plain_answer
-from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
+from orchestrator.catalog.stated_prices import names_currency, stated_price
 from orchestrator.catalog.tool import Tool, id_names, thing_with_id
 from orchestrator.core.budget import Money
 from orchestrator.core.read_once import read_once
@@ -19,25 +18,14 @@ from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
 
-MAX_ITEMS: Final = 200
+_LISTS: Final = WordLists("rules")
+_MAX_ITEMS: Final = 200
 """Things read from one answer; a longer list is cut, the best matches are expected first."""
 
-DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
-TIME: Final = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
-ASIDE: Final = frozenset(
-    [
-        "errors",
-        "warnings",
-        "error",
-        "warning",
-        "links",
-        "_links",
-        "included",
-        "messages",
-    ]
-)
+ASIDE: Final = _LISTS.word_set("aside")
 """Lists next to an answer that are no part of it."""
 _MAX_DEPTH: Final = 3
 _ATTRIBUTES: Final = "attributes"
@@ -92,7 +80,7 @@ def read_items(
     """
     plain = plain_answer(tool, body) if tool is not None else body
     around = _Around(asked or {}, {})
-    items = islice(_walk(body, plain, around, "", 0), MAX_ITEMS)
+    items = islice(_walk(body, plain, around, "", 0), _MAX_ITEMS)
     thing = thing_with_id(tool) if tool is not None else ""
     return [replace(item, thing=thing) if _is_of_path(item, body) else item for item in items]
 
@@ -112,15 +100,6 @@ def answer_fields(tool: Tool) -> frozenset[str]:
     """
     schema = tool.output_schema or {}
     return frozenset(_promised(schema, schema, "", 0)) | id_names(thing_with_id(tool))
-
-
-def answers_price(tool: Tool) -> bool:
-    """Whether the tool's answer is promised to say what the call cost."""
-    schema = tool.output_schema or {}
-    if tool.price is not None and tool.price.charged is not None:
-        return True
-    promised = properties_of(resolve(schema, schema)).items()
-    return any(names_price(name) or PRICE in part for name, part in promised)
 
 
 @read_once

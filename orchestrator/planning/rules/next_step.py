@@ -53,7 +53,6 @@ from orchestrator.planning.rules.tool_words import id_nouns
 from orchestrator.saga.orders import WhenRead
 
 _MAX_PAGES: Final = 10
-_MAX_FAILURES: Final = 3
 _PAGE_WORDS: Final = lexicon.CURSOR
 
 

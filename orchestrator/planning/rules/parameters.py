@@ -65,10 +65,7 @@ class Kind(StrEnum):
 
 
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
-_MOST_DIGITS_COUNTED: Final = 2
-CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
 _CURRENCY_NOUNS: Final = WordLists("values").table("currency_words")
-_HOW_MUCH: Final = frozenset({"quantity", "qty", "copies", "count", "value"})
 _DIGIT: Final = re.compile(r"\d")
 _DURATION: Final = re.compile(r"P(?=.)(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?")
 
@@ -101,11 +98,6 @@ class Parameter:
     def first_accepted(self, *values: JsonValue) -> JsonValue:
         """The first of the values that the schema allows, None left aside; None when none is."""
         return next((v for v in values if v is not None and self.accepts(v)), None)
-
-    def longest(self, most: int) -> int:
-        """How many characters a text may have: `most`, or fewer where the schema says so."""
-        limit = self.schema.get("maxLength")
-        return min(limit, most) if isinstance(limit, int) else most
 
     @property
     def options(self) -> list[str]:
@@ -372,11 +364,7 @@ def _side(words: tuple[str, ...], kind: Kind) -> Side | None:
     if kind is Kind.PLACE:
         return "start" if named & lexicon.ORIGIN else "end" if named & lexicon.DESTINATION else None
     if kind in (Kind.DATE, Kind.TIME, Kind.DATETIME):
-        pairs = set(pairwise(words))
-        if named & lexicon.END or pairs & set(lexicon.END_PAIRS):
-            return "end"
-        if named & lexicon.START or pairs & set(lexicon.START_PAIRS):
-            return "start"
+        return "end" if lexicon.is_end(words) else "start" if lexicon.is_start(words) else None
     return None
 
 

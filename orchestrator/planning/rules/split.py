@@ -23,6 +23,7 @@ from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.triggers import Trigger, find_triggers
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, action_of, is_verb
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
@@ -39,6 +40,7 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.saga.orders import Order
 
+_LISTS: Final = WordLists("rules")
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SEQUENCE: Final = re.compile(r"\b(?:then|afterwards|after that)\b", re.IGNORECASE)
 _QUALIFIES: Final = re.compile(
@@ -48,32 +50,7 @@ _QUALIFIES: Final = re.compile(
 )
 _WITH_WHOM: Final = re.compile(r"\b(?:for|with)\s+(?:me|us|him|her|them|[A-Z]\w+)$")
 _WORDS: Final = re.compile(r"[^\W\d_]{3,}")
-_JOINING: Final = STOP_WORDS | frozenset(
-    [
-        "first",
-        "firstly",
-        "second",
-        "secondly",
-        "third",
-        "thirdly",
-        "finally",
-        "lastly",
-        "next",
-        "then",
-        "afterwards",
-        "besides",
-        "also",
-        "please",
-        "kindly",
-        "hey",
-        "hello",
-        "additionally",
-        "furthermore",
-        "moreover",
-        "plus",
-        "after",
-    ]
-)
+_JOINING: Final = STOP_WORDS | _LISTS.word_set("joining")
 _NEGATED: Final = re.compile(
     r"(?:please\s+)?(?:(?:i|we)\s+)?(?:don['\u2019]?t|do not|never|no)\b", re.IGNORECASE
 )

@@ -10,6 +10,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.wall import Wall
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import meanings_of
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     QUESTION_WORDS,
     STOP_WORDS,
@@ -36,30 +37,9 @@ from orchestrator.planning.rules.tool_words import (
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
-_ASKING: Final = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "any",
-        "when",
-        "where",
-        "who",
-        "which",
-        "what",
-        "how",
-        "whose",
-        "why",
-    ]
-)
+_LISTS: Final = WordLists("rules")
+_ASKING: Final = _LISTS.word_set("asking")
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
-_LISTING: Final = frozenset(["list", "show", "all", "find", "search", "get", "view", "which"])
 _LEAVE: Final = frozenset({"may", "might", "should", "must", "shall"})
 _FEW: Final = 2
 _PARTICLES: Final = frozenset({"on", "off", "in", "out", "up", "down"})
@@ -76,7 +56,6 @@ _WANTED: Final = re.compile(
     re.IGNORECASE,
 )
 """What somebody wants to have: "I need a rental car"."""
-_NEEDED: Final = frozenset({"need", "want", "like", "get", "give", "fetch"})
 
 
 @dataclass(frozen=True)

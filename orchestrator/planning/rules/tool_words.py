@@ -10,6 +10,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import equals_of
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     STOP_WORDS,
     action_of,
@@ -20,34 +21,11 @@ from orchestrator.language.words import (
     verb_named,
 )
 
+_LISTS: Final = WordLists("rules")
 _NESTED: Final = ("properties", "items", "anyOf", "oneOf", "allOf", "$defs")
 _MOST_LEVELS: Final = 5
-_SPECIFIC: Final = frozenset(
-    [
-        "forward",
-        "reply",
-        "respond",
-        "resend",
-        "share",
-        "invite",
-        "call",
-        "wire",
-        "tip",
-    ]
-)
-_PLAIN_CHANGES: Final = frozenset(
-    [
-        "change",
-        "update",
-        "set",
-        "edit",
-        "modify",
-        "adjust",
-        "alter",
-        "run",
-        "execute",
-    ]
-)
+_SPECIFIC: Final = _LISTS.word_set("specific")
+_PLAIN_CHANGES: Final = _LISTS.word_set("plain_changes")
 _MAKING: Final = frozenset({Action.CREATE, Action.EXECUTE, Action.PAY, Action.SEND, Action.UPDATE})
 
 
