@@ -19,7 +19,7 @@ from orchestrator.planning.rules.tool_words import verbs_meant, vocabulary
 _LISTS: Final = WordLists("rules")
 Order = Literal["least", "most"]
 _ALL: Final = frozenset({"all", "every", "each", "both"})
-_BY: Final = (
+_BY: Final[tuple[tuple[frozenset[str], str, Order], ...]] = (
     (lexicon.CHEAPEST, "price", "least"),
     (lexicon.BEST_RATED, "rating", "most"),
     (lexicon.NEWEST, "time", "most"),
@@ -125,50 +125,43 @@ def account_of(
         identified: whether an id that was said tells which thing is meant.
         resolved: kinds of triggers that the caller has resolved.
     """
-    reading = _Reading(clause, target, tools, [*used], chooses=chooses, offers=offers)
-    reading.identified = identified
+    reading = _Reading(clause, target, vocabulary(tools), [*used], chooses, offers, identified)
     return reading.account(frozenset(resolved))
 
 
+@dataclass
 class _Reading:
-    def __init__(
-        self,
-        clause: Clause,
-        target: Tool,
-        tools: Sequence[Tool],
-        used: list[Span],
-        *,
-        chooses: bool,
-        offers: bool,
-    ) -> None:
-        self.clause = clause
-        self.target = target
-        self.used = used
-        self.chooses = chooses
-        self.offers = offers
-        self.identified = False
-        self.found_limits: tuple[Limit, ...] = ()
-        self.bounds = [c.around for c in clause.of_kind("amount") if c.around in used]
-        self.words = vocabulary(tools)
+    clause: Clause
+    target: Tool
+    words: frozenset[str]
+    """Those of the tools."""
+    used: list[Span]
+    chooses: bool
+    offers: bool
+    identified: bool
 
     def account(self, resolved: frozenset[str]) -> Account:
         """Return the account; what refers back and is resolved is used, with its noun."""
+        bounds = [c.around for c in self.clause.of_kind("amount") if c.around in self.used]
         values = [value for value in self.clause.values if value.kind != "name"]
-        found = find_triggers(self.clause.text, values=values)
-        for trigger in found:
+        triggers = []
+        for trigger in find_triggers(self.clause.text, values=values):
             if trigger.kind in resolved:
                 behind = [w for w in self.clause.words if w.start == trigger.end + 1]
                 self.used.append((trigger.start, behind[0].end if behind else trigger.end))
-        limits = self.found_limits = tuple(self._limits())
+            else:
+                triggers.append(trigger)
+        limits = tuple(self._limits())
         superlative = self._superlative()
         is_all = self._all()
         count = self._count()
         runs = self._runs()
         filters = tuple(run for run in runs if self._may_filter(run))
-        triggers = [t for t in found if not self._covered(t) and t.kind not in resolved]
+        within = [*bounds, *(limit.span for limit in limits)]
+        asked = tuple(one for one in triggers if not self._covered(one, within))
         left = tuple(run for run in runs if run not in filters)
         left += tuple(one for run in filters if (one := self._joined_to(run)) is not None)
-        return Account(superlative, limits, is_all, count, filters, left, tuple(triggers))
+        return Account(superlative, limits, is_all, count, filters, left, asked)
 
     def _joined_to(self, run: Run) -> Run | None:
         """Return what "and" joins to words that tell one thing: another thing, that nothing takes.
@@ -185,16 +178,11 @@ class _Reading:
             return None
         return Run(other.text, (other.start, other.end), (other.stem,), "")
 
-    def _covered(self, trigger: Trigger) -> bool:
-        """Return whether a trigger word stands in a text that is passed on as it is."""
-        passed = [
-            c for c in self.clause.of_kind("quoted", "text", "trimmed") if c.span in self.used
-        ]
-        if trigger.kind == "correction":
-            passed = [c for c in passed if c.kind == "quoted"]
-        texts = [(c.start, c.end) for c in passed]
-        limits = [one.span for one in self.found_limits]
-        spans = [*texts, *limits, *self.bounds]
+    def _covered(self, trigger: Trigger, within: Iterable[Span]) -> bool:
+        """Return whether a trigger word stands in a limit, or a text that is passed on as it is."""
+        kinds = ("quoted",) if trigger.kind == "correction" else ("quoted", "text", "trimmed")
+        passed = [(c.start, c.end) for c in self.clause.of_kind(*kinds) if c.span in self.used]
+        spans = [*passed, *within]
         return any(start <= trigger.start and trigger.end <= end for start, end in spans)
 
     def _free(self, candidate: Candidate) -> bool:
@@ -227,15 +215,11 @@ class _Reading:
         return Limit(kind, "max" if order == "max" else "min", one.value, span, named)
 
     def _superlative(self) -> Superlative | None:
-        if not self.chooses:
-            return None
-        for word in self.clause.words:
+        for word in self.clause.words if self.chooses else ():
             for words, by, order in _BY:
                 if word.lower in words and not self._is_covered(word):
                     self.used.append((word.start, word.end))
-                    return Superlative(
-                        by, "least" if order == "least" else "most", (word.start, word.end)
-                    )
+                    return Superlative(by, order, (word.start, word.end))
         return None
 
     def _all(self) -> str:
@@ -316,39 +300,25 @@ class _Reading:
             return False
         if run.value is not None and run.value.kind not in ("name", "quoted"):
             return not self.offers
+        with_object = self._stands_with_object(run)
         cues = _NAMING_OFFERS if self.offers else _NAMING_THINGS
         if not self.offers and self.target.effect is Effect.CANCEL:
             cues |= {"for"}
-        is_named = run.cue in cues or self._stands_with_object(run) or self._stands_at_noun(run)
-        if run.value is None:
-            short = len(run.stems) <= _MOST_WORDS
-            return (
-                is_named
-                and short
-                and not self.identified
-                and (not self.offers or self._stands_with_object(run))
-            )
-        return is_named
+        if not (run.cue in cues or with_object or self._stands_at_noun(run)):
+            return False
+        is_plain = len(run.stems) <= _MOST_WORDS and not self.identified
+        return run.value is not None or (is_plain and (with_object or not self.offers))
 
     def _stands_at_noun(self, run: Run) -> bool:
         """Return whether words stand right before or behind a noun of the tools."""
-        if self.offers:
-            return False
-        text = self.clause.text
-        before = [w for w in self.clause.words if w.end <= run.span[0]][-1:]
-        after = [w for w in self.clause.words if w.start >= run.span[1]][:1]
-        is_behind = any(
-            w.stem in self.words and not text[w.end : run.span[0]].strip(" \"'\u201c")
-            for w in before
-        )
-        is_before = any(
-            w.stem in self.words and not text[run.span[1] : w.start].strip() for w in after
-        )
-        return is_before or (is_behind and run.value is not None)
+        (start, end), text = run.span, self.clause.text
+        nouns = [w for w in self.clause.words if w.stem in self.words]
+        before = any(w.end <= start and not text[w.end : start].strip(" \"'\u201c") for w in nouns)
+        after = any(w.start >= end and not text[end : w.start].strip() for w in nouns)
+        return not self.offers and (after or (before and run.value is not None))
 
     def _stands_with_object(self, run: Run) -> bool:
-        objects = [one for one in self.clause.of_kind("object")]
-        narrow = objects[-1:] if objects else []
+        narrow = self.clause.of_kind("object")[-1:]
         return any(one.start <= run.span[0] and run.span[1] <= one.end for one in narrow)
 
 

@@ -19,6 +19,7 @@ from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause,
 from orchestrator.planning.rules.money import amounts_taken, codes_of
 from orchestrator.planning.rules.parameters import (
     DAYS,
+    TEXTS,
     Kind,
     Parameter,
     moment_at,
@@ -640,7 +641,7 @@ class _Reader:
         """Give a required text the phrase that says what it is for, listed values and all."""
         own = plain_words(self.tool)
         for leaf in self.open:
-            is_text = leaf.parameter.kind in (Kind.TEXT, Kind.TITLE) and leaf.required
+            is_text = leaf.parameter.kind in TEXTS and leaf.required
             if self.clause.verb in _TELLING or not is_text or leaf.path in self.draft.found:
                 continue
             phrases = self.clause.of_kind("wide", "phrase")

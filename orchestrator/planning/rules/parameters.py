@@ -65,6 +65,8 @@ class Kind(StrEnum):
 
 
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
+TEXTS: Final = frozenset({Kind.TEXT, Kind.TITLE})
+MONEY: Final = frozenset({Kind.AMOUNT, Kind.MONEY})
 _CURRENCY_NOUNS: Final = WordLists("values").table("currency_words")
 _DIGIT: Final = re.compile(r"\d")
 _DURATION: Final = re.compile(r"P(?=.)(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?")

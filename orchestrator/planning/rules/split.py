@@ -1,7 +1,7 @@
 """A goal to its legs: one clause each, with its orders, what it waits for, and what is in doubt."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -22,17 +22,17 @@ from orchestrator.language.detect import foreign_in
 from orchestrator.language.goal_clauses import split_goal
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
-from orchestrator.language.triggers import Trigger, find_triggers
+from orchestrator.language.triggers import find_triggers
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, action_of, is_verb
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
 from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, link, needs_of
 from orchestrator.planning.rules.clause import Clause, read_clause
-from orchestrator.planning.rules.fill import Leaf, spans_of
+from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.money import why_not_taken
-from orchestrator.planning.rules.parameters import DAYS, Kind
+from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
 from orchestrator.planning.rules.target import Aim, Fit, aim_of, find_target
 from orchestrator.planning.rules.tool_words import nouns_of, own_words
 from orchestrator.planning.walls import is_inside
@@ -60,6 +60,8 @@ _WISH: Final = re.compile(
     re.IGNORECASE,
 )
 _MODEL: Final = "Say it in plain steps, or set a model (ORCHESTRATOR_PLANNER_MODEL)."
+_ONLY_WISHED: Final = "it does not say what is to be done; going on only looks it up"
+_NO_TOOL: Final = "no tool does it; going on does the rest without it"
 _LONGEST_ABOUT: Final = 120
 _NEAR: Final = 4.0
 _MOST_READ: Final = 5
@@ -74,11 +76,6 @@ class Reading:
     target: Tool
     chain: Chain
     account: Account
-
-    @property
-    def is_consequence(self) -> bool:
-        """Return whether it changes something."""
-        return self.target.is_side_effect
 
     @property
     def is_identified(self) -> bool:
@@ -152,7 +149,7 @@ def _unused(reading: Reading) -> float:
     """How much of a clause a tool leaves unused, and how much of what it needs is not said."""
     account = reading.account
     left = sum(1.2 if run.is_value else 0.5 for run in account.left_over)
-    reads = not reading.is_consequence
+    reads = not reading.target.is_side_effect
     value, word = (1.2, 0.5) if reads else (0.6, 0.1)
     ends = [leaf for _, leaf in reading.chain.unsaid if leaf.parameter.side == "end"]
     lengths = [r for r in account.filters if ends and r.value and r.value.kind == "duration"]
@@ -244,11 +241,8 @@ class _Goal:
         if _NEGATED.match(text.strip()):
             self.forbidden.append(text)
             return
-        fits = self._fits(text)
-        if not fits:
-            self.unmet.append(text)
-            return
-        reading = best_reading(fits, text, self.catalog, (), self.brief.inputs, now=self.brief.now)
+        brief, fits = self.brief, self._fits(text)
+        reading = best_reading(fits, text, self.catalog, (), brief.inputs, now=brief.now)
         if reading is None:
             self.unmet.append(text)
             return
@@ -264,7 +258,7 @@ class _Goal:
     def _is_wish(self, reading: Reading) -> bool:
         """Return whether a clause names one thing to be had, which its tool only looks for."""
         said = _WISH.match(reading.clause.text)
-        if reading.is_consequence or said is None:
+        if reading.target.is_side_effect or said is None:
             return False
         if action_of((said["verb"] or "").lower()) in (Action.READ, Action.SEARCH):
             return False
@@ -289,72 +283,51 @@ class _Goal:
     def _await(self, part: Part, *, is_after: bool) -> None:
         """Let a part wait for the earlier ones whose answers supply what it needs."""
         reading = part.reading
+        refers = any(one.kind == "back_reference" for one in reading.account.triggers)
         for earlier in reversed(self.parts):
-            if feeds(earlier.reading.target, reading):
+            if _feeds(earlier.reading.target, reading):
                 part.depends_on.append(earlier.leg_id)
                 part.resolved.add("back_reference")
                 break
-        if unsaid_days(reading) and any(
-            t.kind == "back_reference" for t in reading.account.triggers
-        ):
-            dated = [p for p in self.parts if p.reading.clause.of_kind("date")]
-            if dated:
-                part.resolved.add("back_reference")
-                part.days = days_said(dated[-1].reading.clause)
-                said = self._reading(reading.clause.text + part.days, reading.target, part.resolved)
-                if unsaid_days(said):
-                    part.days = ""
-                    part.depends_on.append(dated[-1].leg_id)
-        made = [p.leg_id for p in self.parts if p.reading.is_consequence]
-        if len(made) == 1 and unsaid_texts(reading) and refers_back(reading.clause):
+        dated = [p for p in self.parts if p.reading.clause.of_kind("date")]
+        if dated and refers and _unsaid(reading, DAYS):
+            part.resolved.add("back_reference")
+            part.days = _days_said(dated[-1].reading.clause)
+            said = self._reading(reading.clause.text + part.days, reading.target, part.resolved)
+            if _unsaid(said, DAYS):
+                part.days = ""
+                part.depends_on.append(dated[-1].leg_id)
+        made = [p.leg_id for p in self.parts if p.reading.target.is_side_effect]
+        if len(made) == 1 and _unsaid(reading, TEXTS) and refers_back(reading.clause):
             part.depends_on += made
             part.resolved.add("back_reference")
-        if unsaid_amounts(reading):
+        if any(
+            0 in leaf.path and leaf.parameter.kind in MONEY for leaf in reading.chain.draft.missing
+        ):
             part.depends_on += made
         if is_after and self.parts:
             part.depends_on.append(self.parts[-1].leg_id)
 
     def plan(self) -> MissionPlan:
-        legs = [self._leg(part) for part in self.parts]
-        changes = any(part.reading.is_consequence for part in self.parts)
+        changing = [p.reading for p in self.parts if p.reading.target.is_side_effect]
         doubts: list[Doubt] = []
-        several = sum(part.reading.is_consequence for part in self.parts) > 1
-        for part in self.parts if changes else ():
-            doubts += doubts_of(part.reading, self.brief.now)
-            doubts += _of_limits(part.reading) if several or part.reading.is_identified else []
-        doubts += [
-            Doubt(
-                kind="ambiguous",
-                about=text,
-                why="it does not say what is to be done; going on only looks it up",
-            )
-            for text in self.wishes
-        ]
-        doubts += [
-            Doubt(
-                kind="not_carried_out",
-                about=text,
-                why=f"I do not carry out {text!r}: nothing of it is done. {_MODEL}",
-            )
-            for text in (self.forbidden if changes else ())
-        ]
-        doubts += [
-            Doubt(
-                kind="left_over",
-                about=text,
-                why="no tool does it; going on does the rest without it",
-            )
-            for text in self.unmet
-        ]
-        uncovered = (*self.unmet, *self.forbidden)
+        for part in self.parts if changing else ():
+            doubts += _doubts_of(part.reading, self.brief.now)
+            if len(changing) > 1 or part.reading.is_identified:
+                doubts += _of_limits(part.reading)
+        doubts += [Doubt(kind="ambiguous", about=text, why=_ONLY_WISHED) for text in self.wishes]
+        doubts += [_not_carried_out(text) for text in self.forbidden if changing]
+        doubts += [Doubt(kind="left_over", about=text, why=_NO_TOOL) for text in self.unmet]
         return MissionPlan(
-            legs=tuple(legs), uncovered=uncovered, doubts=tuple(dict.fromkeys(doubts))
+            legs=tuple(map(self._leg, self.parts)),
+            uncovered=(*self.unmet, *self.forbidden),
+            doubts=tuple(dict.fromkeys(doubts)),
         )
 
     def _leg(self, part: Part) -> LegPlan:
         reading = part.reading
-        agent = agent_for(reading.target, self.agents, request=reading.clause.text)
-        order = order_of(reading)
+        agent = _agent_for(reading.target, self.agents, request=reading.clause.text)
+        order = _order_of(reading)
         if order is not None and order.count > agent.max_items:
             raise TooMany(f"{order.count} calls of {reading.target.name}", agent.name)
         return LegPlan(
@@ -380,9 +353,9 @@ def routed(router: Router, text: str, context: RouteContext, *, now: datetime) -
     return selection
 
 
-def order_of(reading: Reading) -> Order | None:
+def _order_of(reading: Reading) -> Order | None:
     """Return the order of a clause that changes something."""
-    if not reading.is_consequence:
+    if not reading.target.is_side_effect:
         return None
     several = reading.chain.draft.several
     count = len(several[1]) if several else max(1, reading.account.count or 1)
@@ -394,7 +367,7 @@ def order_of(reading: Reading) -> Order | None:
     )
 
 
-def feeds(tool: Tool, reading: Reading) -> bool:
+def _feeds(tool: Tool, reading: Reading) -> bool:
     """Return whether an earlier tool answers with what a clause needs and does not name itself."""
     if any(run.is_value for run in reading.account.filters):
         return False
@@ -408,12 +381,12 @@ def feeds(tool: Tool, reading: Reading) -> bool:
     return False
 
 
-def unsaid_days(reading: Reading) -> list[Leaf]:
-    """Return the days that the calls of a clause need and it does not say."""
-    return [leaf for _, leaf in reading.chain.unsaid if leaf.parameter.kind in DAYS]
+def _unsaid(reading: Reading, kinds: Collection[Kind]) -> bool:
+    """Return whether the calls of a clause need values of these kinds that it does not say."""
+    return any(leaf.parameter.kind in kinds for _, leaf in reading.chain.unsaid)
 
 
-def days_said(clause: Clause) -> str:
+def _days_said(clause: Clause) -> str:
     """Return the one or two days of a clause in words; '' for more."""
     days = [one.value for one in clause.of_kind("date") if isinstance(one.value, str)]
     match days:
@@ -425,51 +398,39 @@ def days_said(clause: Clause) -> str:
             return ""
 
 
-def unsaid_texts(reading: Reading) -> list[Leaf]:
-    """Return the texts that the calls of a clause need and it does not say."""
-    return [
-        leaf for _, leaf in reading.chain.unsaid if leaf.parameter.kind in (Kind.TEXT, Kind.TITLE)
-    ]
-
-
 def refers_back(clause: Clause) -> bool:
     """Return whether a clause speaks of a thing that an earlier one named: "tell them about it"."""
     return any(one.kind == "back_reference" for one in find_triggers(clause.text))
 
 
-def unsaid_amounts(reading: Reading) -> bool:
-    """Return whether a call needs amounts that the clause does not say."""
-    found = [leaf.parameter.kind for leaf in reading.chain.draft.missing if 0 in leaf.path]
-    return bool(found) and bool({Kind.AMOUNT, Kind.MONEY} & set(found))
-
-
-def doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
+def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
     """Return what of a clause is not carried out, is left over or cannot be meant."""
     clause, account = reading.clause, reading.account
-    doubts = [_of_trigger(trigger, clause) for trigger in account.triggers]
-    if clause.dependent and not any(t.start == 0 for t in account.triggers):
-        why = f"I do not carry out {clause.dependent!r}. {_MODEL}"
-        doubts.append(Doubt(kind="not_carried_out", about=clause.dependent, why=why))
-    if not reading.is_consequence:
+    starts = [trigger.start for trigger in account.triggers]
+    doubts = [_not_carried_out(clause.text[start:]) for start in starts]
+    if clause.dependent and 0 not in starts:
+        doubts.append(_not_carried_out(clause.dependent))
+    if not reading.target.is_side_effect:
         return doubts
-    told = [(t.start, t.end) for t in account.triggers]
-    left = [run for run in account.left_over if not _is_inside(run, told, clause)]
-    doubts += [
-        Doubt(
-            kind="left_over",
-            about=run.text,
-            why=f"{_why_unused(run, reading)}; going on does {reading.target.title!r} without it",
-        )
-        for run in left
-    ]
+    # What stands behind a trigger word, the doubt about that already names.
+    left = [run for run in account.left_over if not any(s <= run.span[0] for s in starts)]
+    without = f"going on does {reading.target.title!r} without it"
+    for run in left:
+        why = f"{_why_unused(run, reading)}; {without}"
+        doubts.append(Doubt(kind="left_over", about=run.text, why=why))
     return [*doubts, *_impossible(reading, now)]
+
+
+def _not_carried_out(text: str) -> Doubt:
+    about = text.strip()[:_LONGEST_ABOUT]
+    return Doubt(kind="not_carried_out", about=about, why=f"I do not carry out {about!r}. {_MODEL}")
 
 
 def _why_unused(run: Run, reading: Reading) -> str:
     if run.value is not None and run.value.kind == "amount":
         for draft in reading.chain.drafts:
             unfilled = (leaf for leaf in draft.leaves if leaf.path not in draft.found)
-            money = (one for one in unfilled if one.parameter.kind in (Kind.AMOUNT, Kind.MONEY))
+            money = (one for one in unfilled if one.parameter.kind in MONEY)
             for why in (why_not_taken(leaf.parameter, run.value) for leaf in money):
                 if why:
                     return why
@@ -478,22 +439,11 @@ def _why_unused(run: Run, reading: Reading) -> str:
 
 def _of_limits(reading: Reading) -> list[Doubt]:
     """What is only known once something was looked up, which may be after another effect."""
-    if not reading.is_consequence:
+    if not reading.target.is_side_effect:
         return []
     said = [reading.clause.text[slice(*limit.span)] for limit in reading.account.limits]
     why = "no tool takes it as an input, so that it would only be seen after the first effect"
     return [Doubt(kind="left_over", about=text, why=why) for text in said]
-
-
-def _of_trigger(trigger: Trigger, clause: Clause) -> Doubt:
-    about = clause.text[trigger.start :].strip()[:_LONGEST_ABOUT]
-    why = f"I do not carry out {about!r}. {_MODEL}"
-    return Doubt(kind="not_carried_out", about=about, why=why)
-
-
-def _is_inside(run: Run, told: Sequence[tuple[int, int]], clause: Clause) -> bool:
-    """Return whether a doubt about a trigger already names these words."""
-    return any(start <= run.span[0] for start, _ in told)
 
 
 def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
@@ -518,7 +468,7 @@ def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
             yield Doubt(kind="impossible", about=text, why="it starts where it ends")
 
 
-def agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:
+def _agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:
     """Return the agent for a request that a tool reaches: one that may touch it.
 
     The first that names its domain; else that names the tool; else one for everything, before one
@@ -545,7 +495,7 @@ def _remoteness(agent: AgentProfile, tool: Tool) -> int:
 
 def _with_verb(text: str, parts: Sequence[Part]) -> str:
     """Return a clause with the verb of the order before it, where it has none of its own."""
-    if not parts or not parts[-1].reading.is_consequence:
+    if not parts or not parts[-1].reading.target.is_side_effect:
         return text
     clause = read_clause(text, now=parts[-1].reading.clause.now)
     first = clause.words[:1]
