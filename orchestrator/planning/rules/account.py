@@ -12,8 +12,17 @@ from orchestrator.language.days import ValueKind
 from orchestrator.language.triggers import Trigger, find_triggers
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem
-from orchestrator.planning.rules.clause import CALLED, LEADS, Candidate, Clause, Word, is_stop
+from orchestrator.planning.rules.clause import (
+    ARTICLES,
+    CALLED,
+    LEADS,
+    Candidate,
+    Clause,
+    Word,
+    is_stop,
+)
 from orchestrator.planning.rules.fill import Span
+from orchestrator.planning.rules.parameters import Bound
 from orchestrator.planning.rules.tool_words import verbs_meant, vocabulary
 
 _LISTS: Final = WordLists("rules")
@@ -30,7 +39,7 @@ _BY: Final[tuple[tuple[frozenset[str], str, Order], ...]] = (
     (frozenset({"smallest"}), "size", "least"),
     (frozenset({"dearest", "priciest"}), "price", "most"),
 )
-_ARTICLES: Final = frozenset({"a", "an", "the", "my", "our", "to", "with", "for"})
+_BEHIND_AND: Final = ARTICLES | {"to", "with", "for"}
 _AFTER: Final = frozenset({"after", "from", "since"})
 _BEFORE: Final = frozenset({"before", "until", "by"})
 _SIDES: Final = frozenset(
@@ -59,7 +68,7 @@ class Limit:
     """One limit on what is taken: a price, or a time of the day or a day."""
 
     kind: str
-    order: Literal["max", "min"]
+    order: Bound
     value: JsonValue
     span: Span
     field: str = ""
@@ -168,13 +177,11 @@ class _Reading:
 
         "The team and the travel channel" are two, also where a tool speaks of teams itself.
         """
-        before = [word for word in self.clause.words if word.end <= run.span[0]]
-        while before and before[-1].lower in _ARTICLES:
-            before.pop()
-        if len(before) < 2 or before[-1].lower not in ("and", "or"):
+        joint = self.clause.before(run.span[0], skipping=_BEHIND_AND)
+        if joint is None or joint.lower not in ("and", "or"):
             return None
-        other = before[-2]
-        if is_stop(other) or self._is_covered(other):
+        other = self.clause.before(joint.start)
+        if other is None or is_stop(other) or self._is_covered(other):
             return None
         return Run(other.text, (other.start, other.end), (other.stem,), "")
 
@@ -198,8 +205,8 @@ class _Reading:
             if bound is not None:
                 yield self._limit(one, "price", *bound)
             elif one.cue in _AFTER | _BEFORE and self._limits_moments(one):
-                kind = "min" if one.cue in _AFTER else "max"
-                yield self._limit(one, one.kind, kind, one.cue_start)
+                order: Bound = "min" if one.cue in _AFTER else "max"
+                yield self._limit(one, one.kind, order, one.cue_start)
 
     def _limits_moments(self, one: Candidate) -> bool:
         """Return whether a moment limits what is taken: a time of what is offered, or of a list."""
@@ -207,12 +214,12 @@ class _Reading:
             return one.kind == "time" and self.offers
         return one.kind in ("time", "date")
 
-    def _limit(self, one: Candidate, kind: str, order: str, start: int) -> Limit:
-        before = [word for word in self.clause.words if word.end <= start]
-        named = before[-1].stem if before and before[-1].lower in _SIDES else ""
-        span = (before[-1].start if named else start, one.end)
+    def _limit(self, one: Candidate, kind: str, order: Bound, start: int) -> Limit:
+        before = self.clause.before(start)
+        side = before if before and before.lower in _SIDES else None
+        span = (side.start if side else start, one.end)
         self.used.append(span)
-        return Limit(kind, "max" if order == "max" else "min", one.value, span, named)
+        return Limit(kind, order, one.value, span, side.stem if side else "")
 
     def _superlative(self) -> Superlative | None:
         for word in self.clause.words if self.chooses else ():

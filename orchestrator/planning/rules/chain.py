@@ -54,11 +54,6 @@ class Chain:
         return [*own, *fed]
 
     @property
-    def chooses(self) -> bool:
-        """Return whether a thing is chosen from an answer on the way."""
-        return bool(self.feeders)
-
-    @property
     def offers(self) -> bool:
         """Return whether what it is chosen from can be had, and is not there already."""
         first = [chains[0] for chains in self.feeders.values()]
@@ -277,10 +272,6 @@ def _lists_the_path(tool: Tool, parameter: Parameter, consumer: Tool) -> bool:
     return tool.path.rstrip("/") == consumer.path.partition(f"/{own}")[0].rstrip("/")
 
 
-def _references(catalog: Catalog) -> frozenset[str]:
-    return _own_references(catalog)
-
-
 @read_once
-def _own_references(catalog: Catalog) -> frozenset[str]:
+def _references(catalog: Catalog) -> frozenset[str]:
     return frozenset(n for tool in catalog.tools.values() for n in tool.reference_inputs)

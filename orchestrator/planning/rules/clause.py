@@ -1,7 +1,7 @@
 """One clause of a goal, read once: its words, its typed values and the phrases around them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property, lru_cache
@@ -82,11 +82,6 @@ class Candidate:
     def span(self) -> tuple[int, int]:
         """What of the clause it takes up, its cue included."""
         return (self.start if self.cue_start < 0 else self.cue_start, self.end)
-
-    @property
-    def counted(self) -> tuple[int, int]:
-        """What stands behind a number and is counted by it, or before an amount and bounds it."""
-        return self.around
 
     def overlaps(self, spans: Iterable[tuple[int, int]]) -> bool:
         """Return whether it shares a character with one of the spans."""
@@ -172,16 +167,23 @@ class Clause:
         """Return the number of the first word at or behind a position."""
         return next((n for n, w in enumerate(self.words) if w.start >= start), len(self.words))
 
+    def before(self, start: int, *, skipping: Collection[str] = ()) -> Word | None:
+        """Return the last word before a position that is none of these."""
+        words = (w for w in reversed(self.words) if w.end <= start)
+        return next((w for w in words if w.lower not in skipping), None)
+
+    def after(self, end: int) -> Word | None:
+        """Return the first word at or behind a position."""
+        return next((w for w in self.words if w.start >= end), None)
+
     def _typed(self, value: Value) -> Candidate:
-        before = [w for w in self.words if w.end <= value.start]
-        while before and before[-1].lower in ARTICLES:
-            before.pop()
-        last = before[-1] if before else None
-        near = last is not None and not _BREAK.search(self.text[last.end : value.start])
-        after = next((w for w in self.words if w.start >= value.end), None)
-        is_behind = after is not None and not _BREAK.search(self.text[value.end : after.start])
-        cue = last.lower if last is not None and near else ""
-        is_cue = cue in LEADS | CALLED | SAYING
+        last, after = self.before(value.start, skipping=ARTICLES), self.after(value.end)
+        if last is not None and _BREAK.search(self.text[last.end : value.start]):
+            last = None
+        around = self._around(value, after)
+        if after is not None and _BREAK.search(self.text[value.end : after.start]):
+            after = None
+        is_cue = last is not None and last.lower in LEADS | CALLED | SAYING
         value = self._doubtful(value)
         return Candidate(
             value.kind,
@@ -189,12 +191,12 @@ class Clause:
             value.text,
             value.start,
             value.end,
-            cue,
-            last.start if last is not None and is_cue else -1,
-            last.stem if last is not None and near else "",
-            after.stem if after is not None and is_behind else "",
-            value.readings,
-            self._around(value, after),
+            cue=last.lower if last else "",
+            cue_start=last.start if last and is_cue else -1,
+            noun=last.stem if last else "",
+            after=after.stem if after else "",
+            readings=value.readings,
+            around=around,
         )
 
     def _doubtful(self, value: Value) -> Value:
@@ -292,8 +294,8 @@ class Clause:
             between = self.text[one.end : cut]
             if not set(tokens(between)) <= {"at", "on", "by", "in"}:
                 break
-            before = [w for w in self.words if w.end <= one.start]
-            cut = before[-1].start if before and before[-1].lower in LEADS else one.start
+            before = self.before(one.start)
+            cut = before.start if before and before.lower in LEADS else one.start
         if start < cut < end:
             trimmed = _TAIL.sub("", self.text[start:cut])
             yield Candidate("trimmed", trimmed, trimmed, start, start + len(trimmed), "", cue)

@@ -68,7 +68,7 @@ class Draft:
         """Give an input its value."""
         self.found[leaf.path] = value
         if candidate is not None:
-            self.used += [candidate.span, candidate.counted]
+            self.used += [candidate.span, candidate.around]
             self.said[leaf.path] = candidate
 
     @property
@@ -552,7 +552,7 @@ class _Reader:
         if in_path and candidate.kind in ("id", "name", "called"):
             near = candidate.noun in id_nouns(self.tool, parameter.name, parameter.words)
             return 6.0 if near else 3.0
-        is_text = not is_produced_text(parameter) and parameter.schema.get("type") == "string"
+        is_text = not _is_produced_text(parameter) and parameter.schema.get("type") == "string"
         if candidate.kind == "object" and self._is_new(candidate) and leaf.required:
             return 1.0 if in_path or is_text else 0.0
         if parameter.is_persons_name and candidate.kind == "name":
@@ -700,8 +700,8 @@ class _Reader:
                 return
 
     def _behind(self, candidate: Candidate) -> int:
-        words = [w for w in self.clause.words if w.start >= candidate.end]
-        return words[0].end if words and words[0].stem in ("night", "day") else candidate.end
+        word = self.clause.after(candidate.end)
+        return word.end if word and word.stem in ("night", "day") else candidate.end
 
     def _is_used(self, candidate: Candidate) -> bool:
         return candidate.overlaps(self.draft.used)
@@ -795,7 +795,7 @@ _SHAPING: Final = frozenset(
 _GENERAL: Final = frozenset({"all", "new"})
 
 
-def is_produced_text(parameter: Parameter) -> bool:
+def _is_produced_text(parameter: Parameter) -> bool:
     """Return whether a text is one that only a schema's pattern or format allows."""
     return "pattern" in parameter.schema or "format" in parameter.schema
 

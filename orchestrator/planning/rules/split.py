@@ -117,7 +117,7 @@ def read_request(
         target,
         [draft.tool for draft in chain.drafts],
         spans_of(chain.drafts),
-        chooses=chain.chooses or listing,
+        chooses=bool(chain.feeders) or listing,
         offers=chain.offers,
         identified=any(path in chain.draft.said for path in chain.feeders),
         resolved=resolved,

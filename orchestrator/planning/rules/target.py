@@ -367,5 +367,5 @@ def _head(clause: Clause) -> frozenset[str]:
     objects = clause.of_kind("object")
     if not objects:
         return frozenset()
-    last = [w for w in clause.words if w.end <= objects[-1].end][-1:]
-    return frozenset(w.stem for w in last)
+    last = clause.before(objects[-1].end)
+    return frozenset({last.stem} if last else ())
