@@ -18,7 +18,7 @@ from orchestrator.planning.rules.clause import Clause
 from orchestrator.planning.rules.fill import Draft, Leaf, Span, fill, leaves_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.tool_words import id_nouns, nouns_of
+from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, nouns_of
 from orchestrator.planning.walls import is_inside
 
 _MAX_DEPTH: Final = 3
@@ -100,11 +100,10 @@ def link(
         return chain
     wanted = [leaf for leaf in needs_of(draft) if is_produced(leaf.parameter)]
     for leaf in wanted:
-        blocked = [
-            *taken,
-            *(s for path in draft.said if path != leaf.path for s in _span(draft, path)),
-        ]
-        known = {**inputs, **_same_names(draft, leaf)}
+        others = {path: one for path, one in draft.said.items() if path != leaf.path}
+        blocked = [*taken, *(one.span for one in others.values())]
+        # A feeder may have inputs of the same names.
+        known = {**inputs, **{str(p[0]): draft.found[p] for p in others if len(p) == 1}}
         found = [
             link(one, clause, known, catalog, walls, trail=(*trail, tool.name), taken=blocked)
             for one in producers(leaf, tool, catalog, walls, trail)
@@ -113,7 +112,7 @@ def link(
         found = [one for one in found if said is None or not _takes_as_id(one.draft, said.span)]
         looks_up = leaf.path in draft.found
         if looks_up:
-            nouns = id_nouns(tool, leaf.parameter.name, leaf.parameter.words) or nouns_of(tool)
+            nouns = id_nouns(tool, leaf.parameter) or nouns_of(tool)
             found = [
                 one
                 for one in found
@@ -127,15 +126,6 @@ def link(
             if looks_up:
                 _as_filter(draft, leaf)
     return chain
-
-
-def _same_names(draft: Draft, leaf: Leaf) -> dict[str, JsonValue]:
-    """What the consumer was told of inputs that a feeder may have under the same name."""
-    return {
-        str(path[0]): draft.found[path]
-        for path in draft.said
-        if len(path) == 1 and path != leaf.path
-    }
 
 
 def _takes_as_id(draft: Draft, span: Span) -> bool:
@@ -152,11 +142,6 @@ def _as_filter(draft: Draft, leaf: Leaf) -> None:
     is_one_of_several = draft.several is not None and draft.several[0] == leaf.path
     if said is not None and said.span in draft.used and not is_one_of_several:
         draft.used.remove(said.span)
-
-
-def _span(draft: Draft, path: tuple[str | int, ...]) -> list[Span]:
-    said = draft.said.get(path)
-    return [said.span] if said is not None else []
 
 
 def needs_of(draft: Draft) -> list[Leaf]:
@@ -179,7 +164,7 @@ def needs_of(draft: Draft) -> list[Leaf]:
 def _is_looked_up(parameter: Parameter, tool: Tool) -> bool:
     """Return whether what was said of an id is first looked for in a list of such things."""
     wanted = parameter.element or parameter
-    in_path = f"{{{parameter.name}}}" in tool.path
+    in_path = is_in_path(tool, parameter.name)
     return wanted.is_id and (in_path or wanted.words[-1:] in (("id",), ("uuid",), ("ids",)))
 
 
@@ -217,7 +202,7 @@ def _kept_producers(catalog: Catalog) -> dict[tuple[str, tuple[str | int, ...]],
 def _producers(leaf: Leaf, consumer: Tool, catalog: Catalog) -> list[Tool]:
     parameter = leaf.parameter
     wanted = parameter.element or parameter
-    nouns = id_nouns(consumer, parameter.name, parameter.words)
+    nouns = id_nouns(consumer, parameter)
     found: list[tuple[tuple[object, ...], Tool]] = []
     for tool in catalog.tools.values():
         if tool.effect is not Effect.READ or tool.name == consumer.name:
@@ -266,10 +251,8 @@ def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool
 
 
 def _lists_the_path(tool: Tool, parameter: Parameter, consumer: Tool) -> bool:
-    own = f"{{{parameter.name}}}"
-    if own not in consumer.path:
-        return False
-    return tool.path.rstrip("/") == consumer.path.partition(f"/{own}")[0].rstrip("/")
+    before, own, _ = consumer.path.partition(f"/{{{parameter.name}}}")
+    return bool(own) and tool.path.rstrip("/") == before.rstrip("/")
 
 
 @read_once

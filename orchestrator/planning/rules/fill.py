@@ -25,7 +25,7 @@ from orchestrator.planning.rules.parameters import (
     moment_at,
     tool_parameters,
 )
-from orchestrator.planning.rules.tool_words import id_nouns, own_words, plain_words
+from orchestrator.planning.rules.tool_words import id_nouns, is_in_path, own_words, plain_words
 
 _LISTS: Final = WordLists("rules")
 Span = tuple[int, int]
@@ -299,9 +299,9 @@ class _Reader:
     def _named_id(self, leaf: Leaf) -> Iterator[Candidate]:
         """A word right behind the noun of a path's id: "index movies" of /indexes/{uid}."""
         parameter = leaf.parameter
-        if f"{{{parameter.name}}}" not in self.tool.path:
+        if not is_in_path(self.tool, parameter.name):
             return
-        nouns = id_nouns(self.tool, parameter.name, parameter.words)
+        nouns = id_nouns(self.tool, parameter)
         for word, following in pairwise(self.clause.words):
             gap = self.clause.text[word.end : following.start]
             is_plain = not is_stop(following) and following.stem not in self.words
@@ -319,7 +319,7 @@ class _Reader:
         if candidate.kind in ("time", "date") and parameter.is_code(candidate.value):
             return 6.0 + named
         is_number = parameter.schema.get("type") in ("integer", "number")
-        in_path = f"{{{parameter.name}}}" in self.tool.path
+        in_path = is_in_path(self.tool, parameter.name)
         if in_path and is_number and parameter.kind in (Kind.COUNT, Kind.OTHER):
             return self._id_score(leaf, candidate, named)
         match parameter.kind:
@@ -426,11 +426,11 @@ class _Reader:
 
     def _id_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
-        nouns = id_nouns(self.tool, parameter.name, parameter.words)
+        nouns = id_nouns(self.tool, parameter)
         is_text = candidate.kind in ("id", "name", "phrase", "quoted")
         if is_text and parameter.is_code(candidate.text):
             return 10.0 if candidate.noun in nouns else 7.0
-        in_path = f"{{{parameter.name}}}" in self.tool.path
+        in_path = is_in_path(self.tool, parameter.name)
         if candidate.kind == "id" or (candidate.kind == "quoted" and (named or in_path)):
             if candidate.noun in nouns or named:
                 return 8.0
@@ -546,11 +546,11 @@ class _Reader:
             return 6.0
         if parameter.is_id:
             return self._id_score(leaf, candidate, named)
-        in_path = f"{{{parameter.name}}}" in self.tool.path
+        in_path = is_in_path(self.tool, parameter.name)
         if candidate.kind == "quoted" and leaf.required:
             return 4.0
         if in_path and candidate.kind in ("id", "name", "called"):
-            near = candidate.noun in id_nouns(self.tool, parameter.name, parameter.words)
+            near = candidate.noun in id_nouns(self.tool, parameter)
             return 6.0 if near else 3.0
         is_text = not _is_produced_text(parameter) and parameter.schema.get("type") == "string"
         if candidate.kind == "object" and self._is_new(candidate) and leaf.required:

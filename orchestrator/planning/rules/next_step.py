@@ -51,7 +51,7 @@ from orchestrator.planning.rules.result_text import (
     told_read,
 )
 from orchestrator.planning.rules.split import Reading, refers_back
-from orchestrator.planning.rules.tool_words import id_nouns
+from orchestrator.planning.rules.tool_words import id_nouns, is_in_path
 from orchestrator.saga.orders import WhenRead
 
 _MAX_PAGES: Final = 10
@@ -366,7 +366,7 @@ class Leg:
             return True
         said = {stem(word) for word in tokens(self.reading.account.is_all)}
         by_path = {one.path: one.parameter for one in self.reading.chain.draft.leaves}
-        named = [p for p in feeders if said & id_nouns(consumer, by_path[p].name, by_path[p].words)]
+        named = [p for p in feeders if said & id_nouns(consumer, by_path[p])]
         return leaf.path == (named or feeders)[0]
 
     def _of_said(
@@ -386,7 +386,7 @@ class Leg:
         rest = [run for run in filters if not any(one.overlaps([run.span]) for one in ids)]
         if rest and draft.tool.is_side_effect:
             raise _Due(GiveUp(reason=f"nothing tells whether {said.text!r} is {rest[0].text!r}"))
-        if f"{{{leaf.name}}}" in draft.tool.path or not items:
+        if is_in_path(draft.tool, leaf.name) or not items:
             return [Supplied({leaf.path: draft.found[leaf.path]})]
         raise _Due(GiveUp(reason=f"nothing that was found is called {said.text!r}"))
 

@@ -25,6 +25,7 @@ from orchestrator.planning.rules.clause import LEADS, Clause, Word
 from orchestrator.planning.rules.items import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.tool_words import (
+    is_in_path,
     named_nouns,
     noun_before,
     nouns_of,
@@ -298,7 +299,7 @@ def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
 def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
     """Whether a tool's inputs suit what is said: an id where one thing is asked for."""
     required = [p for p in tool_parameters(tool) if p.required and p.name not in tool.pii_fields]
-    ids = [p for p in required if p.is_id or f"{{{p.name}}}" in tool.path]
+    ids = [p for p in required if p.is_id or is_in_path(tool, p.name)]
     has_id = bool(clause.of_kind("id")) or any(
         c.text.isdigit() and c.noun in {stem(w) for p in ids for w in p.words} | nouns_of(tool)
         for c in clause.of_kind("number")
