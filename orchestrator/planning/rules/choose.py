@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -149,18 +149,8 @@ def matches(item: Item, run: Run, *, by_name: bool = False) -> bool:
         return any(text.casefold().lstrip("#") == own for text in texts) or (
             value.kind == "id" and any(own in _parts(text) for text in texts)
         )
-    if value is not None and value.kind == "amount" and isinstance(value.value, dict):
-        return _costs(item, value.value)
-    if value is None and run.stems and _has_field(item, run.stems):
-        return True
     wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
     return any(wanted <= _stems(text) for text in texts)
-
-
-def _has_field(item: Item, stems: Sequence[str]) -> bool:
-    """Return whether a thing has a value under a name of these words."""
-    names = [name for name, value in flat_fields(item.own_fields) if value not in (None, "", False)]
-    return all(any(one in {stem(w) for w in tokens(name)} for name in names) for one in stems)
 
 
 def _parts(text: str) -> list[str]:
@@ -219,14 +209,6 @@ def _is_exact(value: str) -> bool:
     return bool(_DAY.fullmatch(value) or re.fullmatch(r"\d{2}:\d{2}(:\d{2})?", value))
 
 
-def _costs(item: Item, said: Mapping[str, JsonValue]) -> bool:
-    price = item.price
-    if price is None:
-        return False
-    is_same = Decimal(str(said.get("amount"))) == price.amount
-    return is_same and said.get("currency") in (None, price.currency)
-
-
 def keeps(item: Item, limit: Limit) -> bool:
     """Return whether a thing keeps within a limit; one that does not say so does not."""
     if limit.kind == "price":
@@ -280,11 +262,9 @@ def _best(items: Sequence[Item], wanted: Superlative) -> Choice:
     if len({type(m) for _, m in measured}) != 1:
         why = f"what was found says nothing by which one is the {wanted.order} in {wanted.by}"
         return Choice(asks=tuple(items), why=why)
-    pick: Literal["min", "max"] = "min" if wanted.order == "least" else "max"
-    values = [m for _, m in measured]
-    best = min(values) if pick == "min" else max(values)
-    first = [one for one, m in measured if m == best]
-    return Choice((first[0],), note=f"the {wanted.order} in {wanted.by} of {len(items)}")
+    pick = min if wanted.order == "least" else max
+    best, _ = pick(measured, key=lambda pair: pair[1])
+    return Choice((best,), note=f"the {wanted.order} in {wanted.by} of {len(items)}")
 
 
 def _measure(item: Item, by: str) -> Decimal | datetime | str | None:

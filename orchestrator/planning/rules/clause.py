@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 
@@ -37,11 +37,6 @@ _LEAST: Final = re.compile(
 )
 _LONGEST_BOUND: Final = 40
 _DENIED: Final = re.compile(r"(?:\b(?:no|not|never)|n't)\b[\w ]{0,16}$", re.IGNORECASE)
-_AFTER_ARTICLE: Final = re.compile(r"\w+\s+(?:the|a|an|my|our)\s+(?=\w)", re.IGNORECASE)
-_YEAR: Final = re.compile(r"\d{4}|year")
-_DAY_BEFORE: Final = re.compile(r"^\d{4}")
-_FAR: Final = 300
-"""Days from which a day without a year may as well be the one that has just passed."""
 _POLITE: Final = _LISTS.word_set("before_verb")
 _DEPENDENT: Final = frozenset({"if", "unless", "when", "whenever", "once", "after", "before"})
 _ASKED_TO: Final = frozenset({"remind", "ask", "tell", "invite", "order"})
@@ -184,7 +179,6 @@ class Clause:
         if after is not None and _BREAK.search(self.text[value.end : after.start]):
             after = None
         is_cue = last is not None and last.lower in LEADS | CALLED | SAYING
-        value = self._doubtful(value)
         return Candidate(
             value.kind,
             value.value,
@@ -198,16 +192,6 @@ class Clause:
             readings=value.readings,
             around=around,
         )
-
-    def _doubtful(self, value: Value) -> Value:
-        """A day without a year that has just passed: of this year, or of the next."""
-        if value.kind != "date" or not isinstance(value.value, str) or _YEAR.search(value.text):
-            return value
-        day = date.fromisoformat(value.value[:10])
-        if (day - self.now.date()).days <= _FAR:
-            return value
-        before = _DAY_BEFORE.sub(str(day.year - 1), value.value, count=1)
-        return value.model_copy(update={"value": None, "readings": (before, value.value)})
 
     def _around(self, value: Value, after: Word | None) -> tuple[int, int]:
         if value.kind == "number" and after is not None:
@@ -274,21 +258,16 @@ class Clause:
                 continue
             is_to = asks and word.lower == "to" and following.lower not in ARTICLES
             if word.lower in SAYING or is_to:
-                yield from self._rest(word.start, following.start, typed, is_to=is_to)
+                yield from self._rest(word.start, following.start, typed)
         colon = self.text.find(": ")
         if colon > 0:
             yield from self._rest(colon, colon + 2, typed)
 
-    def _rest(
-        self, cue: int, start: int, typed: list[Candidate], *, is_to: bool = False
-    ) -> Iterator[Candidate]:
+    def _rest(self, cue: int, start: int, typed: list[Candidate]) -> Iterator[Candidate]:
         end = len(_TAIL.sub("", self.text))
         if end <= start:
             return
         ends = [one for one in typed if one.kind in ("date", "time") and one.start > start]
-        bound = [c for c in typed if c.kind == "amount" and c.around[1] and c.start > start]
-        if is_to and bound:
-            end = len(self.text[: bound[0].around[0]].rstrip())
         cut = end
         for one in reversed(ends):
             between = self.text[one.end : cut]
@@ -313,19 +292,7 @@ def _read(text: str, now: datetime) -> Clause:
         Word(m.group(), m.group().lower(), _stem(m.group()), m.start(), m.end())
         for m in _WORD.finditer(text)
     )
-    values = (_without_verb(value) for value in find_values(text, now=now))
-    return Clause(text, now, words, tuple(value for value in values if value is not None))
-
-
-def _without_verb(value: Value) -> Value | None:
-    """A name without the imperative that begins the clause: "Water the Tomatoes"."""
-    if value.kind != "name" or value.start > 0 or value.text != value.value:
-        return value
-    match = _AFTER_ARTICLE.match(value.text)
-    if match is not None:
-        name = value.text[match.end() :]
-        return value.model_copy(update={"text": name, "value": name, "start": match.end()})
-    return None if is_verb(value.text.lower()) else value
+    return Clause(text, now, words, find_values(text, now=now))
 
 
 def is_stop(word: Word) -> bool:

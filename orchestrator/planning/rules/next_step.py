@@ -1,7 +1,6 @@
 """The next step of a leg: the call that is due, a question, or its end."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -41,7 +40,7 @@ from orchestrator.planning.rules.clause import Candidate
 from orchestrator.planning.rules.fill import Draft, Leaf, as_typed, days_of
 from orchestrator.planning.rules.items import Item, flat_fields, is_empty, is_listing, read_items
 from orchestrator.planning.rules.match import mismatches
-from orchestrator.planning.rules.parameters import DAYS, TEXTS, Kind, tool_parameters
+from orchestrator.planning.rules.parameters import TEXTS, Kind, tool_parameters
 from orchestrator.planning.rules.result_text import (
     details,
     done_phrase,
@@ -56,7 +55,6 @@ from orchestrator.saga.orders import WhenRead
 
 _MAX_PAGES: Final = 10
 _PAGE_WORDS: Final = lexicon.CURSOR
-_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class _Due(Exception):
@@ -207,8 +205,8 @@ class Leg:
         """The values for one input: out of answers, of facts, or known already."""
         if leaf.path in chain.feeders:
             return self._from_answers(leaf, chain)
-        if (value := self._from_facts(leaf)) is not None:
-            return [Supplied({leaf.path: value})]
+        if (text := self._text_of_facts(leaf, chain.draft)) is not None:
+            return [Supplied({leaf.path: text})]
         if leaf.path in chain.draft.found:
             return [Supplied({})]
         if facts := self._items_of_facts(leaf):
@@ -418,17 +416,6 @@ class Leg:
         kept, _ = filtered(found, self.reading.account.filters)
         return kept
 
-    def _from_facts(self, leaf: Leaf) -> JsonValue:
-        """A day that an earlier leg went by, or a text that says what it did; None for nothing."""
-        parameter = leaf.parameter
-        if leaf.path in self.reading.chain.draft.found:
-            return None
-        if parameter.kind in DAYS and (days := self._days_of_facts()):
-            return parameter.first_accepted(days[-1] if parameter.side == "end" else days[0])
-        if parameter.kind in TEXTS and refers_back(self.reading.clause):
-            return parameter.first_accepted(*self._texts_of_facts(parameter.kind))
-        return None
-
     def _made(self) -> list[tuple[Tool, Fact]]:
         """The consequences of earlier legs."""
         tools = self.catalog.tools
@@ -438,21 +425,16 @@ class Leg:
             if one.side_effect and one.tool in tools
         ]
 
-    def _texts_of_facts(self, kind: Kind) -> list[str]:
+    def _text_of_facts(self, leaf: Leaf, draft: Draft) -> JsonValue:
         """What the one consequence of earlier legs was: its title, or its details as well."""
-        made = self._made()
-        if len(made) != 1:
-            return []
+        made, kind = self._made(), leaf.parameter.kind
+        is_open = leaf.path not in draft.found and kind in TEXTS
+        if len(made) != 1 or not is_open or not refers_back(self.reading.clause):
+            return None
         ((tool, fact),) = made
         title = done_phrase(tool)
         whole = f"{title}: {', '.join(details(fact.body))}."
-        return [title] if kind is Kind.TITLE else [whole, title]
-
-    def _days_of_facts(self) -> list[str]:
-        """The days that earlier legs were asked for, in order."""
-        told = [body for fact in self.context.facts for body in (fact.arguments, fact.body)]
-        values = [value for body in told for _, value in flat_fields(body)]
-        return sorted({v for v in values if isinstance(v, str) and _DAY.fullmatch(v)})
+        return leaf.parameter.first_accepted(*([] if kind is Kind.TITLE else [whole]), title)
 
     # -- steps ------------------------------------------------------------------------------------
 

@@ -1,12 +1,11 @@
 """What an input of a tool means, read from its name, schema and description."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum, auto
 from functools import cached_property
-from itertools import pairwise
 from typing import Final, Literal
 
 from jsonschema import Draft202012Validator
@@ -15,7 +14,6 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.file_inputs import is_file
 from orchestrator.catalog.tool import Tool
-from orchestrator.core import currencies
 from orchestrator.core.read_once import read_once
 from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
@@ -25,7 +23,6 @@ from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.walker import needs_something, properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
-from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
 
 Side = Literal["start", "end"]
@@ -67,7 +64,6 @@ class Kind(StrEnum):
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
 TEXTS: Final = frozenset({Kind.TEXT, Kind.TITLE})
 MONEY: Final = frozenset({Kind.AMOUNT, Kind.MONEY})
-_CURRENCY_NOUNS: Final = WordLists("values").table("currency_words")
 _DIGIT: Final = re.compile(r"\d")
 _DURATION: Final = re.compile(r"P(?=.)(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?")
 
@@ -136,11 +132,6 @@ class Parameter:
             return "name" in tokens(str(self.schema.get("description", "")))
         return last == "name" and not lexicon.PERSONAL.isdisjoint(before)
 
-    @property
-    def is_produced(self) -> bool:
-        """Whether only answers supply it: people state no ids, nor lists of what was found."""
-        return self.kind in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST, Kind.FILE)
-
     @cached_property
     def names(self) -> frozenset[str]:
         """The names under which answers hold its value: its own, and that of one element."""
@@ -202,25 +193,7 @@ def read_parameters(
         )
         for name, part in properties_of(resolved).items()
     ]
-    sided = [*_with_sure_sides(found)]
-    return tuple(sorted(map(_with_described_side(sided), sided), key=lambda p: not p.required))
-
-
-def _with_sure_sides(siblings: Sequence[Parameter]) -> Iterator[Parameter]:
-    """Days without a side that only a handing over gives them: a dog is dropped off at first.
-
-    A car is picked up first, which a day that starts or ends otherwise tells, or the order of both.
-    """
-    days = [one for one in siblings if one.kind in DAYS and one.side is not None]
-    sides = [one.side for one in days if not _is_handed_over(one)]
-    is_told = bool(sides) or [one.side for one in days] == ["start", "end"]
-    for one in siblings:
-        yield one if is_told or one not in days else replace(one, side=None)
-
-
-def _is_handed_over(parameter: Parameter) -> bool:
-    named = {*parameter.words, *map(" ".join, pairwise(parameter.words))}
-    return not named.isdisjoint(lexicon.HANDED_OVER)
+    return tuple(sorted(map(_with_described_side(found), found), key=lambda p: not p.required))
 
 
 def _with_described_side(siblings: Sequence[Parameter]) -> Callable[[Parameter], Parameter]:
@@ -275,9 +248,6 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
             is_money = set(properties_of(schema)) == {"amount", "currency"}
             return Kind.MONEY if is_money else Kind.OBJECT
         case "integer" | "number" as number:
-            described = str(schema.get("description", ""))
-            if words[-1:] == ("value",) and described and not _speaks_of_money(described):
-                words = words[:-1]  # what it is the value of, its description says: kilowatt hours
             return _number_kind(words, whole=number == "integer")
         case _:
             return _text_kind(words, schema)
@@ -309,14 +279,6 @@ def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
     if named & (lexicon.MONEY | lexicon.MINOR_UNITS):
         return Kind.AMOUNT
     return Kind.COUNT if whole else Kind.OTHER
-
-
-def _speaks_of_money(text: str) -> bool:
-    words = {*tokens(text)}
-    named = words & (lexicon.MONEY | lexicon.MINOR_UNITS | lexicon.CURRENCY)
-    # A code is written in capitals: ALL is one, and "all" none.
-    is_code = any(currencies.exists(word) for word in re.findall(r"[A-Z]{3}", text))
-    return bool(named) or is_code or any(word in _CURRENCY_NOUNS for word in words)
 
 
 def _is_number_of_one(words: tuple[str, ...]) -> bool:

@@ -43,11 +43,6 @@ from orchestrator.saga.orders import Order
 _LISTS: Final = WordLists("rules")
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SEQUENCE: Final = re.compile(r"\b(?:then|afterwards|after that)\b", re.IGNORECASE)
-_QUALIFIES: Final = re.compile(
-    r"(?:only |but )*(?:if|unless|when|in case|as long as|provided|except|otherwise|else"
-    r"|instead)\b",
-    re.IGNORECASE,
-)
 _WITH_WHOM: Final = re.compile(r"\b(?:for|with)\s+(?:me|us|him|her|them|[A-Z]\w+)$")
 _WORDS: Final = re.compile(r"[^\W\d_]{3,}")
 _JOINING: Final = STOP_WORDS | _LISTS.word_set("joining")
@@ -213,9 +208,6 @@ class _Goal:
         self.unmet += _between([(one.start, one.end) for one in clauses], goal)
         for clause in clauses:
             text = _with_verb(clause.text, self.parts)
-            if self.parts and _only_qualifies(clause.text):
-                self._qualify(goal[before.end : clause.end] if before else clause.text)
-                continue
             is_after = before is not None and bool(
                 _SEQUENCE.search(goal[before.end : clause.start] + clause.text[:16])
             )
@@ -264,12 +256,6 @@ class _Goal:
             return False
         return feeds_effect(reading.target, self.catalog)
 
-    def _qualify(self, text: str) -> None:
-        """Put what only says when or how a clause is meant back to that clause."""
-        part = self.parts[-1]
-        whole = part.reading.clause.text + text
-        part.reading = self._reading(whole, part.reading.target, part.resolved)
-
     def _reading(self, text: str, target: Tool, resolved: Iterable[str] = ()) -> Reading:
         return read_request(
             text, target, self.catalog, (), self.brief.inputs, now=self.brief.now, resolved=resolved
@@ -293,10 +279,6 @@ class _Goal:
         if dated and refers and _unsaid(reading, DAYS):
             part.resolved.add("back_reference")
             part.days = _days_said(dated[-1].reading.clause)
-            said = self._reading(reading.clause.text + part.days, reading.target, part.resolved)
-            if _unsaid(said, DAYS):
-                part.days = ""
-                part.depends_on.append(dated[-1].leg_id)
         made = [p.leg_id for p in self.parts if p.reading.target.is_side_effect]
         if len(made) == 1 and _unsaid(reading, TEXTS) and refers_back(reading.clause):
             part.depends_on += made
@@ -514,11 +496,6 @@ def _between(spans: Sequence[tuple[int, int]], goal: str) -> list[str]:
     ends = [*(start for start, _ in spans), len(goal)]
     gaps = [goal[start:end].strip(" ,;.:-*\n\t") for start, end in zip(starts, ends, strict=True)]
     return [gap for gap in gaps if any(w not in _JOINING for w in _WORDS.findall(gap.lower()))]
-
-
-def _only_qualifies(text: str) -> bool:
-    """Return whether a clause says no more than on what the one before it depends."""
-    return _QUALIFIES.match(text) is not None and "," not in text
 
 
 def _first_words(tool: Tool) -> list[str]:
