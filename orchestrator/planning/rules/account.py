@@ -124,15 +124,8 @@ def account_of(
 ) -> Account:
     """Return what of a clause neither an input nor a tool's own words use.
 
-    Args:
-        clause: what is asked for.
-        target: the tool that does it.
-        tools: the target and the tools that feed it.
-        used: the spans that inputs took.
-        chooses: whether a thing is chosen from a list on the way.
-        offers: whether that list holds what can be had, and not what is there already.
-        identified: whether an id that was said tells which thing is meant.
-        resolved: kinds of triggers that the caller has resolved.
+    `tools` are the target and those that feed it; `chooses` where a thing is chosen from a list on
+    the way, which `offers` what can be had; `identified` where an id tells which one is meant.
     """
     reading = _Reading(clause, target, vocabulary(tools), [*used], chooses, offers, identified)
     return reading.account(frozenset(resolved))
@@ -192,27 +185,21 @@ class _Reading:
         spans = [*passed, *within]
         return any(start <= trigger.start and trigger.end <= end for start, end in spans)
 
-    def _free(self, candidate: Candidate) -> bool:
-        return not candidate.overlaps(self.used)
-
     def _limits(self) -> Iterable[Limit]:
         if not self.chooses:
             return
-        for one in [*self.clause.of_kind("amount", "time", "date", "number")]:
-            if not self._free(one):
+        # A moment limits what is offered by its time, and what is listed by its day as well.
+        is_effect = self.target.is_side_effect
+        moments = ("time", "date") if not is_effect else ("time",) if self.offers else ()
+        for one in self.clause.of_kind("amount", "time", "date"):
+            if one.overlaps(self.used):
                 continue
             bound = self.clause.bound_of(one) if one.kind == "amount" else None
             if bound is not None:
                 yield self._limit(one, "price", *bound)
-            elif one.cue in _AFTER | _BEFORE and self._limits_moments(one):
+            elif one.cue in _AFTER | _BEFORE and one.kind in moments:
                 order: Bound = "min" if one.cue in _AFTER else "max"
                 yield self._limit(one, one.kind, order, one.cue_start)
-
-    def _limits_moments(self, one: Candidate) -> bool:
-        """Return whether a moment limits what is taken: a time of what is offered, or of a list."""
-        if self.target.is_side_effect:
-            return one.kind == "time" and self.offers
-        return one.kind in ("time", "date")
 
     def _limit(self, one: Candidate, kind: str, order: Bound, start: int) -> Limit:
         before = self.clause.before(start)
@@ -243,7 +230,7 @@ class _Reading:
         objects = self.clause.of_kind("object")
         for one in self.clause.of_kind("number"):
             starts = any(0 < c.start - one.end <= 2 for c in objects)
-            if not self._free(one) or not isinstance(one.value, int):
+            if one.overlaps(self.used) or not isinstance(one.value, int):
                 continue
             if one.after in self.words or starts:
                 self.used.append((one.start, one.end))
@@ -307,7 +294,8 @@ class _Reading:
             return False
         if run.value is not None and run.value.kind not in ("name", "quoted"):
             return not self.offers
-        with_object = self._stands_with_object(run)
+        objects = self.clause.of_kind("object")[-1:]
+        with_object = any(o.start <= run.span[0] and run.span[1] <= o.end for o in objects)
         cues = _NAMING_OFFERS if self.offers else _NAMING_THINGS
         if not self.offers and self.target.effect is Effect.CANCEL:
             cues |= {"for"}
@@ -323,10 +311,6 @@ class _Reading:
         before = any(w.end <= start and not text[w.end : start].strip(" \"'\u201c") for w in nouns)
         after = any(w.start >= end and not text[end : w.start].strip() for w in nouns)
         return not self.offers and (after or (before and run.value is not None))
-
-    def _stands_with_object(self, run: Run) -> bool:
-        narrow = self.clause.of_kind("object")[-1:]
-        return any(one.start <= run.span[0] and run.span[1] <= one.end for one in narrow)
 
 
 _TYPED: Final = get_args(ValueKind)

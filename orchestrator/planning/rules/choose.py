@@ -18,6 +18,7 @@ from orchestrator.planning.rules.items import Item, flat_fields
 
 MOST_CHOICES: Final = 8
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_EXACT: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d{2}:\d{2}(:\d{2})?")
 _CLOCK: Final = re.compile(r"(?:^|T)(\d{2}:\d{2})")
 _MEASURES: Final[Mapping[str, frozenset[str]]] = {
     "rating": lexicon.RATING,
@@ -50,16 +51,9 @@ def choose(
     most: int,
     said: frozenset[str] = frozenset(),
 ) -> Choice:
-    """Return the things that are meant.
+    """Return the things that are meant of those that were `asked` for, to call `consumer` with.
 
-    Args:
-        items: that were found, in the answer's order.
-        account: of the clause.
-        consumer: the tool that is called with what is taken.
-        asked: the arguments by which they were found.
-        offers: whether they can be had, so that any that fits may be taken.
-        most: how many things one request may be carried out for.
-        said: the stems of the clause's words.
+    Where they are offers, any that fits may be taken; `said` are the stems of the clause's words.
     """
     usable = [one for one in items if not _is_gone(one, consumer, account)] or [*items]
     usable = [one for one in usable if _agrees(one, asked)]
@@ -198,15 +192,11 @@ def _agrees(item: Item, asked: JsonObject) -> bool:
     """Return whether nothing that a thing says differs from what it was asked for by."""
     for name, value in asked.items():
         own = item.fields.get(name) if name in item.own else None
-        if isinstance(own, str) and isinstance(value, str) and _is_exact(value):
+        if isinstance(own, str) and isinstance(value, str) and _EXACT.fullmatch(value):
             same_clock = _CLOCK.findall(own)[:1] == _CLOCK.findall(value)[:1]
             if own != value and not (_CLOCK.fullmatch(value[:5]) and same_clock):
                 return False
     return True
-
-
-def _is_exact(value: str) -> bool:
-    return bool(_DAY.fullmatch(value) or re.fullmatch(r"\d{2}:\d{2}(:\d{2})?", value))
 
 
 def keeps(item: Item, limit: Limit) -> bool:

@@ -257,7 +257,10 @@ class _Reader:
     def _named(self, leaf: Leaf) -> Iterator[Candidate]:
         """What stands right behind the name of an input: "latitude 52.5", "with note: west"."""
         names = [stem(word) for word in leaf.parameter.words]
-        alone = sum(names[-1:] == _last(other) for other in self.draft.leaves) == 1
+        alone = (
+            sum(names[-1:] == [*map(stem, le.parameter.words[-1:])] for le in self.draft.leaves)
+            == 1
+        )
         words = self.clause.words
         yield from self._named_id(leaf)
         for number, word in enumerate(words):
@@ -353,23 +356,18 @@ class _Reader:
             return 8.0
         if candidate.after in words - _HOW_MANY or named:
             return 8.0
+        verb = self.clause.verb_index
+        behind_verb = {word.start for word in self.clause.words[verb + 1 : verb + 2]}
         of_people = not lexicon.PEOPLE.isdisjoint(parameter.words)
         if of_people and candidate.after in _PEOPLE:
             return 7.0
-        if of_people and candidate.cue == "for" and not self._is_noun(candidate.after):
+        if of_people and candidate.cue == "for" and candidate.after in _NO_NOUNS:
             return 5.0
         if words & _HOW_MANY and candidate.after and candidate.after in self.words:
             return 5.0
-        if words & _HOW_MANY and self._stands_behind_verb(candidate):
+        if words & _HOW_MANY and candidate.start in behind_verb:
             return 4.0
         return 0.0
-
-    def _stands_behind_verb(self, candidate: Candidate) -> bool:
-        return self.clause.place_of(candidate.start) == self.clause.verb_index + 1
-
-    def _is_noun(self, word: str) -> bool:
-        """Return whether a word behind a number may be what it counts."""
-        return bool(word) and word not in LEADS and word not in ("tomorrow", "today", "tonight")
 
     def _amount_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
@@ -520,7 +518,8 @@ class _Reader:
         if in_path and candidate.kind in ("id", "name", "called"):
             near = candidate.noun in id_nouns(self.tool, parameter)
             return 6.0 if near else 3.0
-        is_text = not _is_produced_text(parameter) and parameter.schema.get("type") == "string"
+        schema = parameter.schema
+        is_text = schema.get("type") == "string" and not {"pattern", "format"} & {*schema}
         if candidate.kind == "object" and self._is_new(candidate) and leaf.required:
             return 1.0 if in_path or is_text else 0.0
         if parameter.is_persons_name and candidate.kind == "name":
@@ -727,6 +726,7 @@ _FLAG_WORDS: Final = frozenset({"is", "has", "only", "include", "with", "should"
 _SHAPING: Final = frozenset(
     ["fields", "field", "expand", "include", "embed", "select", "columns", "properties"]
 )
+_NO_NOUNS: Final = LEADS | {"", "tomorrow", "today", "tonight"}
 _GENERAL: Final = frozenset({"all", "new"})
 _UNITS_OF_TIME: Final = {
     "second": 1 / 60,
@@ -737,15 +737,6 @@ _UNITS_OF_TIME: Final = {
     "week": 10080,
 }
 """In minutes; the unit that an input counts in is the first that it names."""
-
-
-def _is_produced_text(parameter: Parameter) -> bool:
-    """Return whether a text is one that only a schema's pattern or format allows."""
-    return "pattern" in parameter.schema or "format" in parameter.schema
-
-
-def _last(leaf: Leaf) -> list[str]:
-    return [stem(word) for word in leaf.parameter.words[-1:]]
 
 
 def _converted(parameter: Parameter, candidate: Candidate, clause: Clause) -> Iterator[JsonValue]:

@@ -54,7 +54,6 @@ from orchestrator.planning.rules.tool_words import id_nouns, is_in_path
 from orchestrator.saga.orders import WhenRead
 
 _MAX_PAGES: Final = 10
-_PAGE_WORDS: Final = lexicon.CURSOR
 
 
 class _Due(Exception):
@@ -232,7 +231,12 @@ class Leg:
                 error = seen.error or seen.outcome
                 why = _Due(GiveUp(reason=f"{feeder.tool.name} failed: {error}"))
                 continue
-            items = [i for i in self._items(feeder.tool, seen) if _value(i, leaf) is not None]
+            items = [
+                item
+                for page in self._pages(feeder.tool, seen.arguments)
+                for item in read_items(page.body, tool=feeder.tool, asked=page.arguments)
+                if _value(item, leaf) is not None
+            ]
             if items or feeder is feeders[-1]:
                 offers, asked = is_offering(feeder.tool, chain.tool), seen.arguments
                 return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
@@ -255,33 +259,26 @@ class Leg:
             raise _Due(page)
         return (done or found)[-1]
 
-    def _items(self, tool: Tool, seen: Observation) -> list[Item]:
-        """The things of an answer, those of its further pages included."""
-        found = read_items(seen.body, tool=tool, asked=seen.arguments)
-        for other in self.context.observations:
-            is_other = other.tool == tool.name and other.outcome == "succeeded"
-            if is_other and other is not seen and _is_page_of(other, seen):
-                found += read_items(other.body, tool=tool, asked=other.arguments)
-        return found
+    def _pages(self, tool: Tool, arguments: JsonObject) -> list[Observation]:
+        """The answers to a call, one for each page of the list that was asked for."""
+        cursor = _cursor_of(tool)
+        done = [s for s in self.context.observations if s.outcome == "succeeded"]
+        asked = {k: v for k, v in arguments.items() if k != cursor}
+        return [
+            seen
+            for seen in done
+            if seen.tool == tool.name
+            and {k: v for k, v in seen.arguments.items() if k != cursor} == asked
+        ]
 
     def _next_page(self, tool: Tool, arguments: JsonObject) -> StepDecision | None:
         """The rest of a list that is told page by page, up to ten of them."""
-        cursors = [n for n in tool.properties if set(tokens(n)) & (_PAGE_WORDS - {"token"})]
-        if len(cursors) != 1:
+        cursor = _cursor_of(tool)
+        pages = self._pages(tool, arguments) if cursor else []
+        following = _following(pages[-1].body) if 0 < len(pages) < _MAX_PAGES else None
+        if following is None or any(seen.arguments.get(cursor) == following for seen in pages):
             return None
-        pages = [
-            seen
-            for seen in self.context.observations
-            if seen.tool == tool.name
-            and seen.outcome == "succeeded"
-            and {k: v for k, v in seen.arguments.items() if k != cursors[0]} == arguments
-        ]
-        following = _cursor_of(pages[-1].body) if pages else None
-        if following is None or len(pages) >= _MAX_PAGES:
-            return None
-        if any(seen.arguments.get(cursors[0]) == following for seen in pages):
-            return None
-        return self._call(tool, {**arguments, cursors[0]: following}, "the next page")
+        return self._call(tool, {**arguments, cursor: following}, "the next page")
 
     def _chosen(
         self,
@@ -440,22 +437,16 @@ class Leg:
 
     def _next(self, arguments: JsonObject, note: str) -> StepDecision | None:
         """The call of the target, unless it succeeded; the end of the leg where it cannot."""
-        seen = [*self._all_seen(self.target, arguments)]
+        target, seen = self.target, [*self._all_seen(self.target, arguments)]
         if any(one.outcome == "succeeded" for one in seen):
-            return (
-                self._next_page(self.target, arguments) if not self.target.is_side_effect else None
-            )
-        if seen and (why := self._hopeless(seen)) is not None:
-            return GiveUp(reason=why)
-        return self._call(self.target, arguments, note)
-
-    def _hopeless(self, seen: Sequence[Observation]) -> str | None:
+            return None if target.is_side_effect else self._next_page(target, arguments)
+        if not seen or (seen[0].outcome == "unknown" and not (seen[1:] or target.is_side_effect)):
+            return self._call(target, arguments, note)
         last = seen[-1]
         if last.refused_by:
-            return f"{last.error or f'{last.refused_by} refused it'}; there is no other way"
-        if last.outcome == "unknown" and len(seen) == 1 and not self.target.is_side_effect:
-            return None
-        return f"{self.target.name} failed: {last.error or last.outcome}"
+            error = last.error or f"{last.refused_by} refused it"
+            return GiveUp(reason=f"{error}; there is no other way")
+        return GiveUp(reason=f"{target.name} failed: {last.error or last.outcome}")
 
     def _call(self, tool: Tool, arguments: JsonObject, note: str) -> StepDecision:
         shown = {*self.shown, *self.context.discovered, *self.context.forwarded}
@@ -499,30 +490,27 @@ class Leg:
                 raise _Due(asked)
 
     def _ask(self, leaves: Sequence[tuple[Tool, Leaf]]) -> StepDecision:
+        inputs, clause = self.context.inputs, self.reading.clause
         personal = {n for tool in self.catalog.tools.values() for n in tool.pii_fields}
-        wanted = [
-            (tool, leaf)
+        wanted = {
+            _field_name(leaf): (tool, leaf)
             for tool, leaf in leaves
-            if _field_name(leaf) not in self.context.inputs and leaf.name not in personal
-        ]
-        starts = [one for one in wanted if one[1].parameter.side == "start"]
-        if starts and any(
-            days_of(one) for one in self.reading.clause.of_kind("duration", "number")
-        ):
+            if _field_name(leaf) not in inputs and leaf.name not in personal
+        }
+        sides = {leaf.parameter.side for _, leaf in wanted.values()}
+        if "start" in sides and any(map(days_of, clause.of_kind("duration", "number"))):
             # The end follows from the start and the length that was said.
-            wanted = [one for one in wanted if one[1].parameter.side != "end"]
+            wanted = {n: one for n, one in wanted.items() if one[1].parameter.side != "end"}
         if not wanted:
             names = ", ".join(dict.fromkeys(leaf.name for _, leaf in leaves))
             return GiveUp(reason=f"{self.target.name} cannot be called without {names}")
-        fields = {_field_name(leaf): _field_schema(leaf) for _, leaf in wanted}
-        named = ", ".join(" ".join(tokens(name)) for name in fields)
-        clause = self.reading.clause.text
+        named = ", ".join(" ".join(tokens(name)) for name in wanted)
+        more = "one more thing is" if len(wanted) == 1 else "more is"
+        first, _ = next(iter(wanted.values()))
         return AskUser(
-            question=f"For {clause!r} one more thing is needed: {named}."
-            if len(fields) == 1
-            else f"For {clause!r} more is needed: {named}.",
-            why=f"{wanted[0][0].title!r} takes it, and neither the goal nor an answer says it",
-            fields=fields,
+            question=f"For {clause.text!r} {more} needed: {named}.",
+            why=f"{first.title!r} takes it, and neither the goal nor an answer says it",
+            fields={name: _field_schema(leaf) for name, (_, leaf) in wanted.items()},
         )
 
     # -- the end ----------------------------------------------------------------------------------
@@ -723,42 +711,33 @@ def _field_name(leaf: Leaf) -> str:
 
 
 def _field_schema(leaf: Leaf) -> JsonObject:
-    schema = {
-        key: value
-        for key, value in leaf.parameter.schema.items()
-        if key
-        in ("type", "format", "enum", "description", "minimum", "maximum", "pattern", "items")
-    }
-    return {**schema, "title": " ".join(leaf.parameter.words)}
+    kept = ["type", "format", "enum", "description", "minimum", "maximum", "pattern", "items"]
+    told = {key: value for key, value in leaf.parameter.schema.items() if key in kept}
+    return {**told, "title": " ".join(leaf.parameter.words)}
 
 
 def _essential(tool: Tool, arguments: JsonObject) -> str:
     """What tells two calls apart: no references that are filled in on the way, no defaults."""
-    schemas = tool.properties
+    unset = object()
+    defaults = {n: tool.properties.get(n, {}).get("default", unset) for n in arguments}
     kept = {
         name: value
         for name, value in arguments.items()
-        if name not in tool.reference_inputs
-        and ("default" not in schemas.get(name, {}) or value != schemas[name]["default"])
+        if name not in tool.reference_inputs and value != defaults[name]
     }
     return json.dumps(kept, sort_keys=True, default=str)
 
 
-def _cursor_of(body: JsonValue) -> JsonValue:
+def _cursor_of(tool: Tool) -> str:
+    """The input that takes where a list goes on; '' where there is not just one."""
+    names = [n for n in tool.properties if set(tokens(n)) & (lexicon.CURSOR - {"token"})]
+    return names[0] if len(names) == 1 else ""
+
+
+def _following(body: JsonValue) -> JsonValue:
     """The cursor of the next page, where an answer says that there is one."""
     for name, value in flat_fields(body):
         words = set(tokens(name))
-        is_next = words & lexicon.MORE and words & lexicon.CURSOR
-        if is_next and isinstance(value, str) and value:
+        if words & lexicon.MORE and words & lexicon.CURSOR and isinstance(value, str) and value:
             return value
     return None
-
-
-def _is_page_of(other: Observation, seen: Observation) -> bool:
-    """Return whether two answers are pages of one list."""
-    differing = {
-        name
-        for name in {*other.arguments, *seen.arguments}
-        if other.arguments.get(name) != seen.arguments.get(name)
-    }
-    return all(set(tokens(name)) & lexicon.CURSOR for name in differing)

@@ -1,7 +1,7 @@
 """What an input of a tool means, read from its name, schema and description."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum, auto
@@ -193,20 +193,15 @@ def read_parameters(
         )
         for name, part in properties_of(resolved).items()
     ]
-    return tuple(sorted(map(_with_described_side(found), found), key=lambda p: not p.required))
+    days = [one.kind for one in found if one.kind in DAYS]
+    sided = (_with_described_side(p) if days.count(p.kind) > 1 else p for p in found)
+    return tuple(sorted(sided, key=lambda parameter: not parameter.required))
 
 
-def _with_described_side(siblings: Sequence[Parameter]) -> Callable[[Parameter], Parameter]:
-    """Of several days whose names do not tell which end a stretch has: the descriptions do."""
-
-    def told(parameter: Parameter) -> Parameter:
-        several = sum(other.kind is parameter.kind for other in siblings) > 1
-        if parameter.kind not in DAYS or parameter.side is not None or not several:
-            return parameter
-        described = tuple(tokens(str(parameter.schema.get("description", ""))))
-        return replace(parameter, side=_side(described, parameter.kind))
-
-    return told
+def _with_described_side(day: Parameter) -> Parameter:
+    """One of several days: where its name tells no end of a stretch, its description may."""
+    described = tuple(tokens(str(day.schema.get("description", ""))))
+    return replace(day, side=day.side or _side(described, day.kind))
 
 
 def read_parameter(

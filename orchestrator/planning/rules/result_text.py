@@ -46,19 +46,19 @@ def done_phrase(tool: Tool) -> str:
     articles = {"a", "an", "the", "one", "your", "selected", "chosen"}
     thing = [word for word in words[1:cut] if word.lower() not in articles]
     phrase = " ".join([*thing, participle(words[0].lower()), *words[cut:]])
-    return phrase[:1].upper() + phrase[1:]
+    return _capital(phrase)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def told_read(
     tool: Tool, items: Sequence[Item], body: JsonValue, unused: str
 ) -> tuple[str, AnswerTable | None]:
-    """Return the sentence and the table that answer a read.
+    """Return the sentence and the table that answer a read: what of its answer is meant.
 
-    Args:
-        tool: that was called.
-        items: what of its answer is meant.
-        body: its whole answer.
-        unused: what of the request was not applied, as a sentence; '' for nothing.
+    `unused` is the sentence about what of the request was not applied; '' for nothing.
     """
     if is_listing(tool) or len(items) > 1:
         noun = noun_of(tool)
@@ -68,15 +68,9 @@ def told_read(
         sentence = f"{first} found." if not items else f"{first}: {_brief(items)}."
         return f"{sentence}{unused}", table_of(items)
     found = details(body)
-    title = done_title(tool)
+    title = _capital(noun_of(tool))
     text = f"{title}: {', '.join(found)}." if found else f"{title}: an answer without details."
     return f"{text}{unused}", None
-
-
-def done_title(tool: Tool) -> str:
-    """Return a heading for one thing that was read."""
-    noun = noun_of(tool)
-    return noun[:1].upper() + noun[1:]
 
 
 def told_done(tool: Tool, bodies: Sequence[JsonValue], prices: Sequence[str]) -> str:

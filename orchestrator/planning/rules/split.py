@@ -201,7 +201,8 @@ class _Goal:
     forbidden: list[str] = field(default_factory=list)
 
     def read(self) -> None:
-        verbs = {word for tool in self.catalog.tools.values() for word in _first_words(tool)}
+        first = (tool.summary.lower().split()[:1] for tool in self.catalog.tools.values())
+        verbs = {word for words in first for word in words if word.isalpha()}
         goal = self.brief.goal
         clauses = split_goal(goal, verbs=verbs, is_other=self._is_other)
         before = None
@@ -295,7 +296,7 @@ class _Goal:
         doubts: list[Doubt] = []
         for part in self.parts if changing else ():
             doubts += _doubts_of(part.reading, self.brief.now)
-            if len(changing) > 1 or part.reading.is_identified:
+            if part.reading in changing and (len(changing) > 1 or part.reading.is_identified):
                 doubts += _of_limits(part.reading)
         doubts += [Doubt(kind="ambiguous", about=text, why=_ONLY_WISHED) for text in self.wishes]
         doubts += [_not_carried_out(text) for text in self.forbidden if changing]
@@ -421,8 +422,6 @@ def _why_unused(run: Run, reading: Reading) -> str:
 
 def _of_limits(reading: Reading) -> list[Doubt]:
     """What is only known once something was looked up, which may be after another effect."""
-    if not reading.target.is_side_effect:
-        return []
     said = [reading.clause.text[slice(*limit.span)] for limit in reading.account.limits]
     why = "no tool takes it as an input, so that it would only be seen after the first effect"
     return [Doubt(kind="left_over", about=text, why=why) for text in said]
@@ -496,10 +495,6 @@ def _between(spans: Sequence[tuple[int, int]], goal: str) -> list[str]:
     ends = [*(start for start, _ in spans), len(goal)]
     gaps = [goal[start:end].strip(" ,;.:-*\n\t") for start, end in zip(starts, ends, strict=True)]
     return [gap for gap in gaps if any(w not in _JOINING for w in _WORDS.findall(gap.lower()))]
-
-
-def _first_words(tool: Tool) -> list[str]:
-    return [word.lower() for word in tool.summary.split()[:1] if word.isalpha()]
 
 
 def _slug(domain: str) -> str:

@@ -1,7 +1,7 @@
 """One clause to the tool that does it: of the right effect, and named by the clause's own words."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,8 +98,8 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
         or (clause.text.rstrip().endswith("?") and first not in _COURTESY and not is_verb(first))
     )
     verb = clause.verb
-    following = _following(clause)
-    action = action_of(verb, following)
+    following = [word.lower for word in words[clause.verb_index + 1 :][:1]]
+    action = action_of(verb, *following)
     if asks_leave or (is_asked and first not in _COURTESY):
         return Aim(Action.READ, verb, is_order=False)
     if _WANTED.match(clause.text):
@@ -112,11 +112,6 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     if _commanded(verb, catalog):
         return Aim(Action.EXECUTE, verb, is_order=True)
     return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
-
-
-def _following(clause: Clause) -> str:
-    number = clause.verb_index + 1
-    return clause.words[number].lower if number < len(clause.words) else ""
 
 
 def _commanded(verb: str, catalog: Catalog) -> bool:
@@ -162,26 +157,14 @@ def _fitting(
         if aim.is_order and (_is_opposite(tool, clause, aim) or _is_of_another(tool, clause)):
             continue
         score, nouns = _score(tool, clause, aim)
-        if aim.is_order and named_by and stem(aim.verb) not in verbs_of(tool):
+        if aim.is_order and named_by and verb not in verbs_of(tool):
             score -= 1.5
         if not tool.is_side_effect and _is_of_records(tool, clause, made):
             score -= 2.5
-        own = stem(aim.verb) in verbs_of(tool) and len(named_by) <= _FEW
+        own = verb in verbs_of(tool) and len(named_by) <= _FEW
         found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
     found.sort(key=lambda fit: -fit.score)
-    return [fit for fit in found if _speaks_of(fit, clause, aim, selection)]
-
-
-def _speaks_of(fit: Fit, clause: Clause, aim: Aim, selection: Selection) -> bool:
-    """Return whether the words name what the tool deals in, or its very verb."""
-    if fit.nouns > 0:
-        return True
-    return selection.fits and (fit.is_own_verb or _has_equal(fit.tool, clause))
-
-
-def _has_equal(tool: Tool, clause: Clause) -> bool:
-    own = own_words(tool) - verbs_of(tool)
-    return any(not own.isdisjoint(meanings_of(word.lower)) for word in _telling(clause))
+    return [fit for fit in found if fit.nouns > 0 or (selection.fits and fit.is_own_verb)]
 
 
 def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
@@ -211,15 +194,10 @@ def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
 
 def _is_of_another(tool: Tool, clause: Clause) -> bool:
     """Return whether an id is said of a thing that a tool does not speak of."""
-    nouns = {
-        c.noun
-        for c in clause.of_kind("id")
-        if c.noun and clause.place_of(c.start) > clause.verb_index + 1
-    }
-    nouns = {one for one in nouns if one not in LEADS and one not in STOP_WORDS}
-    known = own_words(tool)
+    ids = [c for c in clause.of_kind("id") if clause.place_of(c.start) > clause.verb_index + 1]
+    nouns = {c.noun for c in ids} - LEADS - STOP_WORDS - {""}
     fed = {stem(word) for p in tool_parameters(tool) for word in p.words}
-    return bool(nouns) and nouns.isdisjoint(known | fed)
+    return bool(nouns) and nouns.isdisjoint(own_words(tool) | fed)
 
 
 def _sending(catalog: Catalog) -> list[str]:
@@ -269,29 +247,34 @@ def _named_whole(clause: Clause, catalog: Catalog) -> list[str]:
 
 def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
     telling = _telling(clause)
-    own = named_nouns(tool)
-    wide = nouns_of(tool)
-    words = own_words(tool) - verbs_of(tool)
-    named = {w.stem for w in telling if w.stem in own or not own.isdisjoint(_same(w))}
+    own, wide = named_nouns(tool), nouns_of(tool)
+    verb, verbs = stem(aim.verb), verbs_of(tool)
+    words = own_words(tool) - verbs
+    meant = {w.stem: {w.stem, *meanings_of(w.lower)} for w in telling}
+    named = {one for one, same in meant.items() if same & own}
     summed = {w.stem for w in telling if w.stem in wide}
-    known = {w.stem for w in telling if w.stem in words or not words.isdisjoint(_same(w))}
+    known = {
+        w.stem for w in telling if w.stem in words or not words.isdisjoint(meanings_of(w.lower))
+    }
     covered = len([s for s in own if s in {w.stem for w in clause.words}]) / max(1, len(own))
     score = 1.6 * len(named) + 0.8 * len(summed - named) + 0.5 * len(known) + 1.5 * covered
-    if stem(aim.verb) in verbs_of(tool):
+    if verb in verbs:
         score += 2.5
     elif verbs_meant(aim.verb, tool):
         score += 1.5
     elif aim.is_order:
         score -= 1.5
-    if aim.is_order and stem(aim.verb) in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
-        named.add(stem(aim.verb))  # "remind me" is a reminder, "email" an e-mail
+    if aim.is_order and verb in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
+        named.add(verb)  # "remind me" is a reminder, "email" an e-mail
         score += 2.0
     if aim.action is Action.SEND and wide & _MESSAGES:
         summed |= wide & _MESSAGES
         score += 1.5
     score += _shape(tool, clause, aim)
-    heads = _head(clause)
-    if heads and not heads.isdisjoint(thing_words(tool) | own):
+    # The last word of the verb's object is what the clause is about.
+    objects = clause.of_kind("object")
+    head = clause.before(objects[-1].end) if objects else None
+    if head is not None and head.stem in thing_words(tool) | own:
         score += 1.0
     return score, len(named | summed)
 
@@ -308,8 +291,9 @@ def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
     if not aim.is_order and not tool.is_side_effect:
         said = {word.stem for word in clause.words}
         is_named = any(said & noun_before(tool, p.name) for p in ids) and len(said) > 3
-        if ids and not has_id and not is_named and not _is_definite(clause):
-            score -= 2.5 if _is_plural(clause) else 1.5
+        if ids and not has_id and not is_named and not clause.of_kind("name", "quoted"):
+            last = " ".join(c.text.lower() for c in clause.of_kind("object")[-1:])
+            score -= 2.5 if last.endswith("s") and not last.endswith("ss") else 1.5
         if not ids and has_id and is_listing(tool):
             score -= 0.7
     kinds = {p.kind for p in required}
@@ -334,25 +318,9 @@ def _of_its_days(tool: Tool, clause: Clause) -> float:
     return 2.0 if max(days) < clause.now.date().isoformat() else -3.0
 
 
-def _is_plural(clause: Clause) -> bool:
-    objects = clause.of_kind("object")
-    last = objects[-1].text.lower() if objects else ""
-    return last.endswith("s") and not last.endswith("ss")
-
-
-def _is_definite(clause: Clause) -> bool:
-    return bool(clause.of_kind("name", "quoted"))
-
-
-def _same(word: Word) -> Iterable[str]:
-    return [one for one in meanings_of(word.lower)]
-
-
 def _telling(clause: Clause) -> list[Word]:
     """The words that may name what is dealt in: no values, no stop words, not the verb."""
-    values = [
-        c for c in clause.candidates if c.kind in ("quoted", "email", "url", "text", "trimmed")
-    ]
+    values = clause.of_kind("quoted", "email", "url", "text", "trimmed")
     spans = [(c.start, c.end) for c in values]
     return [
         word
@@ -361,12 +329,3 @@ def _telling(clause: Clause) -> list[Word]:
         and not any(s < word.end and word.start < e for s, e in spans)
         and not (number == clause.verb_index and is_verb(word.lower) and len(clause.words) > 1)
     ]
-
-
-def _head(clause: Clause) -> frozenset[str]:
-    """The last word of the verb's object: what the clause is about."""
-    objects = clause.of_kind("object")
-    if not objects:
-        return frozenset()
-    last = clause.before(objects[-1].end)
-    return frozenset({last.stem} if last else ())
