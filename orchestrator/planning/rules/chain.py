@@ -109,7 +109,8 @@ def link(
             for one in producers(leaf, tool, catalog, walls, trail)
         ]
         said = draft.said.get(leaf.path)
-        found = [one for one in found if said is None or not _takes_as_id(one.draft, said.span)]
+        if said is not None:  # it is no id of what a feeder asks for
+            found = [one for one in found if said.span not in one.draft.ids_said]
         looks_up = leaf.path in draft.found
         if looks_up:
             nouns = id_nouns(tool, leaf.parameter) or nouns_of(tool)
@@ -123,25 +124,9 @@ def link(
         found.sort(key=lambda one: len(one.unsaid))
         if found:
             chain.feeders[leaf.path] = found
-            if looks_up:
-                _as_filter(draft, leaf)
+            if said is not None and looks_up and said.span in draft.used:
+                draft.used.remove(said.span)  # what was said chooses from the list
     return chain
-
-
-def _takes_as_id(draft: Draft, span: Span) -> bool:
-    """Return whether a feeder takes for an id of its own what was said of another thing."""
-    return any(
-        leaf.parameter.is_id and leaf.path in draft.said and draft.said[leaf.path].span == span
-        for leaf in draft.leaves
-    )
-
-
-def _as_filter(draft: Draft, leaf: Leaf) -> None:
-    """Leave what was said of an id to the choice from the list that has the thing."""
-    said = draft.said.get(leaf.path)
-    is_one_of_several = draft.several is not None and draft.several[0] == leaf.path
-    if said is not None and said.span in draft.used and not is_one_of_several:
-        draft.used.remove(said.span)
 
 
 def needs_of(draft: Draft) -> list[Leaf]:

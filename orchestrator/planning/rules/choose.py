@@ -281,23 +281,3 @@ def _moment_text(item: Item, value: str) -> str:
         return value
     clocks = [v for _, v in flat_fields(item.own_fields) if isinstance(v, str) and _CLOCK.match(v)]
     return f"{value}T{clocks[0]}" if clocks else value
-
-
-def label(item: Item) -> str:
-    """Return what a person reads of a thing: its name, then day, time and price."""
-    names: list[str] = []
-    rest: list[str] = []
-    for name, value in flat_fields(item.own_fields):
-        words = tokens(name)
-        if isinstance(value, bool) or value is None or not words or words[-1] in ("id", "url"):
-            continue
-        if isinstance(value, dict) or not set(words).isdisjoint(lexicon.BOOKKEEPING):
-            continue
-        text = str(value)[:60]
-        is_name = words[-1] in ("name", "title", "subject", "number", "label") or (
-            isinstance(value, str) and bool(lexicon.PLACE & set(words))
-        )
-        (names if is_name else rest).append(text)
-    price = [str(item.price)] if item.price is not None else []
-    parts = list(dict.fromkeys([*names[:3], *rest[: max(0, 4 - len(names))], *price]))
-    return ", ".join(parts) or "one without a name"

@@ -33,7 +33,6 @@ from orchestrator.planning.rules.choose import (
     choose,
     filtered,
     keeps,
-    label,
     matches,
 )
 from orchestrator.planning.rules.clause import Candidate
@@ -44,6 +43,7 @@ from orchestrator.planning.rules.parameters import TEXTS, Kind, tool_parameters
 from orchestrator.planning.rules.result_text import (
     details,
     done_phrase,
+    label,
     not_applied,
     noun_of,
     told_done,
@@ -135,17 +135,16 @@ class Leg:
 
     def _calls(self) -> list[tuple[JsonObject, str]]:
         """The calls of the target that the clause asks for, once all that they need is known."""
-        calls: list[tuple[JsonObject, str]] = []
-        for chain in _expanded(self.reading):
-            for one in self._supplied(chain):
-                filled = _with(chain.draft, one.values)
-                listed = self._listed_spending(filled)
-                missing = [leaf for leaf in filled.missing if leaf.name not in listed]
-                if missing:
-                    raise _Unsaid(*((chain.tool, leaf) for leaf in missing))
-                if self.target.is_side_effect:
-                    self._compare(one, filled)
-                calls.append(({**filled.arguments, **listed}, one.note))
+        chain, calls = self.reading.chain, []
+        for one in self._supplied(chain):
+            filled = _with(chain.draft, one.values)
+            listed = self._listed_spending(filled)
+            missing = [leaf for leaf in filled.missing if leaf.name not in listed]
+            if missing:
+                raise _Unsaid(*((chain.tool, leaf) for leaf in missing))
+            if self.target.is_side_effect:
+                self._compare(one, filled)
+            calls.append(({**filled.arguments, **listed}, one.note))
         return calls
 
     def _listed_spending(self, draft: Draft) -> JsonObject:
@@ -592,40 +591,6 @@ def _unused_of(reading: Reading) -> list[str]:
 def _is_wrapper(item: Item, items: Sequence[Item]) -> bool:
     """Return whether an item is the answer around a list rather than one of its members."""
     return not item.label and len(items) > 1 and item is items[-1] and bool(items[0].label)
-
-
-def _expanded(reading: Reading) -> list[Chain]:
-    """One chain for each of several values of an input, each looked up by its own value."""
-    chain = reading.chain
-    if chain.draft.several is None:
-        return [chain]
-    path, values = chain.draft.several
-    first = chain.draft.said[path]
-    behind = [c for c in reading.clause.of_kind(first.kind) if c.start > first.start]
-    found = [first, *[c for c in behind if c.overlaps(chain.draft.used)]]
-    if len(found) != len(values):
-        return [Chain(_with(chain.draft, {path: value}), chain.feeders) for value in values]
-    pairs = zip(found, values, strict=True)
-    return [_for_value(chain, path, found, one, value) for one, value in pairs]
-
-
-def _for_value(
-    chain: Chain,
-    path: tuple[str | int, ...],
-    found: Sequence[Candidate],
-    one: Candidate,
-    value: JsonValue,
-) -> Chain:
-    """A chain in which one of several values stands wherever any of them was taken."""
-    draft = _with(chain.draft, {path: value})
-    draft.said[path] = one
-    fed: list[Chain] = []
-    for feeder in chain.feeders.get(path, ()):
-        taken = [where for where, said in feeder.draft.said.items() if said in found]
-        own = _with(feeder.draft, dict.fromkeys(taken, one.value))
-        own.said.update(dict.fromkeys(taken, one))
-        fed.append(Chain(own, feeder.feeders))
-    return Chain(draft, {**chain.feeders, **({path: fed} if fed else {})})
 
 
 def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Draft:

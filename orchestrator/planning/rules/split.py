@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -75,10 +75,7 @@ class Reading:
     @property
     def is_identified(self) -> bool:
         """Return whether an id that was said tells which thing is meant."""
-        return any(
-            leaf.path in self.chain.draft.said and leaf.parameter.is_id
-            for leaf in self.chain.draft.leaves
-        )
+        return bool(self.chain.draft.ids_said)
 
 
 @dataclass
@@ -93,72 +90,53 @@ class Part:
     """The days that "those nights" are: said in an earlier clause, added to this one."""
 
 
-def read_request(
-    text: str,
-    target: Tool,
-    catalog: Catalog,
-    walls: Sequence[Wall],
-    inputs: Mapping[str, JsonValue],
-    *,
-    now: datetime,
-    resolved: Iterable[str] = (),
-) -> Reading:
-    """Return a clause, read for the tool that does it."""
-    clause = read_clause(text, now=now)
-    chain = link(target, clause, inputs, catalog, walls)
-    listing = not target.is_side_effect and is_listing(target)
-    account = account_of(
-        clause,
-        target,
-        [draft.tool for draft in chain.drafts],
-        spans_of(chain.drafts),
-        chooses=bool(chain.feeders) or listing,
-        offers=chain.offers,
-        identified=any(path in chain.draft.said for path in chain.feeders),
-        resolved=resolved,
-    )
-    return Reading(clause, aim_of(clause, catalog), target, chain, account)
+@dataclass(frozen=True)
+class Reader:
+    """Reads clauses with what is known of their mission."""
 
+    catalog: Catalog
+    inputs: Mapping[str, JsonValue]
+    now: datetime
+    walls: Sequence[Wall] = ()
+    resolved: Collection[str] = ()
+    """The kinds of trigger words that earlier legs have resolved."""
 
-def best_reading(
-    fits: Sequence[Fit],
-    text: str,
-    catalog: Catalog,
-    walls: Sequence[Wall],
-    inputs: Mapping[str, JsonValue],
-    *,
-    now: datetime,
-    resolved: Iterable[str] = (),
-) -> Reading | None:
-    """Return the reading for the tool that speaks of the clause and uses the most of it."""
-    best: tuple[float, Reading] | None = None
-    for fit in [one for one in fits if one.score >= fits[0].score - _NEAR][:_MOST_READ]:
-        reading = read_request(text, fit.tool, catalog, walls, inputs, now=now, resolved=resolved)
-        score = fit.score - _unused(reading)
-        if best is None or score > best[0]:
-            best = (score, reading)
-    return best[1] if best else None
+    def read(self, text: str, target: Tool) -> Reading:
+        """Return a clause, read for the tool that does it."""
+        clause = read_clause(text, now=self.now)
+        chain = link(target, clause, self.inputs, self.catalog, self.walls)
+        account = account_of(
+            clause,
+            target,
+            [draft.tool for draft in chain.drafts],
+            spans_of(chain.drafts),
+            chooses=bool(chain.feeders) or (not target.is_side_effect and is_listing(target)),
+            offers=chain.offers,
+            identified=any(path in chain.draft.said for path in chain.feeders),
+            resolved=self.resolved,
+        )
+        return Reading(clause, aim_of(clause, self.catalog), target, chain, account)
+
+    def best(self, text: str, fits: Sequence[Fit]) -> Reading | None:
+        """Return the reading for the tool that speaks of the clause and uses the most of it."""
+        near = [fit for fit in fits if fit.score >= fits[0].score - _NEAR][:_MOST_READ]
+        scored = [(fit.score, self.read(text, fit.tool)) for fit in near]
+        best = max(scored, key=lambda pair: pair[0] - _unused(pair[1]), default=None)
+        return best[1] if best else None
 
 
 def _unused(reading: Reading) -> float:
     """How much of a clause a tool leaves unused, and how much of what it needs is not said."""
-    account = reading.account
+    account, reads = reading.account, not reading.target.is_side_effect
     left = sum(1.2 if run.is_value else 0.5 for run in account.left_over)
-    reads = not reading.target.is_side_effect
     value, word = (1.2, 0.5) if reads else (0.6, 0.1)
-    ends = [leaf for _, leaf in reading.chain.unsaid if leaf.parameter.side == "end"]
-    lengths = [r for r in account.filters if ends and r.value and r.value.kind == "duration"]
-    kept = sum(value if run.is_value else word for run in account.filters if run not in lengths)
+    kept = sum(value if run.is_value else word for run in account.filters)
+    unsaid = (0.2 if reads else 0.4) * len(reading.chain.unsaid)
     many = 1.0 if reads and _asks_for_many(reading) else 0.0
     # What a read looks up first, nothing of the clause tells from others: a person would be asked.
-    looked_up = (
-        reads
-        and bool(reading.chain.feeders)
-        and not (reading.is_identified or reading.account.superlative or reading.account.filters)
-    )
-    # A length of time gives the end, once the start is known.
-    unsaid = len(reading.chain.unsaid) - (len(ends) if lengths else 0)
-    return left + kept + many + (0.2 if reads else 0.4) * unsaid + (0.3 if looked_up else 0.0)
+    is_told = reading.is_identified or account.superlative or account.filters
+    looked_up = 0.3 if reads and reading.chain.feeders and not is_told else 0.0
+    return left + kept + many + unsaid + looked_up
 
 
 def _asks_for_many(reading: Reading) -> bool:
@@ -234,8 +212,7 @@ class _Goal:
         if _NEGATED.match(text.strip()):
             self.forbidden.append(text)
             return
-        brief, fits = self.brief, self._fits(text)
-        reading = best_reading(fits, text, self.catalog, (), brief.inputs, now=brief.now)
+        reading = self._reader.best(text, self._fits(text))
         if reading is None:
             self.unmet.append(text)
             return
@@ -257,10 +234,12 @@ class _Goal:
             return False
         return feeds_effect(reading.target, self.catalog)
 
-    def _reading(self, text: str, target: Tool, resolved: Iterable[str] = ()) -> Reading:
-        return read_request(
-            text, target, self.catalog, (), self.brief.inputs, now=self.brief.now, resolved=resolved
-        )
+    @property
+    def _reader(self) -> Reader:
+        return Reader(self.catalog, self.brief.inputs, self.brief.now)
+
+    def _reading(self, text: str, target: Tool, resolved: Collection[str]) -> Reading:
+        return replace(self._reader, resolved=resolved).read(text, target)
 
     def _fits(self, text: str) -> list[Fit]:
         context = RouteContext(goal=self.brief.goal, known=tuple(self.brief.inputs))
@@ -340,11 +319,9 @@ def _order_of(reading: Reading) -> Order | None:
     """Return the order of a clause that changes something."""
     if not reading.target.is_side_effect:
         return None
-    several = reading.chain.draft.several
-    count = len(several[1]) if several else max(1, reading.account.count or 1)
     return Order(
         tools=(reading.target.name,),
-        count=count,
+        count=max(1, reading.account.count or 1),
         each=reading.account.is_all,
         clause=reading.clause.text,
     )
