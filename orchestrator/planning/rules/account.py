@@ -1,7 +1,7 @@
 """Every content word and value of a clause is used by something, or named as left over."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from pydantic import JsonValue
@@ -71,6 +71,7 @@ class Limit:
     order: Bound
     value: JsonValue
     span: Span
+    text: str
     field: str = ""
     """The stem of the word that says of what the time is: "arriving before 10 am"."""
 
@@ -105,10 +106,6 @@ class Account:
     """What the thing that is taken must say of itself."""
     left_over: tuple[Run, ...]
     triggers: tuple[Trigger, ...]
-
-    def without_filters(self) -> "Account":
-        """Return the same account, what was filtered already left out."""
-        return replace(self, filters=(), count=None)
 
 
 def account_of(
@@ -206,7 +203,8 @@ class _Reading:
         side = before if before and before.lower in _SIDES else None
         span = (side.start if side else start, one.end)
         self.used.append(span)
-        return Limit(kind, order, one.value, span, side.stem if side else "")
+        text = self.clause.text[slice(*span)]
+        return Limit(kind, order, one.value, span, text, side.stem if side else "")
 
     def _superlative(self) -> Superlative | None:
         for word in self.clause.words if self.chooses else ():

@@ -60,17 +60,11 @@ class Chain:
         return any(is_offering(chain.tool, self.tool) for chain in first)
 
 
-@read_once
-def _searches(tool: Tool) -> bool:
-    required = [p for p in tool_parameters(tool) if p.required]
-    return any(p.kind in _SEARCHED_BY for p in required)
-
-
 def is_offering(producer: Tool, consumer: Tool) -> bool:
     """Return whether a tool answers with what can be had, by day, place or price."""
     if consumer.effect is Effect.CANCEL or consumer.effect is Effect.READ:
         return False
-    return _searches(producer)
+    return any(p.required and p.kind in _SEARCHED_BY for p in tool_parameters(producer))
 
 
 def feeds_effect(search: Tool, catalog: Catalog) -> bool:
@@ -186,20 +180,16 @@ def _kept_producers(catalog: Catalog) -> dict[tuple[str, tuple[str | int, ...]],
 
 def _producers(leaf: Leaf, consumer: Tool, catalog: Catalog) -> list[Tool]:
     parameter = leaf.parameter
-    wanted = parameter.element or parameter
+    is_file = (parameter.element or parameter).kind is Kind.FILE
     nouns = id_nouns(consumer, parameter)
     found: list[tuple[tuple[object, ...], Tool]] = []
     for tool in catalog.tools.values():
+        needed = {*tool.required_inputs}
         if tool.effect is not Effect.READ or tool.name == consumer.name:
             continue
-        if {*tool.required_inputs} & ({*tool.reference_inputs} | _references(catalog)):
+        if needed & ({*tool.reference_inputs} | _references(catalog) | parameter.names):
             continue
-        if parameter.names & {*tool.required_inputs}:
-            continue
-        if wanted.kind is Kind.FILE:
-            holds, exact = answers_file(tool), True
-        else:
-            holds, exact = _holds(tool, parameter, consumer)
+        holds, exact = (answers_file(tool), True) if is_file else _holds(tool, parameter, consumer)
         if not holds:
             continue
         order = (
@@ -208,11 +198,10 @@ def _producers(leaf: Leaf, consumer: Tool, catalog: Catalog) -> list[Tool]:
             tool.domain != consumer.domain,
             not is_listing(tool),
             -len(nouns & nouns_of(tool)),
-            len(tool.required_inputs),
+            len(needed),
         )
         found.append((order, tool))
-    found.sort(key=lambda pair: pair[0])
-    return [tool for _, tool in found]
+    return [tool for _, tool in sorted(found, key=lambda pair: pair[0])]
 
 
 def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool]:

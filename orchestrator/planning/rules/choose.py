@@ -7,8 +7,6 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from pydantic import JsonValue
-
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
@@ -66,8 +64,11 @@ def choose(
         return Choice(why=why) if is_sure else Choice(asks=tuple(usable), why=why)
     within = [one for one in kept if all(keeps(one, limit) for limit in account.limits)]
     if not within:
-        unknown = [one for one in kept if not _tells_limits(one, account.limits)]
-        return Choice(asks=tuple(unknown), why=_limits_missed(account, kept, unknown))
+        limits = ", ".join(limit.text for limit in account.limits)
+        if unknown := [one for one in kept if not _tells_limits(one, account.limits)]:
+            why = f"{len(unknown)} of the {len(kept)} found tell no price for {limits!r}"
+            return Choice(asks=tuple(unknown), why=why)
+        return Choice(why=f"none of the {len(kept)} found is {limits!r}")
     if account.is_all:
         if len(within) > most:
             return Choice(why=f"{len(within)} things are meant, and at most {most} are done")
@@ -232,19 +233,6 @@ def _tells_limits(item: Item, limits: Iterable[Limit]) -> bool:
     codes = [str(value.get("currency") or "") for value in said]
     price = item.price
     return not codes or (price is not None and all(c in ("", price.currency) for c in codes))
-
-
-def _limits_missed(account: Account, items: Sequence[Item], unknown: Sequence[Item]) -> str:
-    limits = ", ".join(str(_plain(limit.value)) for limit in account.limits)
-    if unknown:
-        return f"{len(unknown)} of the {len(items)} found tell no price that compares with {limits}"
-    return f"none of the {len(items)} found keeps within {limits}"
-
-
-def _plain(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict) and "amount" in value:
-        return f"{value['amount']} {value.get('currency') or ''}".strip()
-    return value
 
 
 def _best(items: Sequence[Item], wanted: Superlative) -> Choice:

@@ -464,8 +464,6 @@ class _Reader:
             return 5.0
         if candidate.kind == "object" and leaf.required and self._is_new(candidate):
             return 0.0 if leaf.parameter.is_persons_name else 4.6 + len(candidate.text) / 1000
-        if candidate.kind == "phrase" and leaf.required and candidate.cue in ("about", "for"):
-            return 1.5 if self._is_new(candidate) else 0.0
         return 0.0
 
     def _text_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
@@ -479,14 +477,11 @@ class _Reader:
             return 7.5 + required if days else 0.0
         if candidate.kind == "text":
             return 7.0 + required if leaf.required else 0.0
-        tells = self.clause.verb in _TELLING
-        if tells and candidate.kind in ("wide", "phrase", "object"):
+        if self.clause.verb in _TELLING or not (leaf.required and self._is_new(candidate)):
             return 0.0
-        if candidate.kind in ("wide", "phrase") and leaf.required and self._is_new(candidate):
-            return 2.5 + len(candidate.text) / 1000 if candidate.cue in ("for", "about") else 0.0
-        if candidate.kind == "object" and leaf.required and self._is_new(candidate):
-            return 1.0 + len(candidate.text) / 1000
-        return 0.0
+        if candidate.kind in ("wide", "phrase") and candidate.cue in ("for", "about"):
+            return 2.5 + len(candidate.text) / 1000
+        return 1.0 + len(candidate.text) / 1000 if candidate.kind == "object" else 0.0
 
     def _query_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         if candidate.kind == "quoted":

@@ -388,10 +388,10 @@ class Leg:
         """Why the thing of an id that was said is not what the clause says besides; '' if it is."""
         if not self.target.is_side_effect or self._shares_filters:
             return ""
-        account, text = self.reading.account, self.reading.clause.text
+        account = self.reading.account
         rest = [run for run in account.filters if not said.overlaps([run.span])]
         wrong = [repr(run.text) for run in rest if not matches(item, run)]
-        wrong += [repr(text[slice(*one.span)]) for one in account.limits if not keeps(item, one)]
+        wrong += [repr(one.text) for one in account.limits if not keeps(item, one)]
         return f"{said.text!r} is not {', '.join(wrong)}" if wrong else ""
 
     # -- facts ------------------------------------------------------------------------------------
@@ -517,7 +517,8 @@ class Leg:
     def _finish(self) -> Finish:
         done = self._done()
         if self.target.is_side_effect:
-            prices = [str(self._price(seen) or "") for seen in done]
+            charged = (s.price or charged_price(self.target, s.arguments, s.body) for s in done)
+            prices = [str(price or "") for price in charged]
             return Finish(summary=told_done(self.target, [seen.body for seen in done], prices))
         unused = _unused_of(self.reading)
         if len(done) > 1 and not is_listing(self.target):
@@ -555,7 +556,7 @@ class Leg:
             return kept, missed
         choice = choose(
             kept,
-            account.without_filters(),
+            replace(account, filters=(), count=None),
             consumer=self.target,
             asked={},
             offers=False,
@@ -564,9 +565,6 @@ class Leg:
         if choice.items or not account.superlative:
             return [*(choice.items or choice.asks)], missed
         return kept, [*missed, choice.why]
-
-    def _price(self, seen: Observation) -> object:
-        return seen.price or charged_price(self.target, seen.arguments, seen.body)
 
 
 def _stopped_by(observations: Sequence[Observation]) -> GiveUp | None:

@@ -216,7 +216,10 @@ def read_parameter(
     resolved = resolve(schema, root)
     words = (*parent, *tokens(name))
     kind = _kind(words, resolved)
-    return Parameter(name, resolved, root, required, words, kind, _side(words, kind), _bound(words))
+    bound: Bound | None = "max" if lexicon.MAXIMUM & {*words} else None
+    if bound is None and lexicon.MINIMUM & {*words}:
+        bound = "min"
+    return Parameter(name, resolved, root, required, words, kind, _side(words, kind), bound)
 
 
 def moment_at(day: str, clock: str, now: datetime) -> str | None:
@@ -325,8 +328,3 @@ def _side(words: tuple[str, ...], kind: Kind) -> Side | None:
     if kind in (Kind.DATE, Kind.TIME, Kind.DATETIME):
         return "end" if lexicon.is_end(words) else "start" if lexicon.is_start(words) else None
     return None
-
-
-def _bound(words: tuple[str, ...]) -> Bound | None:
-    named = set(words)
-    return "max" if named & lexicon.MAXIMUM else "min" if named & lexicon.MINIMUM else None

@@ -399,9 +399,8 @@ def _why_unused(run: Run, reading: Reading) -> str:
 
 def _of_limits(reading: Reading) -> list[Doubt]:
     """What is only known once something was looked up, which may be after another effect."""
-    said = [reading.clause.text[slice(*limit.span)] for limit in reading.account.limits]
     why = "no tool takes it as an input, so that it would only be seen after the first effect"
-    return [Doubt(kind="left_over", about=text, why=why) for text in said]
+    return [Doubt(kind="left_over", about=limit.text, why=why) for limit in reading.account.limits]
 
 
 def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
