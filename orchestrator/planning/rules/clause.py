@@ -258,15 +258,20 @@ class Clause:
                 continue
             is_to = asks and word.lower == "to" and following.lower not in ARTICLES
             if word.lower in SAYING or is_to:
-                yield from self._rest(word.start, following.start, typed)
+                yield from self._rest(word.start, following.start, typed, is_to=is_to)
         colon = self.text.find(": ")
         if colon > 0:
             yield from self._rest(colon, colon + 2, typed)
 
-    def _rest(self, cue: int, start: int, typed: list[Candidate]) -> Iterator[Candidate]:
+    def _rest(
+        self, cue: int, start: int, typed: list[Candidate], *, is_to: bool = False
+    ) -> Iterator[Candidate]:
         end = len(_TAIL.sub("", self.text))
         if end <= start:
             return
+        bounds = [c.around for c in typed if c.kind == "amount" and c.around[0] > start]
+        if is_to and bounds:  # a price limits what is done, and is no part of the text
+            end = len(self.text[: bounds[0][0]].rstrip())
         ends = [one for one in typed if one.kind in ("date", "time") and one.start > start]
         cut = end
         for one in reversed(ends):

@@ -60,6 +60,8 @@ class Draft:
     found: dict[tuple[str | int, ...], JsonValue] = field(default_factory=dict)
     used: list[Span] = field(default_factory=list)
     said: dict[tuple[str | int, ...], Candidate] = field(default_factory=dict)
+    several: tuple[tuple[str | int, ...], list[Candidate]] | None = None
+    """An input of which several values were said, a call for each."""
     unsure: list[tuple[Leaf, Candidate]] = field(default_factory=list)
     """Inputs of which the words leave open which value is meant."""
 
@@ -657,17 +659,22 @@ class _Reader:
                 self.draft.used += spans
 
     def _several(self, blocked: list[Span]) -> None:
-        """Add to a list the further values that are joined to its first."""
-        lists = {one.path: one.parameter.element for one in self.draft.leaves}
+        """Read further values that are joined to one: all of them in a list, else a call each."""
+        leaves = {leaf.path: leaf.parameter for leaf in self.draft.leaves}
         for path, first in [*self.draft.said.items()]:
-            element, value = lists[path], self.draft.found[path]
-            more = self._joined_to(first, blocked) if element and first.kind != "number" else []
-            if element is None or not more:
+            parameter, value = leaves[path], self.draft.found[path]
+            is_list = parameter.kind is Kind.LIST
+            if first.kind == "number" or not (is_list or parameter.kind in _SEVERAL):
                 continue
+            more, element = self._joined_to(first, blocked), parameter.element or parameter
             made = [element.first_accepted(*_converted(element, c, self.clause)) for c in more]
-            if None not in made:
-                self.draft.used += [(c.start, c.end) for c in more]
+            if not more or None in made:
+                continue
+            self.draft.used += [(c.start, c.end) for c in more]
+            if is_list:
                 self.draft.found[path] = [*(value if isinstance(value, list) else [value]), *made]
+            elif self.draft.several is None:
+                self.draft.several = (path, [first, *more])
 
     def _joined_to(self, first: Candidate, blocked: list[Span]) -> list[Candidate]:
         found = [first]
@@ -710,6 +717,7 @@ _EVERYBODY: Final = frozenset(["everyone", "everybody", "someone", "somebody", "
 _TELLING: Final = _LISTS.word_set("telling")
 """Verbs whose object is whom something is told, and not what."""
 _NAMED: Final = "\0named"
+_SEVERAL: Final = frozenset({Kind.PLACE, Kind.EMAIL, Kind.DATE, Kind.IDENTIFIER, Kind.OTHER})
 _NAME_CUES: Final = frozenset({"", "for", "with", "from", "by", "of", "customer", *CALLED})
 _HOW_MANY: Final = frozenset(stem(word) for word in lexicon.HOW_MANY)
 _PEOPLE: Final = frozenset(stem(word) for word in lexicon.PEOPLE)

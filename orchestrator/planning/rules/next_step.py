@@ -135,16 +135,17 @@ class Leg:
 
     def _calls(self) -> list[tuple[JsonObject, str]]:
         """The calls of the target that the clause asks for, once all that they need is known."""
-        chain, calls = self.reading.chain, []
-        for one in self._supplied(chain):
-            filled = _with(chain.draft, one.values)
-            listed = self._listed_spending(filled)
-            missing = [leaf for leaf in filled.missing if leaf.name not in listed]
-            if missing:
-                raise _Unsaid(*((chain.tool, leaf) for leaf in missing))
-            if self.target.is_side_effect:
-                self._compare(one, filled)
-            calls.append(({**filled.arguments, **listed}, one.note))
+        calls: list[tuple[JsonObject, str]] = []
+        for chain in _expanded(self.reading.chain):
+            for one in self._supplied(chain):
+                filled = _with(chain.draft, one.values)
+                listed = self._listed_spending(filled)
+                missing = [leaf for leaf in filled.missing if leaf.name not in listed]
+                if missing:
+                    raise _Unsaid(*((chain.tool, leaf) for leaf in missing))
+                if self.target.is_side_effect:
+                    self._compare(one, filled)
+                calls.append(({**filled.arguments, **listed}, one.note))
         return calls
 
     def _listed_spending(self, draft: Draft) -> JsonObject:
@@ -589,6 +590,29 @@ def _unused_of(reading: Reading) -> list[str]:
 def _is_wrapper(item: Item, items: Sequence[Item]) -> bool:
     """Return whether an item is the answer around a list rather than one of its members."""
     return not item.label and len(items) > 1 and item is items[-1] and bool(items[0].label)
+
+
+def _expanded(chain: Chain) -> list[Chain]:
+    """One chain for each of several values of an input, each looked up by its own value."""
+    path, values = chain.draft.several or ((), [])
+    return [_saying(chain, [path], values, one) for one in values] or [chain]
+
+
+def _saying(
+    chain: Chain,
+    paths: Sequence[tuple[str | int, ...]],
+    values: Sequence[Candidate],
+    one: Candidate,
+) -> Chain:
+    """A chain in which one of several values stands wherever any of them was taken."""
+    draft = _with(chain.draft, dict.fromkeys(paths, one.value))
+    draft.said.update(dict.fromkeys(paths, one))
+    feeders = {**chain.feeders}
+    for path in paths:
+        for feeder in feeders.pop(path, ()):
+            taken = [where for where, said in feeder.draft.said.items() if said in values]
+            feeders.setdefault(path, []).append(_saying(feeder, taken, values, one))
+    return Chain(draft, feeders)
 
 
 def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Draft:

@@ -319,9 +319,10 @@ def _order_of(reading: Reading) -> Order | None:
     """Return the order of a clause that changes something."""
     if not reading.target.is_side_effect:
         return None
+    several = reading.chain.draft.several
     return Order(
         tools=(reading.target.name,),
-        count=max(1, reading.account.count or 1),
+        count=len(several[1]) if several else max(1, reading.account.count or 1),
         each=reading.account.is_all,
         clause=reading.clause.text,
     )

@@ -44,7 +44,6 @@ _COURTESY: Final = frozenset({"can", "could", "would", "will"})
 _LEAVE: Final = frozenset({"may", "might", "should", "must", "shall"})
 _FEW: Final = 2
 _PARTICLES: Final = frozenset({"on", "off", "in", "out", "up", "down"})
-_PAST: Final = frozenset({"past", "history", "historical", "yesterday", "previous"})
 _MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
 _ALIKE: Final = 5
@@ -140,9 +139,6 @@ def _fitting(
     unasked = {*selection.prerequisites, *selection.padding} - {*scores}
     names = [name for name in selection.tools if name not in unasked]
     names += [name for name in scores if name not in names]
-    names += [name for name in _named_whole(clause, catalog) if name not in names]
-    if aim.action is Action.SEND:
-        names += [name for name in _sending(catalog) if name not in names]
     verb = stem(aim.verb)
     named_by = [t for t in catalog.tools.values() if t.is_side_effect and verb in verbs_of(t)]
     frame_orders = selection.frame.side_effect_allowed
@@ -200,12 +196,6 @@ def _is_of_another(tool: Tool, clause: Clause) -> bool:
     return bool(nouns) and nouns.isdisjoint(own_words(tool) | fed)
 
 
-def _sending(catalog: Catalog) -> list[str]:
-    """The tools that make or send a message."""
-    found = [t for t in catalog.tools.values() if t.is_side_effect and nouns_of(t) & _MESSAGES]
-    return [tool.name for tool in found if tool.effect is not Effect.CANCEL][:8]
-
-
 def _does_all(tool: Tool, clause: Clause) -> bool:
     """Return whether a tool changes all there is where the clause does not say so."""
     own = {*tokens(tool.name), *tokens(tool.summary)}
@@ -232,17 +222,6 @@ def _is_probe(tool: Tool, catalog: Catalog) -> bool:
     required = {*tool.required_inputs}
     own = {n for one in catalog.tools.values() for n in one.reference_inputs} if required else set()
     return tool.effect is Effect.READ and bool(required & own)
-
-
-def _named_whole(clause: Clause, catalog: Catalog) -> list[str]:
-    """The tools whose whole name the clause says: "list customers" is listCustomers."""
-    said = {word.stem for word in clause.words}
-    return [
-        tool.name
-        for tool in catalog.tools.values()
-        if len(verbs_of(tool) | named_nouns(tool)) > 1
-        and (verbs_of(tool) | named_nouns(tool)) <= said
-    ][:8]
 
 
 def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
@@ -287,7 +266,7 @@ def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
         c.text.isdigit() and c.noun in {stem(w) for p in ids for w in p.words} | nouns_of(tool)
         for c in clause.of_kind("number")
     )
-    score = _of_its_days(tool, clause)
+    score = 0.0
     if not aim.is_order and not tool.is_side_effect:
         said = {word.stem for word in clause.words}
         is_named = any(said & noun_before(tool, p.name) for p in ids) and len(said) > 3
@@ -306,16 +285,6 @@ def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
         if value in said and kind in takes and kind not in kinds:
             score += 0.3
     return score
-
-
-def _of_its_days(tool: Tool, clause: Clause) -> float:
-    """Whether a tool of past days is asked for one, and for no other."""
-    if _PAST.isdisjoint({*tokens(tool.name), *tokens(tool.summary)}):
-        return 0.0
-    days = [str(c.value) for c in clause.of_kind("date") if c.value]
-    if not days:
-        return -1.0
-    return 2.0 if max(days) < clause.now.date().isoformat() else -3.0
 
 
 def _telling(clause: Clause) -> list[Word]:
