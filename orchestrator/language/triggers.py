@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from orchestrator.core.record import Record
 from orchestrator.language.values import Value, currency_at, quoted_spans
@@ -34,10 +34,7 @@ class Trigger(Record):
 
 _LISTS: Final = WordLists("triggers")
 _LISTS_OF_VALUES: Final = WordLists("values")
-_KINDS: Final[tuple[TriggerKind, ...]] = (
-    *("condition", "correction", "exception", "negation", "back_reference"),
-    *("relative_event", "range", "other_account", "maybe"),
-)
+_KINDS: Final[tuple[TriggerKind, ...]] = get_args(TriggerKind)
 _NUMBER_WORDS: Final = frozenset(_LISTS_OF_VALUES.words("small_numbers")) - {"a", "an"}
 _NUMBER: Final = rf"(?:\d{{1,4}}(?![\d:]|[.,]\d)|{'|'.join(sorted(_NUMBER_WORDS))})"
 _STRETCH: Final = (

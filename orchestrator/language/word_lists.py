@@ -37,7 +37,3 @@ class WordLists:
     def table(self, key: str) -> dict[str, str]:
         """What each word or phrase stands for."""
         return dict(self._lists[key])
-
-    def records(self, key: str) -> list[dict[str, str]]:
-        """Entries of several named texts."""
-        return list(self._lists[key])

@@ -5,9 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Final, Literal
-
-from pydantic import JsonValue
+from typing import Final
 
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
@@ -18,6 +16,7 @@ from orchestrator.planning.rules.items import Item, flat_fields
 
 MOST_CHOICES: Final = 8
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_EXACT: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d{2}:\d{2}(:\d{2})?")
 _CLOCK: Final = re.compile(r"(?:^|T)(\d{2}:\d{2})")
 _MEASURES: Final[Mapping[str, frozenset[str]]] = {
     "rating": lexicon.RATING,
@@ -50,16 +49,9 @@ def choose(
     most: int,
     said: frozenset[str] = frozenset(),
 ) -> Choice:
-    """Return the things that are meant.
+    """Return the things that are meant of those that were `asked` for, to call `consumer` with.
 
-    Args:
-        items: that were found, in the answer's order.
-        account: of the clause.
-        consumer: the tool that is called with what is taken.
-        asked: the arguments by which they were found.
-        offers: whether they can be had, so that any that fits may be taken.
-        most: how many things one request may be carried out for.
-        said: the stems of the clause's words.
+    Where they are offers, any that fits may be taken; `said` are the stems of the clause's words.
     """
     usable = [one for one in items if not _is_gone(one, consumer, account)] or [*items]
     usable = [one for one in usable if _agrees(one, asked)]
@@ -72,8 +64,11 @@ def choose(
         return Choice(why=why) if is_sure else Choice(asks=tuple(usable), why=why)
     within = [one for one in kept if all(keeps(one, limit) for limit in account.limits)]
     if not within:
-        unknown = [one for one in kept if not _tells_limits(one, account.limits)]
-        return Choice(asks=tuple(unknown), why=_limits_missed(account, kept, unknown))
+        limits = ", ".join(limit.text for limit in account.limits)
+        if unknown := [one for one in kept if not _tells_limits(one, account.limits)]:
+            why = f"{len(unknown)} of the {len(kept)} found tell no price for {limits!r}"
+            return Choice(asks=tuple(unknown), why=why)
+        return Choice(why=f"none of the {len(kept)} found is {limits!r}")
     if account.is_all:
         if len(within) > most:
             return Choice(why=f"{len(within)} things are meant, and at most {most} are done")
@@ -149,18 +144,8 @@ def matches(item: Item, run: Run, *, by_name: bool = False) -> bool:
         return any(text.casefold().lstrip("#") == own for text in texts) or (
             value.kind == "id" and any(own in _parts(text) for text in texts)
         )
-    if value is not None and value.kind == "amount" and isinstance(value.value, dict):
-        return _costs(item, value.value)
-    if value is None and run.stems and _has_field(item, run.stems):
-        return True
     wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
     return any(wanted <= _stems(text) for text in texts)
-
-
-def _has_field(item: Item, stems: Sequence[str]) -> bool:
-    """Return whether a thing has a value under a name of these words."""
-    names = [name for name, value in flat_fields(item.own_fields) if value not in (None, "", False)]
-    return all(any(one in {stem(w) for w in tokens(name)} for name in names) for one in stems)
 
 
 def _parts(text: str) -> list[str]:
@@ -208,23 +193,11 @@ def _agrees(item: Item, asked: JsonObject) -> bool:
     """Return whether nothing that a thing says differs from what it was asked for by."""
     for name, value in asked.items():
         own = item.fields.get(name) if name in item.own else None
-        if isinstance(own, str) and isinstance(value, str) and _is_exact(value):
+        if isinstance(own, str) and isinstance(value, str) and _EXACT.fullmatch(value):
             same_clock = _CLOCK.findall(own)[:1] == _CLOCK.findall(value)[:1]
             if own != value and not (_CLOCK.fullmatch(value[:5]) and same_clock):
                 return False
     return True
-
-
-def _is_exact(value: str) -> bool:
-    return bool(_DAY.fullmatch(value) or re.fullmatch(r"\d{2}:\d{2}(:\d{2})?", value))
-
-
-def _costs(item: Item, said: Mapping[str, JsonValue]) -> bool:
-    price = item.price
-    if price is None:
-        return False
-    is_same = Decimal(str(said.get("amount"))) == price.amount
-    return is_same and said.get("currency") in (None, price.currency)
 
 
 def keeps(item: Item, limit: Limit) -> bool:
@@ -262,29 +235,14 @@ def _tells_limits(item: Item, limits: Iterable[Limit]) -> bool:
     return not codes or (price is not None and all(c in ("", price.currency) for c in codes))
 
 
-def _limits_missed(account: Account, items: Sequence[Item], unknown: Sequence[Item]) -> str:
-    limits = ", ".join(str(_plain(limit.value)) for limit in account.limits)
-    if unknown:
-        return f"{len(unknown)} of the {len(items)} found tell no price that compares with {limits}"
-    return f"none of the {len(items)} found keeps within {limits}"
-
-
-def _plain(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict) and "amount" in value:
-        return f"{value['amount']} {value.get('currency') or ''}".strip()
-    return value
-
-
 def _best(items: Sequence[Item], wanted: Superlative) -> Choice:
     measured = [(one, m) for one in items if (m := _measure(one, wanted.by)) is not None]
     if len({type(m) for _, m in measured}) != 1:
         why = f"what was found says nothing by which one is the {wanted.order} in {wanted.by}"
         return Choice(asks=tuple(items), why=why)
-    pick: Literal["min", "max"] = "min" if wanted.order == "least" else "max"
-    values = [m for _, m in measured]
-    best = min(values) if pick == "min" else max(values)
-    first = [one for one, m in measured if m == best]
-    return Choice((first[0],), note=f"the {wanted.order} in {wanted.by} of {len(items)}")
+    pick = min if wanted.order == "least" else max
+    best, _ = pick(measured, key=lambda pair: pair[1])
+    return Choice((best,), note=f"the {wanted.order} in {wanted.by} of {len(items)}")
 
 
 def _measure(item: Item, by: str) -> Decimal | datetime | str | None:
@@ -311,23 +269,3 @@ def _moment_text(item: Item, value: str) -> str:
         return value
     clocks = [v for _, v in flat_fields(item.own_fields) if isinstance(v, str) and _CLOCK.match(v)]
     return f"{value}T{clocks[0]}" if clocks else value
-
-
-def label(item: Item) -> str:
-    """Return what a person reads of a thing: its name, then day, time and price."""
-    names: list[str] = []
-    rest: list[str] = []
-    for name, value in flat_fields(item.own_fields):
-        words = tokens(name)
-        if isinstance(value, bool) or value is None or not words or words[-1] in ("id", "url"):
-            continue
-        if isinstance(value, dict) or not set(words).isdisjoint(lexicon.BOOKKEEPING):
-            continue
-        text = str(value)[:60]
-        is_name = words[-1] in ("name", "title", "subject", "number", "label") or (
-            isinstance(value, str) and bool(lexicon.PLACE & set(words))
-        )
-        (names if is_name else rest).append(text)
-    price = [str(item.price)] if item.price is not None else []
-    parts = list(dict.fromkeys([*names[:3], *rest[: max(0, 4 - len(names))], *price]))
-    return ", ".join(parts) or "one without a name"

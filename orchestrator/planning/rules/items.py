@@ -1,16 +1,15 @@
 """What a tool's answer holds: the things found in it, their prices, what its schema promises."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.prices import plain_answer
-from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
+from orchestrator.catalog.stated_prices import names_currency, stated_price
 from orchestrator.catalog.tool import Tool, id_names, thing_with_id
 from orchestrator.core.budget import Money
 from orchestrator.core.read_once import read_once
@@ -19,25 +18,14 @@ from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
 
-MAX_ITEMS: Final = 200
+_LISTS: Final = WordLists("rules")
+_MAX_ITEMS: Final = 200
 """Things read from one answer; a longer list is cut, the best matches are expected first."""
 
-DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
-TIME: Final = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
-ASIDE: Final = frozenset(
-    [
-        "errors",
-        "warnings",
-        "error",
-        "warning",
-        "links",
-        "_links",
-        "included",
-        "messages",
-    ]
-)
+ASIDE: Final = _LISTS.word_set("aside")
 """Lists next to an answer that are no part of it."""
 _MAX_DEPTH: Final = 3
 _ATTRIBUTES: Final = "attributes"
@@ -91,16 +79,18 @@ def read_items(
     then the answer itself unless its lists are empty.
     """
     plain = plain_answer(tool, body) if tool is not None else body
-    around = _Around(asked or {}, {})
-    items = islice(_walk(body, plain, around, "", 0), MAX_ITEMS)
     thing = thing_with_id(tool) if tool is not None else ""
-    return [replace(item, thing=thing) if _is_of_path(item, body) else item for item in items]
-
-
-def _is_of_path(item: Item, body: JsonValue) -> bool:
-    """Whether its id is that of what the path is about, and not of something inside."""
+    found = islice(_walk(body, asked or {}, "", 0), _MAX_ITEMS)
     outermost = {"", *map(singular, body)} if isinstance(body, dict) else {""}
-    return item.label in outermost or "id" not in item.own
+    return [
+        # Its id is that of what the path is about, unless it is something inside.
+        replace(
+            item,
+            plain=priced.fields,
+            thing=thing if item.label in outermost or "id" not in item.own else "",
+        )
+        for item, priced in zip(found, _walk(plain, {}, "", 0), strict=False)
+    ]
 
 
 @read_once
@@ -112,15 +102,6 @@ def answer_fields(tool: Tool) -> frozenset[str]:
     """
     schema = tool.output_schema or {}
     return frozenset(_promised(schema, schema, "", 0)) | id_names(thing_with_id(tool))
-
-
-def answers_price(tool: Tool) -> bool:
-    """Whether the tool's answer is promised to say what the call cost."""
-    schema = tool.output_schema or {}
-    if tool.price is not None and tool.price.charged is not None:
-        return True
-    promised = properties_of(resolve(schema, schema)).items()
-    return any(names_price(name) or PRICE in part for name, part in promised)
 
 
 @read_once
@@ -167,64 +148,47 @@ def says_that_it_went_well(name: str, value: JsonValue) -> bool:
     return value is True and bool(words) and lexicon.WENT_WELL.issuperset(words)
 
 
-class _Around(NamedTuple):
-    """What the objects around a thing say of it, as it was answered and with money plain."""
-
-    fields: JsonObject
-    plain: JsonObject
-
-
-def _walk(
-    node: JsonValue, plain: JsonValue, around: _Around, label: str, depth: int
-) -> Iterator[Item]:
-    if isinstance(node, list) and isinstance(plain, list) and depth < _MAX_DEPTH:
-        for member, its_plain in zip(node, plain, strict=True):
-            yield from _walk(member, its_plain, around, label, depth + 1)
-    elif isinstance(node, dict) and isinstance(plain, dict):
-        node, plain = _opened(node), _opened(plain)
+def _walk(node: JsonValue, around: JsonObject, label: str, depth: int) -> Iterator[Item]:
+    """Yield the things inside; `around` is what the objects around them say of all of them."""
+    if isinstance(node, list) and depth < _MAX_DEPTH:
+        for member in node:
+            yield from _walk(member, around, label, depth + 1)
+    elif isinstance(node, dict):
+        node = _opened(node)
         wrapped = _wrapped(node) if depth < _MAX_DEPTH else ""
         if wrapped:
-            yield from _walk(node[wrapped], plain[wrapped], around, wrapped, depth + 1)
+            yield from _walk(node[wrapped], around, wrapped, depth + 1)
             return
-        whole = _Around({**around.fields, **node}, {**_without_price(around.plain), **plain})
-        listed = {k: v for k, v in node.items() if isinstance(v, list)}
-        lists = {
-            name: members
-            for name, members in listed.items()
-            if any(isinstance(one, dict) for one in members) and name.lower() not in ASIDE
-        }
-        empty = any(v == [] for v in node.values())
-        if not lists and not (empty and depth == 0 and is_empty(node)):
-            yield Item(whole.fields, frozenset(node), singular(label), whole.plain)
+        # What is inside has a price of its own.
+        whole = {**{name: value for name, value in around.items() if name != PRICE}, **node}
+        listed = {name: value for name, value in node.items() if _lists_things(value)}
+        lists = {name: value for name, value in listed.items() if name.lower() not in ASIDE}
+        if not lists and not (depth == 0 and is_empty(node)):
+            yield Item(whole, frozenset(node), singular(label))
         if depth < _MAX_DEPTH:
-            outer = _Around(_without_lists(whole.fields), _without_lists(whole.plain))
+            outer = _without_lists(whole)
             for name, members in lists.items():
-                yield from _walk(members, plain[name], outer, name, depth)
+                yield from _walk(members, outer, name, depth)
             if lists and depth == 0:
-                yield Item(outer.fields, frozenset(node) - set(lists), plain=outer.plain)
+                yield Item(outer, frozenset(node) - set(lists))
 
 
 def _wrapped(node: JsonObject) -> str:
     """The one object of an answer that has the list in it: {"status", "result": {"shelves"}}."""
-    if any(isinstance(value, list) for value in node.values()):
-        return ""
     objects = {name: value for name, value in node.items() if isinstance(value, dict)}
-    lists = [
-        name
-        for name, value in objects.items()
-        if any(
-            isinstance(one, list) and any(isinstance(m, dict) for m in one)
-            for one in value.values()
-        )
-    ]
-    return lists[0] if len(lists) == 1 and "id" not in node else ""
+    holders = [name for name, one in objects.items() if any(map(_lists_things, one.values()))]
+    is_whole = "id" in node or any(isinstance(value, list) for value in node.values())
+    return holders[0] if len(holders) == 1 and not is_whole else ""
+
+
+def _lists_things(value: JsonValue) -> bool:
+    return isinstance(value, list) and any(isinstance(one, dict) for one in value)
 
 
 def _opened(thing: JsonObject) -> JsonObject:
     """A thing with what it says of itself beside its id: {"id", "type", "attributes": {...}}."""
-    parts = [name for name, value in thing.items() if isinstance(value, dict)]
     said = thing.get(_ATTRIBUTES)
-    if parts.count(_ATTRIBUTES) != 1 or not isinstance(said, dict) or "id" not in thing:
+    if not isinstance(said, dict) or "id" not in thing:
         return thing
     return {**said, **{name: value for name, value in thing.items() if name != _ATTRIBUTES}}
 
@@ -235,11 +199,6 @@ def _without_lists(fields: JsonObject) -> JsonObject:
         for name, value in fields.items()
         if not isinstance(value, list) and not says_that_it_went_well(name, value)
     }
-
-
-def _without_price(plain: JsonObject) -> JsonObject:
-    """The fields without the price of the object that they are of: what is inside has its own."""
-    return {name: value for name, value in plain.items() if name != PRICE}
 
 
 def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> Iterator[str]:

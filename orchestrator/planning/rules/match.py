@@ -19,15 +19,12 @@ _CLOCK: Final = re.compile(r"(?:^|T)(\d{2}:\d{2})")
 
 def mismatches(reading: Reading, item: Item, draft: Draft) -> AskUser | None:
     """Return a question where a day, time or place that was said differs from what is taken."""
-    for said_draft in reading.chain.drafts:
-        for leaf in said_draft.leaves:
-            candidate = said_draft.said.get(leaf.path)
-            if candidate is None or said_draft.tool is draft.tool:
-                continue
-            said = said_draft.found.get(leaf.path)
-            own = _same_field(item, leaf.parameter.words, leaf.parameter.kind)
-            if own and str(said).casefold() not in {one.casefold() for one in own}:
-                return _question(candidate.text, own, leaf.name)
+    others = [one for one in reading.chain.drafts if one.tool is not draft.tool]
+    pairs = [(one, leaf) for one in others for leaf in one.leaves if leaf.path in one.said]
+    for other, leaf in pairs:
+        own = _same_field(item, leaf.parameter.words, leaf.parameter.kind)
+        if own and str(other.found.get(leaf.path)).casefold() not in map(str.casefold, own):
+            return _question(other.said[leaf.path].text, own, leaf.name)
     return None
 
 

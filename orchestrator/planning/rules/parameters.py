@@ -1,12 +1,11 @@
 """What an input of a tool means, read from its name, schema and description."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum, auto
 from functools import cached_property
-from itertools import pairwise
 from typing import Final, Literal
 
 from jsonschema import Draft202012Validator
@@ -15,7 +14,6 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.file_inputs import is_file
 from orchestrator.catalog.tool import Tool
-from orchestrator.core import currencies
 from orchestrator.core.read_once import read_once
 from orchestrator.core.received_files import FILE, is_file_handle
 from orchestrator.core.record import JsonObject
@@ -25,7 +23,6 @@ from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.walker import needs_something, properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
-from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
 
 Side = Literal["start", "end"]
@@ -65,10 +62,8 @@ class Kind(StrEnum):
 
 
 DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
-_MOST_DIGITS_COUNTED: Final = 2
-CLOCKS: Final = frozenset({Kind.TIME, Kind.DATETIME})
-_CURRENCY_NOUNS: Final = WordLists("values").table("currency_words")
-_HOW_MUCH: Final = frozenset({"quantity", "qty", "copies", "count", "value"})
+TEXTS: Final = frozenset({Kind.TEXT, Kind.TITLE})
+MONEY: Final = frozenset({Kind.AMOUNT, Kind.MONEY})
 _DIGIT: Final = re.compile(r"\d")
 _DURATION: Final = re.compile(r"P(?=.)(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?")
 
@@ -101,11 +96,6 @@ class Parameter:
     def first_accepted(self, *values: JsonValue) -> JsonValue:
         """The first of the values that the schema allows, None left aside; None when none is."""
         return next((v for v in values if v is not None and self.accepts(v)), None)
-
-    def longest(self, most: int) -> int:
-        """How many characters a text may have: `most`, or fewer where the schema says so."""
-        limit = self.schema.get("maxLength")
-        return min(limit, most) if isinstance(limit, int) else most
 
     @property
     def options(self) -> list[str]:
@@ -141,11 +131,6 @@ class Parameter:
         if self.kind is Kind.OTHER and last in lexicon.PERSONAL:
             return "name" in tokens(str(self.schema.get("description", "")))
         return last == "name" and not lexicon.PERSONAL.isdisjoint(before)
-
-    @property
-    def is_produced(self) -> bool:
-        """Whether only answers supply it: people state no ids, nor lists of what was found."""
-        return self.kind in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST, Kind.FILE)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -208,38 +193,15 @@ def read_parameters(
         )
         for name, part in properties_of(resolved).items()
     ]
-    sided = [*_with_sure_sides(found)]
-    return tuple(sorted(map(_with_described_side(sided), sided), key=lambda p: not p.required))
+    days = [one.kind for one in found if one.kind in DAYS]
+    sided = (_with_described_side(p) if days.count(p.kind) > 1 else p for p in found)
+    return tuple(sorted(sided, key=lambda parameter: not parameter.required))
 
 
-def _with_sure_sides(siblings: Sequence[Parameter]) -> Iterator[Parameter]:
-    """Days without a side that only a handing over gives them: a dog is dropped off at first.
-
-    A car is picked up first, which a day that starts or ends otherwise tells, or the order of both.
-    """
-    days = [one for one in siblings if one.kind in DAYS and one.side is not None]
-    sides = [one.side for one in days if not _is_handed_over(one)]
-    is_told = bool(sides) or [one.side for one in days] == ["start", "end"]
-    for one in siblings:
-        yield one if is_told or one not in days else replace(one, side=None)
-
-
-def _is_handed_over(parameter: Parameter) -> bool:
-    named = {*parameter.words, *map(" ".join, pairwise(parameter.words))}
-    return not named.isdisjoint(lexicon.HANDED_OVER)
-
-
-def _with_described_side(siblings: Sequence[Parameter]) -> Callable[[Parameter], Parameter]:
-    """Of several days whose names do not tell which end a stretch has: the descriptions do."""
-
-    def told(parameter: Parameter) -> Parameter:
-        several = sum(other.kind is parameter.kind for other in siblings) > 1
-        if parameter.kind not in DAYS or parameter.side is not None or not several:
-            return parameter
-        described = tuple(tokens(str(parameter.schema.get("description", ""))))
-        return replace(parameter, side=_side(described, parameter.kind))
-
-    return told
+def _with_described_side(day: Parameter) -> Parameter:
+    """One of several days: where its name tells no end of a stretch, its description may."""
+    described = tuple(tokens(str(day.schema.get("description", ""))))
+    return replace(day, side=day.side or _side(described, day.kind))
 
 
 def read_parameter(
@@ -254,7 +216,10 @@ def read_parameter(
     resolved = resolve(schema, root)
     words = (*parent, *tokens(name))
     kind = _kind(words, resolved)
-    return Parameter(name, resolved, root, required, words, kind, _side(words, kind), _bound(words))
+    bound: Bound | None = "max" if lexicon.MAXIMUM & {*words} else None
+    if bound is None and lexicon.MINIMUM & {*words}:
+        bound = "min"
+    return Parameter(name, resolved, root, required, words, kind, _side(words, kind), bound)
 
 
 def moment_at(day: str, clock: str, now: datetime) -> str | None:
@@ -281,9 +246,6 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
             is_money = set(properties_of(schema)) == {"amount", "currency"}
             return Kind.MONEY if is_money else Kind.OBJECT
         case "integer" | "number" as number:
-            described = str(schema.get("description", ""))
-            if words[-1:] == ("value",) and described and not _speaks_of_money(described):
-                words = words[:-1]  # what it is the value of, its description says: kilowatt hours
             return _number_kind(words, whole=number == "integer")
         case _:
             return _text_kind(words, schema)
@@ -315,14 +277,6 @@ def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
     if named & (lexicon.MONEY | lexicon.MINOR_UNITS):
         return Kind.AMOUNT
     return Kind.COUNT if whole else Kind.OTHER
-
-
-def _speaks_of_money(text: str) -> bool:
-    words = {*tokens(text)}
-    named = words & (lexicon.MONEY | lexicon.MINOR_UNITS | lexicon.CURRENCY)
-    # A code is written in capitals: ALL is one, and "all" none.
-    is_code = any(currencies.exists(word) for word in re.findall(r"[A-Z]{3}", text))
-    return bool(named) or is_code or any(word in _CURRENCY_NOUNS for word in words)
 
 
 def _is_number_of_one(words: tuple[str, ...]) -> bool:
@@ -372,14 +326,5 @@ def _side(words: tuple[str, ...], kind: Kind) -> Side | None:
     if kind is Kind.PLACE:
         return "start" if named & lexicon.ORIGIN else "end" if named & lexicon.DESTINATION else None
     if kind in (Kind.DATE, Kind.TIME, Kind.DATETIME):
-        pairs = set(pairwise(words))
-        if named & lexicon.END or pairs & set(lexicon.END_PAIRS):
-            return "end"
-        if named & lexicon.START or pairs & set(lexicon.START_PAIRS):
-            return "start"
+        return "end" if lexicon.is_end(words) else "start" if lexicon.is_start(words) else None
     return None
-
-
-def _bound(words: tuple[str, ...]) -> Bound | None:
-    named = set(words)
-    return "max" if named & lexicon.MAXIMUM else "min" if named & lexicon.MINIMUM else None

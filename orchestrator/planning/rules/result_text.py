@@ -8,7 +8,6 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import PII_PREFIX
-from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import participle, plural, singular
 from orchestrator.language.words import STOP_WORDS, tokens
@@ -17,6 +16,7 @@ from orchestrator.planning.rules.items import ASIDE, Item, flat_fields, is_listi
 
 _NAMES: Final = frozenset(["name", "title", "subject", "number", "label", "summary", "headline"])
 _ASIDE: Final = ASIDE | {"meta"}
+_NAMELESS: Final = "one without a name"
 _LONGEST_CELL: Final = 80
 _MOST_DETAILS: Final = 7
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -46,19 +46,19 @@ def done_phrase(tool: Tool) -> str:
     articles = {"a", "an", "the", "one", "your", "selected", "chosen"}
     thing = [word for word in words[1:cut] if word.lower() not in articles]
     phrase = " ".join([*thing, participle(words[0].lower()), *words[cut:]])
-    return phrase[:1].upper() + phrase[1:]
+    return _capital(phrase)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def told_read(
     tool: Tool, items: Sequence[Item], body: JsonValue, unused: str
 ) -> tuple[str, AnswerTable | None]:
-    """Return the sentence and the table that answer a read.
+    """Return the sentence and the table that answer a read: what of its answer is meant.
 
-    Args:
-        tool: that was called.
-        items: what of its answer is meant.
-        body: its whole answer.
-        unused: what of the request was not applied, as a sentence; '' for nothing.
+    `unused` is the sentence about what of the request was not applied; '' for nothing.
     """
     if is_listing(tool) or len(items) > 1:
         noun = noun_of(tool)
@@ -68,15 +68,9 @@ def told_read(
         sentence = f"{first} found." if not items else f"{first}: {_brief(items)}."
         return f"{sentence}{unused}", table_of(items)
     found = details(body)
-    title = done_title(tool)
+    title = _capital(noun_of(tool))
     text = f"{title}: {', '.join(found)}." if found else f"{title}: an answer without details."
     return f"{text}{unused}", None
-
-
-def done_title(tool: Tool) -> str:
-    """Return a heading for one thing that was read."""
-    noun = noun_of(tool)
-    return noun[:1].upper() + noun[1:]
 
 
 def told_done(tool: Tool, bodies: Sequence[JsonValue], prices: Sequence[str]) -> str:
@@ -92,27 +86,26 @@ def told_done(tool: Tool, bodies: Sequence[JsonValue], prices: Sequence[str]) ->
 
 
 def _brief(items: Sequence[Item]) -> str:
-    names = [_name(item) for item in items[:3]]
+    names = [", ".join(cell for _, cell in _cells(item)[:3]) for item in items[:3]]
     more = f" and {len(items) - 3} more" if len(items) > 3 else ""
-    return f"{'; '.join(names)}{more}"
+    return f"{'; '.join(name or _NAMELESS for name in names)}{more}"
 
 
-def _name(item: Item) -> str:
-    cells = [cell for _, cell in _cells(item)]
-    return ", ".join(cells[:3]) or "one without a name"
+def label(item: Item) -> str:
+    """Return what a person reads of a thing: its name, then day, time and price."""
+    told = [cell for name, cell in _cells(item) if name != "price" and tokens(name)[-1:] != ["id"]]
+    price = [str(item.price)] if item.price is not None else []
+    return ", ".join([*dict.fromkeys([*told[:4], *price])]) or _NAMELESS
 
 
 def table_of(items: Sequence[Item]) -> AnswerTable | None:
     """Return the fields that identify, time and price things, a row each; None without any."""
     if not items:
         return None
-    counts: dict[str, int] = {}
     rows = [dict(_cells(item)) for item in items[:MOST_ROWS]]
-    for row in rows:
-        for name in row:
-            counts[name] = counts.get(name, 0) + 1
-    columns = sorted(counts, key=lambda name: _rank(name))[:MOST_COLUMNS]
-    columns = [name for name in counts if name in columns]
+    names = dict.fromkeys(name for row in rows for name in row)
+    best = sorted(names, key=_rank)[:MOST_COLUMNS]
+    columns = [name for name in names if name in best]
     if not columns:
         return None
     return AnswerTable(
@@ -124,7 +117,8 @@ def table_of(items: Sequence[Item]) -> AnswerTable | None:
 
 def _cells(item: Item) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    for name, value in flat_fields(_own(item)):
+    own = {name: value for name, value in item.own_fields.items() if name not in _ASIDE}
+    for name, value in flat_fields(own):
         if (text := _cell(name, value)) and name not in dict(found):
             found.append((name, text))
     if item.price is not None:
@@ -134,25 +128,20 @@ def _cells(item: Item) -> list[tuple[str, str]]:
     return found
 
 
-def _own(item: Item) -> JsonObject:
-    return {name: value for name, value in item.own_fields.items() if name not in _ASIDE}
+_RANKS: Final = (
+    (_NAMES | lexicon.TEXT, 0),
+    (lexicon.BOOKKEEPING - {"status", "at"}, 7),
+    (lexicon.DATE | lexicon.TIME | lexicon.START | lexicon.END, 1),
+    (lexicon.PLACE, 2),
+    (lexicon.MONEY, 3),
+    (frozenset({"status", "state", "kind", "type"}), 4),
+    (lexicon.IDENTIFIER, 6),
+)
 
 
 def _rank(name: str) -> int:
     words = set(tokens(name))
-    if words & (_NAMES | lexicon.TEXT):
-        return 0
-    if words & lexicon.BOOKKEEPING - {"status", "at"}:
-        return 7
-    if words & (lexicon.DATE | lexicon.TIME | lexicon.START | lexicon.END):
-        return 1
-    if words & lexicon.PLACE:
-        return 2
-    if words & lexicon.MONEY:
-        return 3
-    if words & {"status", "state", "kind", "type"}:
-        return 4
-    return 6 if words & lexicon.IDENTIFIER else 5
+    return next((rank for named, rank in _RANKS if words & named), 5)
 
 
 def _cell(name: str, value: JsonValue) -> str:

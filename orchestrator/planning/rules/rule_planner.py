@@ -16,7 +16,7 @@ from orchestrator.planning.models import (
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.clause import read_clause
 from orchestrator.planning.rules.next_step import Leg
-from orchestrator.planning.rules.split import Reading, best_reading, read_request, routed, split
+from orchestrator.planning.rules.split import Reader, Reading, routed, split
 from orchestrator.planning.rules.target import find_target
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
@@ -61,16 +61,14 @@ class RulePlanner:
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> Reading | None:
         """The leg's clause, read for the tool of its order or the best read that was forwarded."""
-        resolved = ("back_reference",) if context.facts else ()
         text, walls, now = context.leg_goal, (context.agent.wall,), context.now
+        resolved = ("back_reference",) if context.facts else ()
+        reader = Reader(catalog, context.inputs, now, walls, resolved)
         for name in (name for order in context.orders for name in order.tools):
             if name in catalog.tools:
-                tool = catalog.tools[name]
-                return read_request(
-                    text, tool, catalog, walls, context.inputs, now=now, resolved=resolved
-                )
+                return reader.read(text, catalog.tools[name])
         fits = find_target(read_clause(text, now=now), selection, catalog, walls)
-        return best_reading(fits, text, catalog, walls, context.inputs, now=now, resolved=resolved)
+        return reader.best(text, fits)
 
     def _router(self, catalog: Catalog) -> Router:
         try:

@@ -1,7 +1,7 @@
 """One clause to the tool that does it: of the right effect, and named by the clause's own words."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +10,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.wall import Wall
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import meanings_of
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     QUESTION_WORDS,
     STOP_WORDS,
@@ -24,6 +25,7 @@ from orchestrator.planning.rules.clause import LEADS, Clause, Word
 from orchestrator.planning.rules.items import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.tool_words import (
+    is_in_path,
     named_nouns,
     noun_before,
     nouns_of,
@@ -36,34 +38,12 @@ from orchestrator.planning.rules.tool_words import (
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
-_ASKING: Final = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "any",
-        "when",
-        "where",
-        "who",
-        "which",
-        "what",
-        "how",
-        "whose",
-        "why",
-    ]
-)
+_LISTS: Final = WordLists("rules")
+_ASKING: Final = _LISTS.word_set("asking")
 _COURTESY: Final = frozenset({"can", "could", "would", "will"})
-_LISTING: Final = frozenset(["list", "show", "all", "find", "search", "get", "view", "which"])
 _LEAVE: Final = frozenset({"may", "might", "should", "must", "shall"})
 _FEW: Final = 2
 _PARTICLES: Final = frozenset({"on", "off", "in", "out", "up", "down"})
-_PAST: Final = frozenset({"past", "history", "historical", "yesterday", "previous"})
 _MESSAGES: Final = frozenset({"messag", "email", "mail", "sms"})
 _ALL: Final = frozenset({"all", "every", "everything"})
 _ALIKE: Final = 5
@@ -76,7 +56,6 @@ _WANTED: Final = re.compile(
     re.IGNORECASE,
 )
 """What somebody wants to have: "I need a rental car"."""
-_NEEDED: Final = frozenset({"need", "want", "like", "get", "give", "fetch"})
 
 
 @dataclass(frozen=True)
@@ -118,8 +97,8 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
         or (clause.text.rstrip().endswith("?") and first not in _COURTESY and not is_verb(first))
     )
     verb = clause.verb
-    following = _following(clause)
-    action = action_of(verb, following)
+    following = [word.lower for word in words[clause.verb_index + 1 :][:1]]
+    action = action_of(verb, *following)
     if asks_leave or (is_asked and first not in _COURTESY):
         return Aim(Action.READ, verb, is_order=False)
     if _WANTED.match(clause.text):
@@ -132,11 +111,6 @@ def aim_of(clause: Clause, catalog: Catalog) -> Aim:
     if _commanded(verb, catalog):
         return Aim(Action.EXECUTE, verb, is_order=True)
     return Aim(Action.UNKNOWN, verb, is_order=False, is_open=True)
-
-
-def _following(clause: Clause) -> str:
-    number = clause.verb_index + 1
-    return clause.words[number].lower if number < len(clause.words) else ""
 
 
 def _commanded(verb: str, catalog: Catalog) -> bool:
@@ -165,9 +139,6 @@ def _fitting(
     unasked = {*selection.prerequisites, *selection.padding} - {*scores}
     names = [name for name in selection.tools if name not in unasked]
     names += [name for name in scores if name not in names]
-    names += [name for name in _named_whole(clause, catalog) if name not in names]
-    if aim.action is Action.SEND:
-        names += [name for name in _sending(catalog) if name not in names]
     verb = stem(aim.verb)
     named_by = [t for t in catalog.tools.values() if t.is_side_effect and verb in verbs_of(t)]
     frame_orders = selection.frame.side_effect_allowed
@@ -182,26 +153,14 @@ def _fitting(
         if aim.is_order and (_is_opposite(tool, clause, aim) or _is_of_another(tool, clause)):
             continue
         score, nouns = _score(tool, clause, aim)
-        if aim.is_order and named_by and stem(aim.verb) not in verbs_of(tool):
+        if aim.is_order and named_by and verb not in verbs_of(tool):
             score -= 1.5
         if not tool.is_side_effect and _is_of_records(tool, clause, made):
             score -= 2.5
-        own = stem(aim.verb) in verbs_of(tool) and len(named_by) <= _FEW
+        own = verb in verbs_of(tool) and len(named_by) <= _FEW
         found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
     found.sort(key=lambda fit: -fit.score)
-    return [fit for fit in found if _speaks_of(fit, clause, aim, selection)]
-
-
-def _speaks_of(fit: Fit, clause: Clause, aim: Aim, selection: Selection) -> bool:
-    """Return whether the words name what the tool deals in, or its very verb."""
-    if fit.nouns > 0:
-        return True
-    return selection.fits and (fit.is_own_verb or _has_equal(fit.tool, clause))
-
-
-def _has_equal(tool: Tool, clause: Clause) -> bool:
-    own = own_words(tool) - verbs_of(tool)
-    return any(not own.isdisjoint(meanings_of(word.lower)) for word in _telling(clause))
+    return [fit for fit in found if fit.nouns > 0 or (selection.fits and fit.is_own_verb)]
 
 
 def _has_effect(tool: Tool, aim: Aim, frame_orders: bool) -> bool:
@@ -231,21 +190,10 @@ def _is_opposite(tool: Tool, clause: Clause, aim: Aim) -> bool:
 
 def _is_of_another(tool: Tool, clause: Clause) -> bool:
     """Return whether an id is said of a thing that a tool does not speak of."""
-    nouns = {
-        c.noun
-        for c in clause.of_kind("id")
-        if c.noun and clause.place_of(c.start) > clause.verb_index + 1
-    }
-    nouns = {one for one in nouns if one not in LEADS and one not in STOP_WORDS}
-    known = own_words(tool)
+    ids = [c for c in clause.of_kind("id") if clause.place_of(c.start) > clause.verb_index + 1]
+    nouns = {c.noun for c in ids} - LEADS - STOP_WORDS - {""}
     fed = {stem(word) for p in tool_parameters(tool) for word in p.words}
-    return bool(nouns) and nouns.isdisjoint(known | fed)
-
-
-def _sending(catalog: Catalog) -> list[str]:
-    """The tools that make or send a message."""
-    found = [t for t in catalog.tools.values() if t.is_side_effect and nouns_of(t) & _MESSAGES]
-    return [tool.name for tool in found if tool.effect is not Effect.CANCEL][:8]
+    return bool(nouns) and nouns.isdisjoint(own_words(tool) | fed)
 
 
 def _does_all(tool: Tool, clause: Clause) -> bool:
@@ -276,42 +224,36 @@ def _is_probe(tool: Tool, catalog: Catalog) -> bool:
     return tool.effect is Effect.READ and bool(required & own)
 
 
-def _named_whole(clause: Clause, catalog: Catalog) -> list[str]:
-    """The tools whose whole name the clause says: "list customers" is listCustomers."""
-    said = {word.stem for word in clause.words}
-    return [
-        tool.name
-        for tool in catalog.tools.values()
-        if len(verbs_of(tool) | named_nouns(tool)) > 1
-        and (verbs_of(tool) | named_nouns(tool)) <= said
-    ][:8]
-
-
 def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
     telling = _telling(clause)
-    own = named_nouns(tool)
-    wide = nouns_of(tool)
-    words = own_words(tool) - verbs_of(tool)
-    named = {w.stem for w in telling if w.stem in own or not own.isdisjoint(_same(w))}
+    own, wide = named_nouns(tool), nouns_of(tool)
+    verb, verbs = stem(aim.verb), verbs_of(tool)
+    words = own_words(tool) - verbs
+    meant = {w.stem: {w.stem, *meanings_of(w.lower)} for w in telling}
+    named = {one for one, same in meant.items() if same & own}
     summed = {w.stem for w in telling if w.stem in wide}
-    known = {w.stem for w in telling if w.stem in words or not words.isdisjoint(_same(w))}
+    known = {
+        w.stem for w in telling if w.stem in words or not words.isdisjoint(meanings_of(w.lower))
+    }
     covered = len([s for s in own if s in {w.stem for w in clause.words}]) / max(1, len(own))
     score = 1.6 * len(named) + 0.8 * len(summed - named) + 0.5 * len(known) + 1.5 * covered
-    if stem(aim.verb) in verbs_of(tool):
+    if verb in verbs:
         score += 2.5
     elif verbs_meant(aim.verb, tool):
         score += 1.5
     elif aim.is_order:
         score -= 1.5
-    if aim.is_order and stem(aim.verb) in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
-        named.add(stem(aim.verb))  # "remind me" is a reminder, "email" an e-mail
+    if aim.is_order and verb in own and tool.effect in (Effect.OBLIGATION, Effect.WRITE):
+        named.add(verb)  # "remind me" is a reminder, "email" an e-mail
         score += 2.0
     if aim.action is Action.SEND and wide & _MESSAGES:
         summed |= wide & _MESSAGES
         score += 1.5
     score += _shape(tool, clause, aim)
-    heads = _head(clause)
-    if heads and not heads.isdisjoint(thing_words(tool) | own):
+    # The last word of the verb's object is what the clause is about.
+    objects = clause.of_kind("object")
+    head = clause.before(objects[-1].end) if objects else None
+    if head is not None and head.stem in thing_words(tool) | own:
         score += 1.0
     return score, len(named | summed)
 
@@ -319,17 +261,18 @@ def _score(tool: Tool, clause: Clause, aim: Aim) -> tuple[float, int]:
 def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
     """Whether a tool's inputs suit what is said: an id where one thing is asked for."""
     required = [p for p in tool_parameters(tool) if p.required and p.name not in tool.pii_fields]
-    ids = [p for p in required if p.is_id or f"{{{p.name}}}" in tool.path]
+    ids = [p for p in required if p.is_id or is_in_path(tool, p.name)]
     has_id = bool(clause.of_kind("id")) or any(
         c.text.isdigit() and c.noun in {stem(w) for p in ids for w in p.words} | nouns_of(tool)
         for c in clause.of_kind("number")
     )
-    score = _of_its_days(tool, clause)
+    score = 0.0
     if not aim.is_order and not tool.is_side_effect:
         said = {word.stem for word in clause.words}
         is_named = any(said & noun_before(tool, p.name) for p in ids) and len(said) > 3
-        if ids and not has_id and not is_named and not _is_definite(clause):
-            score -= 2.5 if _is_plural(clause) else 1.5
+        if ids and not has_id and not is_named and not clause.of_kind("name", "quoted"):
+            last = " ".join(c.text.lower() for c in clause.of_kind("object")[-1:])
+            score -= 2.5 if last.endswith("s") and not last.endswith("ss") else 1.5
         if not ids and has_id and is_listing(tool):
             score -= 0.7
     kinds = {p.kind for p in required}
@@ -344,35 +287,9 @@ def _shape(tool: Tool, clause: Clause, aim: Aim) -> float:
     return score
 
 
-def _of_its_days(tool: Tool, clause: Clause) -> float:
-    """Whether a tool of past days is asked for one, and for no other."""
-    if _PAST.isdisjoint({*tokens(tool.name), *tokens(tool.summary)}):
-        return 0.0
-    days = [str(c.value) for c in clause.of_kind("date") if c.value]
-    if not days:
-        return -1.0
-    return 2.0 if max(days) < clause.now.date().isoformat() else -3.0
-
-
-def _is_plural(clause: Clause) -> bool:
-    objects = clause.of_kind("object")
-    last = objects[-1].text.lower() if objects else ""
-    return last.endswith("s") and not last.endswith("ss")
-
-
-def _is_definite(clause: Clause) -> bool:
-    return bool(clause.of_kind("name", "quoted"))
-
-
-def _same(word: Word) -> Iterable[str]:
-    return [one for one in meanings_of(word.lower)]
-
-
 def _telling(clause: Clause) -> list[Word]:
     """The words that may name what is dealt in: no values, no stop words, not the verb."""
-    values = [
-        c for c in clause.candidates if c.kind in ("quoted", "email", "url", "text", "trimmed")
-    ]
+    values = clause.of_kind("quoted", "email", "url", "text", "trimmed")
     spans = [(c.start, c.end) for c in values]
     return [
         word
@@ -381,12 +298,3 @@ def _telling(clause: Clause) -> list[Word]:
         and not any(s < word.end and word.start < e for s, e in spans)
         and not (number == clause.verb_index and is_verb(word.lower) and len(clause.words) > 1)
     ]
-
-
-def _head(clause: Clause) -> frozenset[str]:
-    """The last word of the verb's object: what the clause is about."""
-    objects = clause.of_kind("object")
-    if not objects:
-        return frozenset()
-    last = [w for w in clause.words if w.end <= objects[-1].end][-1:]
-    return frozenset(w.stem for w in last)

@@ -10,6 +10,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.synonyms import equals_of
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     STOP_WORDS,
     action_of,
@@ -19,35 +20,13 @@ from orchestrator.language.words import (
     tokens,
     verb_named,
 )
+from orchestrator.planning.rules.parameters import Parameter
 
+_LISTS: Final = WordLists("rules")
 _NESTED: Final = ("properties", "items", "anyOf", "oneOf", "allOf", "$defs")
 _MOST_LEVELS: Final = 5
-_SPECIFIC: Final = frozenset(
-    [
-        "forward",
-        "reply",
-        "respond",
-        "resend",
-        "share",
-        "invite",
-        "call",
-        "wire",
-        "tip",
-    ]
-)
-_PLAIN_CHANGES: Final = frozenset(
-    [
-        "change",
-        "update",
-        "set",
-        "edit",
-        "modify",
-        "adjust",
-        "alter",
-        "run",
-        "execute",
-    ]
-)
+_SPECIFIC: Final = _LISTS.word_set("specific")
+_PLAIN_CHANGES: Final = _LISTS.word_set("plain_changes")
 _MAKING: Final = frozenset({Action.CREATE, Action.EXECUTE, Action.PAY, Action.SEND, Action.UPDATE})
 
 
@@ -161,18 +140,22 @@ def thing_words(tool: Tool) -> frozenset[str]:
     return frozenset(stem(singular(word)) for word in words if word not in STOP_WORDS)
 
 
+def is_in_path(tool: Tool, name: str) -> bool:
+    """Return whether an input is a part of the tool's path."""
+    return f"{{{name}}}" in tool.path
+
+
 def noun_before(tool: Tool, name: str) -> frozenset[str]:
     """Return the stems of what a path names right before one of its inputs."""
-    before = tool.path.partition(f"{{{name}}}")[0] if f"{{{name}}}" in tool.path else ""
+    before = tool.path.partition(f"{{{name}}}")[0] if is_in_path(tool, name) else ""
     parts = [part for part in before.split("/") if part and "{" not in part]
-    words = tokens(parts[-1]) if parts else []
-    return frozenset(stem(singular(word)) for word in words)
+    return frozenset(stem(singular(word)) for word in tokens(parts[-1] if parts else ""))
 
 
-def id_nouns(tool: Tool, name: str, words: Iterable[str]) -> frozenset[str]:
+def id_nouns(tool: Tool, parameter: Parameter) -> frozenset[str]:
     """Return the stems of the nouns after which an id of this input is said."""
-    own = {stem(word) for word in words} - {stem(word) for word in lexicon.IDENTIFIER}
-    return frozenset(own) | noun_before(tool, name)
+    own = {stem(word) for word in parameter.words} - {stem(word) for word in lexicon.IDENTIFIER}
+    return frozenset(own) | noun_before(tool, parameter.name)
 
 
 def _with_equals(stems: Iterable[str]) -> frozenset[str]:
