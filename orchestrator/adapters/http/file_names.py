@@ -5,8 +5,11 @@ import unicodedata
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from typing import Final
+from urllib.parse import unquote
 
 _LONGEST: Final = 100
+_LONGEST_HEADER: Final = 2_000
+"""Characters that are read: the parser copies the rest of a header at each of its semicolons."""
 _FOLDERS: Final = re.compile(r"[/\\]")
 
 
@@ -17,7 +20,7 @@ def told_name(disposition: str) -> str:
     ending of a long one.
     """
     message = Message()
-    message["Content-Disposition"] = disposition
+    message["Content-Disposition"] = disposition[:_LONGEST_HEADER]
     named = [
         value
         for key, value in message.get_params([], header="content-disposition")
@@ -25,7 +28,10 @@ def told_name(disposition: str) -> str:
     ]
     # `filename*` says its charset, and is for whoever reads it in the place of `filename`.
     told = next((one for one in named if isinstance(one, tuple)), next(iter(named), ""))
-    return plain_name(collapse_rfc2231_value(told))
+    try:
+        return plain_name(collapse_rfc2231_value(told))
+    except ValueError:  # of a charset that is a codec of Python's and no charset of texts
+        return plain_name(unquote(told[2] if isinstance(told, tuple) else told))
 
 
 def plain_name(name: str) -> str:
