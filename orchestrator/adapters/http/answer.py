@@ -31,7 +31,7 @@ _MAX_DEPTH = 100
 _MAX_TEXT = 2_000
 _LARGE_BYTES = 65_536
 _LARGE_VALUES = 4_000
-"""Of an answer of fewer bytes: it may be one list of small numbers."""
+_LARGE_LEVELS = 30
 _MAX_COUNTED = 100_000_000
 """Of a file that is too large to be kept, and only counted and told by its digest."""
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -126,7 +126,7 @@ async def read_answer(
     sniff = bare.content_type not in declared_types and len(data) <= max_bytes
     read = partial(_with_body, bare, data, max_file_bytes, sniff=sniff)
     answer = await _aside(len(data), read)
-    is_large = len(data) > _LARGE_BYTES or _has_many_values(answer.value)
+    is_large = len(data) > _LARGE_BYTES or _is_intricate(answer.value)
     return replace(answer, is_large=is_large)
 
 
@@ -137,13 +137,15 @@ async def _aside(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwa
     return await asyncio.to_thread(work, *args, **kwargs)
 
 
-def _has_many_values(value: JsonValue) -> bool:
-    waiting, seen = [value], 0
-    while waiting and seen <= _LARGE_VALUES:
-        children = _children(waiting.pop())
-        seen += len(children)
-        waiting += children
-    return seen > _LARGE_VALUES
+def _is_intricate(value: JsonValue) -> bool:
+    """Whether an answer of few bytes is of many values or levels."""
+    level, seen = [value], 0
+    for _ in range(_LARGE_LEVELS):
+        level = [held for outer in level for held in _children(outer)]
+        seen += len(level)
+        if not level or seen > _LARGE_VALUES:
+            break
+    return bool(level)
 
 
 def file_told_by(answer: Answer, content: bytes) -> ReceivedFile:
