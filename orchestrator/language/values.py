@@ -61,6 +61,8 @@ _COUNTING: Final = _LISTS.word_set("counting")
 _COUNTED_NOUNS: Final = _LISTS.word_set("counted_nouns")
 _NUMBERED_VERBS: Final = _LISTS.word_set("numbered_verbs")
 _NAME_ENDS: Final = "|".join(_LISTS.words("name_ends"))
+_DIGITS: Final = 20
+"""Of an amount; what has more is no price, and more than the decimal module writes out."""
 _LONGEST: Final = 20_000
 """Characters of a text that are read."""
 
@@ -266,7 +268,8 @@ def money(amount: Decimal, currency: str) -> JsonValue:
     """Return an amount as JSON, with the decimals that its currency has: "90.00"."""
     places = Decimal(1).scaleb(-currencies.EXPONENTS.get(currency, 2))
     exact = not currencies.has_too_many_decimals(amount, currency)
-    return {"amount": str(amount.quantize(places) if exact else amount), "currency": currency}
+    is_written_out = exact and amount.adjusted() < _DIGITS
+    return {"amount": str(amount.quantize(places) if is_written_out else amount), "currency": currency}
 
 
 def currency_at(text: str, at: int, language: str) -> tuple[str, int] | None:
