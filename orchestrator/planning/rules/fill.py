@@ -47,6 +47,7 @@ _PLACE_CUES: Final = frozenset({"in", "at", "near", "around"})
 _WAYS: Final = frozenset({"from", "to", "into", "between"})
 _IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
 _MOST_LEAVES: Final = 80
+_MOST_DAYS: Final = 100_000
 _MOST_WORDS_OF_PLACE: Final = 4
 
 
@@ -901,7 +902,8 @@ def _minutes(candidate: Candidate) -> float | None:
 def days_of(candidate: Candidate) -> int | None:
     """Return the number of days or nights that a value counts; None where it counts none."""
     if candidate.kind == "number" and candidate.after in ("night", "day"):
-        return int(candidate.value) if isinstance(candidate.value, int) else None
+        count = candidate.value
+        return count if isinstance(count, int) and abs(count) < _MOST_DAYS else None
     minutes = _minutes(candidate) if candidate.kind == "duration" else None
     return int(minutes // 1440) if minutes and minutes % 1440 == 0 else None
 
