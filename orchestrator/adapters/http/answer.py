@@ -30,7 +30,7 @@ from orchestrator.core.record import JsonObject
 _MAX_DEPTH = 100
 _MAX_TEXT = 2_000
 _LARGE_BYTES = 65_536
-_LARGE_VALUES = 4_000
+_LARGE_VALUES = 2_000
 _LARGE_LEVELS = 30
 _MAX_COUNTED = 100_000_000
 """Of a file that is too large to be kept, and only counted and told by its digest."""
