@@ -23,7 +23,7 @@ _GOAL_MS = 100.0
 _BEAT_S = 0.002
 _TIMES = 3
 _SECRET = "key\\live\\51HxQ9aVeryLongSecretTokenValue"
-_NODE = {"$ref": "#/components/schemas/Node"}
+_NODE: JsonObject = {"$ref": "#/components/schemas/Node"}
 _NOW = datetime(2026, 12, 1)
 
 

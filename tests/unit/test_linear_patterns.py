@@ -9,7 +9,6 @@ import importlib
 import inspect
 import pkgutil
 import re
-import re._parser as parser
 import time
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -18,6 +17,7 @@ import pytest
 
 import orchestrator
 
+parser: Final[Any] = importlib.import_module("re._parser")
 ROOMS: Final = ("adapters.http", "json_schema", "core", "saga", "catalog", "confirmation")
 """Rooms that read answers. Goals and typed texts have at most 4,000 characters."""
 READS_DOCUMENTS: Final = ("catalog.lint", "catalog.suggest")

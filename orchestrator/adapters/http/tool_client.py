@@ -131,7 +131,7 @@ class ToolClient:
             self._only = OnlyHosts(only_hosts)
             transport = CheckedTransport(self._policy, proxy=proxy, only=self._only)
             http = httpx.AsyncClient(transport=transport, trust_env=False)
-        http.cookies = _NoCookies()  # type: ignore[assignment]  # httpx wraps any jar
+        http.cookies = _NoCookies()
         self._http = http
         self._telemetry = telemetry or default_telemetry()
         self._endpoints = Endpoints(server_variables)

@@ -23,7 +23,7 @@ from orchestrator.testing import MemoryPii, MemorySecrets
 
 T = TypeVar("T")
 JSON_HEADERS = [(b"content-type", b"application/json")]
-NODE = {"$ref": "#/components/schemas/Node"}
+NODE: JsonObject = {"$ref": "#/components/schemas/Node"}
 
 
 def growth(make: Callable[[int], T], work: Callable[[T], object], size: int) -> float:
@@ -149,7 +149,7 @@ def test_prices_are_read_in_one_pass(work: Callable[[JsonValue], object]) -> Non
     """Of an answer of thousands of members, numbers or objects."""
 
     def flat(members: int) -> JsonValue:
-        named = {f"k{n}": {"total": n, "currency": "EUR"} if n % 2 else n for n in range(members)}
+        named: JsonObject = {f"k{n}": {"total": n, "currency": "EUR"} for n in range(members)}
         return {"currency": "EUR", **named}
 
     assert growth(flat, work, 1_900) < 3.5
@@ -183,7 +183,7 @@ async def test_recursive_alternatives_cost_as_much_as_their_value(
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
 async def test_breaches_of_alternatives_are_named_as_deep_as_can_be_read(keyword: str) -> None:
     """Those of a value that two alternatives share are named for both."""
-    branches: list[JsonValue] = [
+    branches: list[Any] = [
         {"properties": {"child": NODE, "kind": {"const": kind}}} for kind in ("p", "q")
     ]
     catalog = catalog_of({keyword: branches}, {"properties": {"n": {"type": "integer"}}})
@@ -215,19 +215,19 @@ async def test_elements_are_compared_by_their_canonical_form(
     assert found.contract_breach == ("the value must not repeat an element" if repeats else None)
 
 
-async def test_two_thousand_unique_objects_are_compared_at_once() -> None:
+async def test_many_unique_objects_are_compared_at_once() -> None:
     """An honest answer, that every pair need not be looked at for."""
     catalog = catalog_of({"type": "array", "uniqueItems": True})
 
     async with asyncio.timeout(10):
-        found = await outcome(catalog, json.dumps([{"n": n} for n in range(3_900)]).encode())
+        found = await outcome(catalog, json.dumps([{"n": n} for n in range(20_000)]).encode())
 
     assert (found.kind, found.contract_breach) == ("succeeded", None)
 
 
 async def test_a_large_answer_is_checked_like_a_small_one() -> None:
     """In a process of its own: the same body, the same words for what is wrong."""
-    element = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    element: Any = {"type": "object", "properties": {"n": {"type": "integer"}}}
     catalog = catalog_of({"type": "array", "items": element})
     good = [{"n": n, "text": "x" * 50} for n in range(3_000)]
 
