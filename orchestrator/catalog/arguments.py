@@ -1,6 +1,6 @@
 """Checks of a call's arguments against its tool's contract, before anything is sent."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -127,7 +127,7 @@ def _validator_class(fields: frozenset[str], files: bool) -> type[Validator]:
 def _except_handles(keyword: Keyword, fields: frozenset[str], files: bool) -> Keyword:
     def checked(
         validator: Validator, wanted: Any, instance: Any, schema: Any
-    ) -> Iterator[ValidationError] | None:
+    ) -> Iterable[ValidationError] | None:
         if field_of(instance) in fields or (files and is_file_handle(instance)):
             return None
         return keyword(validator, wanted, instance, schema)

@@ -119,7 +119,8 @@ def _every_price(body: JsonValue) -> Prices:
         return declared
     if found := _stated(body, _ranked(body), ""):
         return found
-    inner = (_stated_within(*member, currency_of(body)) for member in body.items())
+    nearby = currency_of(body)
+    inner = (_stated_within(*member, nearby) for member in body.items())
     stating = [prices for prices in inner if prices]
     return stating[0] if len(stating) == 1 else _NO_PRICES
 
@@ -198,7 +199,9 @@ def _ranked(holder: JsonObject) -> dict[str, int]:
     ranks = {name: rank for name in holder if (rank := _rank(name)) is not None}
     is_part_paid = any(_PAID & set(name_words(name)) for name in holder)
     left_out = {name for name, rank in ranks.items() if rank == _DUE and is_part_paid}
-    return {n: r for n, r in ranks.items() if n not in left_out and not _counts(n, holder)}
+    totals = {name: holder[name] for name in ranks if name_words(name) == ("total",)}
+    left_out |= _counts(totals, holder) if totals else set()
+    return {name: rank for name, rank in ranks.items() if name not in left_out}
 
 
 @lru_cache(maxsize=4096)
@@ -220,17 +223,15 @@ def _rank(name: str) -> int | None:
     return 1 if "total" in words else 2
 
 
-def _counts(name: str, holder: JsonObject) -> bool:
-    """Return True if a total is the number of listed things."""
-    value = holder[name]
-    return (
-        name_words(name) == ("total",)
-        and isinstance(value, int)
-        and any(
-            (isinstance(other, list) and len(other) == value) or _PAGING & set(name_words(nearby))
-            for nearby, other in holder.items()
-        )
-    )
+def _counts(totals: JsonObject, holder: JsonObject) -> set[str]:
+    """Return the totals of an object that are the number of listed things."""
+    lengths = {len(value) for value in holder.values() if isinstance(value, list)}
+    is_page = any(_PAGING & set(name_words(name)) for name in holder)
+    return {
+        name
+        for name, value in totals.items()
+        if isinstance(value, int) and (is_page or value in lengths)
+    }
 
 
 def _stated_within(name: str, value: JsonValue, currency: str) -> Prices:

@@ -12,7 +12,12 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator, extra_names
+from orchestrator.json_schema.validator import (
+    REQUEST_FORMATS,
+    UNSAID,
+    SchemaValidator,
+    extra_names,
+)
 
 FIRST_DAY: Final = "formatMinimum"
 """Keyword for the earliest allowed day of a field, in ISO 8601."""
@@ -32,6 +37,8 @@ leads nowhere, an unknown type, a format checker that meets unexpected text."""
 
 _SHOWN = 12
 """Alternatives that are listed before the rest is only counted."""
+_LEVELS = 4
+"""Alternatives inside of alternatives that are described."""
 
 _FORMATS = {
     "date": "a date like 2026-12-03",
@@ -116,10 +123,20 @@ def _describe(error: ValidationError) -> Iterator[str]:
         yield from (f"{name} is missing" for name in _missing(error))
     elif error.validator in ("additionalProperties", "unevaluatedProperties"):
         yield from _extra(error)
+    elif error.validator in ("anyOf", "oneOf") and _is_too_deep(error):
+        yield f"{_subject(error)} fits none of its alternatives"
     elif error.validator in ("anyOf", "oneOf"):
         yield from _selected_alternative(error) or [_alternatives(error)]
     else:
         yield f"{_subject(error)} {_rule(error)}"
+
+
+def _is_too_deep(error: ValidationError) -> bool:
+    """True if the breach is of an alternative of an alternative, and so on."""
+    outer: object = error
+    for _ in range(_LEVELS):
+        outer = getattr(outer, "parent", None)
+    return outer is not None
 
 
 def _subject(error: ValidationError) -> str:
@@ -233,4 +250,5 @@ _RULES = {
     "contains": "lacks an element that it must contain",
     "dependentRequired": "lacks a property that another one requires",
     "not": "is of a form that is excluded",
+    UNSAID: "is not of its declared form",
 }

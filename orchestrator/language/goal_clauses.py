@@ -19,11 +19,13 @@ class Clause(Record):
 
 
 _LISTS: Final = WordLists("splitting")
+# A run of blanks is tried from its first one alone, and given back nowhere: it may be a page long.
 _BOUNDARY: Final = re.compile(
-    r"(?P<strong>(?<=[.!?])[\"”')]*\s+|\s*;\s*|\s*\n\s*)"
-    r"|(?P<then>\s*,?\s+(?:and\s+|but\s+)?(?:then|afterwards|after\s+that)\b,?\s*)"
-    r"|(?P<weak>\s*,\s*(?:(?:and|but|plus|as\s+well\s+as)\s+)?(?:also\s+)?"
-    r"|\s+(?:and|but|plus|as\s+well\s+as|&)\s+(?:also\s+)?)",
+    r"(?P<strong>(?<=[.!?])[\"”')]*\s+|(?:(?<!\s)\s++)?;\s*|(?<!\s)\s*\n\s*)"
+    r"|(?P<then>(?:(?:(?<!\s)\s++)?,\s++|(?<!\s)\s++)"
+    r"(?:and\s+|but\s+)?(?:then|afterwards|after\s+that)\b,?\s*)"
+    r"|(?P<weak>(?:(?<!\s)\s++)?,\s*(?:(?:and|but|plus|as\s+well\s+as)\s+)?(?:also\s+)?"
+    r"|(?<!\s)\s++(?:and|but|plus|as\s+well\s+as|&)\s+(?:also\s+)?)",
     re.IGNORECASE,
 )
 _ABBREVIATED: Final = re.compile(

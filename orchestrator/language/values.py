@@ -61,6 +61,10 @@ _COUNTING: Final = _LISTS.word_set("counting")
 _COUNTED_NOUNS: Final = _LISTS.word_set("counted_nouns")
 _NUMBERED_VERBS: Final = _LISTS.word_set("numbered_verbs")
 _NAME_ENDS: Final = "|".join(_LISTS.words("name_ends"))
+_DIGITS: Final = 20
+"""Of an amount; what has more is no price, and more than the decimal module writes out."""
+_DIGITS_OF_TIME: Final = 5
+"""Of a duration: with more the calendar ends before it does."""
 _LONGEST: Final = 20_000
 """Characters of a text that are read."""
 
@@ -266,7 +270,11 @@ def money(amount: Decimal, currency: str) -> JsonValue:
     """Return an amount as JSON, with the decimals that its currency has: "90.00"."""
     places = Decimal(1).scaleb(-currencies.EXPONENTS.get(currency, 2))
     exact = not currencies.has_too_many_decimals(amount, currency)
-    return {"amount": str(amount.quantize(places) if exact else amount), "currency": currency}
+    is_written_out = exact and amount.adjusted() < _DIGITS
+    return {
+        "amount": str(amount.quantize(places) if is_written_out else amount),
+        "currency": currency,
+    }
 
 
 def currency_at(text: str, at: int, language: str) -> tuple[str, int] | None:
@@ -369,7 +377,7 @@ def _counted(
     word = glued or (after[1] if after else "")
     units = _units_of_time(word.lower(), language)
     last = stop if glued else after.end() if after else end
-    if units is not None:
+    if units is not None and number.adjusted() < _DIGITS_OF_TIME:
         name, size = units
         return Found("duration", start, last, {name: _plain(number * size)}, word.lower())
     if word and word.lower() not in _NO_UNITS and (word.islower() or glued):

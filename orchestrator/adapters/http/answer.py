@@ -1,5 +1,6 @@
 """Reads a provider's answer within limits, whatever it sends."""
 
+import asyncio
 import codecs
 import contextlib
 import hashlib
@@ -9,7 +10,8 @@ import re
 import zlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, ParamSpec, TypeVar
 
 import httpx
 from pydantic import JsonValue
@@ -26,9 +28,14 @@ from orchestrator.core.received_files import (
 from orchestrator.core.record import JsonObject
 
 _MAX_DEPTH = 100
+_LARGE_BYTES = 65_536
+_LARGE_VALUES = 2_000
+_LARGE_LEVELS = 30
 _MAX_COUNTED = 100_000_000
 """Of a file that is too large to be kept, and only counted and told by its digest."""
 _GZIP_MAGIC = b"\x1f\x8b"
+_MAX_MEMBERS = 50_000
+_PIECE = 16_384
 _WINDOW_BITS = {
     "gzip": (zlib.MAX_WBITS | 16,),
     "x-gzip": (zlib.MAX_WBITS | 16,),
@@ -42,6 +49,10 @@ _ENCODING_OF_TEXT = re.compile(
 )
 """Python has others by which no server means text, such as idna and unicode_escape."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,8 @@ class Answer:
     """Why the body could not be read, or not as what it claims to be."""
     file: bytes | None = None
     """Of data that is neither JSON nor text: all of it, where it is not too large to be kept."""
+    is_large: bool = False
+    """To check it may take longer than everything else can wait for."""
 
     @property
     def content_type(self) -> str:
@@ -107,13 +120,35 @@ async def read_answer(
         if raw.content is None:
             told = _unkept(bare, raw.size, raw.digest, max_file_bytes, masked)
             return replace(bare, value=told, body=told, is_empty=False)
-        data = _decompressed(raw.content, encoding, kept_bytes)
+        # In a thread, as what follows is when it is large: everything else goes on meanwhile.
+        data = await _aside(len(raw.content), _decompressed, raw.content, encoding, kept_bytes)
     except _Unreadable as unreadable:
         return replace(bare, is_empty=False, fault=str(unreadable))
     if not data:
         return bare
     sniff = bare.content_type not in declared_types and len(data) <= max_bytes
-    return _with_body(bare, data, max_file_bytes, sniff=sniff, masked=masked)
+    read = partial(_with_body, bare, data, max_file_bytes, sniff=sniff, masked=masked)
+    answer = await _aside(len(data), read)
+    is_large = len(data) > _LARGE_BYTES or _is_intricate(answer.value)
+    return replace(answer, is_large=is_large)
+
+
+async def _aside(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do the work, in a thread when it is on much."""
+    if size <= _LARGE_BYTES:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
+
+
+def _is_intricate(value: JsonValue) -> bool:
+    """Whether an answer of few bytes is of many values or levels."""
+    level, seen = [value], 0
+    for _ in range(_LARGE_LEVELS):
+        level = [held for outer in level for held in _children(outer)]
+        seen += len(level)
+        if not level or seen > _LARGE_VALUES:
+            break
+    return bool(level)
 
 
 def file_told_by(
@@ -223,17 +258,21 @@ def _inflated(data: bytes, window_bits: int, encoding: str, max_bytes: int) -> b
     Raises:
         zlib.error: it is not compressed in this way.
     """
-    plain = b""
-    while True:
-        decompressor = zlib.decompressobj(window_bits)
-        plain += decompressor.decompress(data, max_bytes + 1 - len(plain))
-        if len(plain) > max_bytes:
-            raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
-        if not decompressor.eof:
-            raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
-        data = decompressor.unused_data
-        if not data.startswith(_GZIP_MAGIC):
-            return plain
+    plain, view, at = bytearray(), memoryview(data), 0
+    for _ in range(_MAX_MEMBERS):
+        member = zlib.decompressobj(window_bits)
+        while not member.eof:
+            if at >= len(data):
+                raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
+            # In pieces: at its end a member copies what is left of the one it was given.
+            piece = view[at : at + _PIECE]
+            plain += member.decompress(piece, max_bytes + 1 - len(plain))
+            if len(plain) > max_bytes:
+                raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
+            at += len(piece) - len(member.unused_data)
+        if view[at : at + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
+            return bytes(plain)
+    raise _Unreadable(f"the answer is of more than {_MAX_MEMBERS:,} compressed members")
 
 
 def _charset(content_type: str) -> str:

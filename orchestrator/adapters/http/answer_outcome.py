@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.answer import Answer
-from orchestrator.adapters.http.attempt import Attempt
+from orchestrator.adapters.http.endpoint import Endpoint
 from orchestrator.adapters.http.masking import Mask
 from orchestrator.adapters.http.operation_contract import ResponseCheck
 from orchestrator.adapters.http.refusal import (
@@ -18,6 +18,7 @@ from orchestrator.adapters.http.refusal import (
 from orchestrator.catalog.expressions import all_hold, parse_conditions
 from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.record import JsonObject
 from orchestrator.saga.answer_names import names_another
 from orchestrator.saga.outcome import OutcomeKind, ToolOutcome, classify
 
@@ -25,17 +26,19 @@ _ACCEPTED = 202
 _MAX_TEXT = 2_000
 
 
-def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
+def outcome_of(
+    endpoint: Endpoint, arguments: JsonObject, answer: Answer, mask: Mask, *, has_key: bool
+) -> ToolOutcome:
     """What a call came to; what was sent and is secret or personal is hidden in it."""
-    tool, contract = call.endpoint.tool, call.endpoint.contract
-    in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
+    tool, contract = endpoint.tool, endpoint.contract
+    in_progress = is_in_progress(answer, has_key=has_key)
     kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
     # Nobody declares what a gateway in front of the provider says when it is in trouble.
     check = ResponseCheck() if kind == "unknown" else contract.check_response(answer)
     breach = answer.fault or check.breach
     another = None
     if kind == "succeeded":
-        another = names_another(call.endpoint.given_back, call.arguments, answer.body)
+        another = names_another(endpoint.given_back, arguments, answer.body)
         if another is not None:
             breach = f"it is about another {another} than was sent"
         breach = breach or _gone(tool, answer)
@@ -52,10 +55,10 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         contract_breach=mask.cut(told, _MAX_TEXT) if (told := breach or check.note) else None,
         accepted=kind == "unknown" and answer.status == _ACCEPTED,
         declared=kind == "rejected" and contract.declares_refusal(answer),
-        price=charged_price(tool, call.arguments, answer.body) if spends else None,
+        price=charged_price(tool, arguments, answer.body) if spends else None,
         headers={
             name: mask.text(answer.header(name))
-            for name in sorted(call.endpoint.kept_headers)
+            for name in sorted(endpoint.kept_headers)
             if another is None and name in answer.headers
         },
         retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
@@ -67,6 +70,19 @@ def _kept_body(answer: Answer, mask: Mask) -> JsonValue:
     if answer.is_text and isinstance(answer.body, str):
         return mask.cut(answer.body, _MAX_TEXT)
     return mask.json(answer.body)
+
+
+def unchecked_outcome(endpoint: Endpoint, answer: Answer, *, has_key: bool) -> ToolOutcome:
+    """What a call came to whose answer costs too much to be looked at: what its status says."""
+    in_progress = has_key and answer.status == 409
+    tool = endpoint.tool
+    kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
+    return ToolOutcome(
+        kind="unknown" if kind == "succeeded" else kind,
+        status=answer.status,
+        reason=f"{phrase_of(answer.status)}, but its answer is too costly to check",
+        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
+    )
 
 
 def _gone(tool: Tool, answer: Answer) -> str | None:

@@ -11,7 +11,7 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from orchestrator.json_schema.openapi_dialect import branch_values, discriminator_property
-from orchestrator.json_schema.validator import Keyword, with_patterns
+from orchestrator.json_schema.validator import Keyword, once, with_patterns
 
 Hidden = Literal["readOnly", "writeOnly"]
 """What marks the properties that this side should not hold."""
@@ -43,6 +43,7 @@ def contract_dialect(dialect: type[Validator], hidden: Hidden) -> type[Validator
         # OpenAPI 3.0: later ones have no `nullable`.
         for name in ("allOf", "anyOf", "oneOf", "enum"):
             ours[name] = _nullable(ours.get(name) or dialect.VALIDATORS[name])
+    ours |= {name: once(ours[name]) for name in ("allOf", "anyOf", "oneOf")}
     extended: type[Validator] = extend(with_patterns(dialect), ours)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
 

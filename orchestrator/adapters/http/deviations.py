@@ -18,12 +18,12 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import follow, parse_pointer
-from orchestrator.json_schema.validator import extra_names
+from orchestrator.json_schema.validator import UNSAID, extra_names
 
 _READ_FROM_ANSWER: Final = re.compile(r"\$response\.body#?((?:/[^\s/=!<>\"'{}]+)+)")
 _CHOICES: Final = frozenset({"anyOf", "oneOf"})
 _EXTRA: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
-_STRICT: Final = frozenset({"required", "dependentRequired"})
+_STRICT: Final = frozenset({"required", "dependentRequired", UNSAID})
 _TROUBLES: Final = frozenset({"error", "errors"})
 _METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 

@@ -35,6 +35,8 @@ _T = TypeVar("_T")
 class Endpoint:
     """Where a tool's calls go, what they must satisfy, and what is read from the answers."""
 
+    key: str
+    """Of its catalog and tool: the same for the same endpoint, in every process."""
     tool: Tool
     base_url: str
     origins: frozenset[Origin]
@@ -105,6 +107,7 @@ def _compile(
     body = operation.node.at("requestBody")
     base = base_url(tool, server_variables)
     return Endpoint(
+        key=f"{catalog.digest} {tool.name}",
         tool=tool,
         base_url=base,
         origins=declared_origins(operation, server_variables),

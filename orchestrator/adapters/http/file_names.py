@@ -6,8 +6,11 @@ from collections.abc import Callable
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from typing import Final
+from urllib.parse import unquote
 
 _LONGEST: Final = 100
+_LONGEST_HEADER: Final = 2_000
+"""Characters that are read: the parser copies the rest of a header at each of its semicolons."""
 _FOLDERS: Final = re.compile(r"[/\\]")
 
 
@@ -18,7 +21,7 @@ def told_name(disposition: str, masked: Callable[[str], str] = str) -> str:
     ending of a long one. `masked` hides values in it while it is whole.
     """
     message = Message()
-    message["Content-Disposition"] = disposition
+    message["Content-Disposition"] = disposition[:_LONGEST_HEADER]
     named = [
         value
         for key, value in message.get_params([], header="content-disposition")
@@ -26,7 +29,10 @@ def told_name(disposition: str, masked: Callable[[str], str] = str) -> str:
     ]
     # `filename*` says its charset, and is for whoever reads it in the place of `filename`.
     told = next((one for one in named if isinstance(one, tuple)), next(iter(named), ""))
-    return plain_name(masked(collapse_rfc2231_value(told)))
+    try:
+        return plain_name(masked(collapse_rfc2231_value(told)))
+    except ValueError:  # of a charset that is a codec of Python's and no charset of texts
+        return plain_name(masked(unquote(told[2] if isinstance(told, tuple) else told)))
 
 
 def plain_name(name: str) -> str:

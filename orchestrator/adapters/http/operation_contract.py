@@ -117,24 +117,27 @@ class OperationContract:
     """
 
     def __init__(self, operation: Operation, tool: Tool) -> None:
-        pinned_responses = declared_responses(operation)
-        pinned = pinned_document(operation, tool, pinned_responses)
-        # No handlers: the default ones fetch references over the network and from the disk.
-        spec = SchemaPath.from_dict(
-            cast("Any", pinned), handlers={}, resolved_cache_maxsize=_RESOLVED
-        )
-        finder = _finder_of(spec, tool)
-        is_30 = str(operation.root.mapping()["openapi"]).startswith("3.0")
-        request_class = V30RequestValidator if is_30 else V31RequestValidator
-        response_class = V30ResponseValidator if is_30 else V31ResponseValidator
+        responses = declared_responses(operation)
         self._tool = tool
         self._used = UsedParts(operation, tool)
+        self._pinned = pinned_document(operation, tool, responses)
         self._bodies = {
             status: bool(response.get("content"))
-            for status, response in pinned_responses.items()
+            for status, response in responses.items()
             if isinstance(response, dict)
         }
-        self._answer_types = frozenset(answer_types(pinned_responses))
+        self._answer_types = frozenset(answer_types(responses))
+        self._compile()
+
+    def _compile(self) -> None:
+        # No handlers: the default ones fetch references over the network and from the disk.
+        spec = SchemaPath.from_dict(
+            cast("Any", self._pinned), handlers={}, resolved_cache_maxsize=_RESOLVED
+        )
+        finder = _finder_of(spec, self._tool)
+        is_30 = str(self._pinned["openapi"]).startswith("3.0")
+        request_class = V30RequestValidator if is_30 else V31RequestValidator
+        response_class = V30ResponseValidator if is_30 else V31ResponseValidator
         self._requests = request_class(
             spec,
             path_finder_cls=finder,
@@ -150,6 +153,15 @@ class OperationContract:
             ),
             extra_media_type_deserializers=_AnyType(),
         )
+
+    def __getstate__(self) -> JsonObject:
+        """Return all but the compiled validators, for another process to compile."""
+        return {k: v for k, v in vars(self).items() if k not in ("_requests", "_responses")}
+
+    def __setstate__(self, state: JsonObject) -> None:
+        """Compile the contract of another process."""
+        vars(self).update(state)
+        self._compile()
 
     def request_violations(
         self, placement: Placement, headers: Mapping[str, str]

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from itertools import islice
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -16,10 +17,11 @@ from orchestrator.catalog.inputs import is_json
 MAX_REASON: Final = 1_000
 """Characters of a reason that are kept, counted after what is hidden in it was masked."""
 _MAX_FIELD_ERRORS = 20
+_MAX_WORDS = 2_000
+"""Characters of a conflict's texts, of each, in which its kind is looked for."""
+_REQUESTED = re.compile(r"request|operation|key|idempoten", re.IGNORECASE)
 _IN_PROGRESS = re.compile(
-    r"(?:request|operation|key|idempoten\w*).*"
-    r"(?:in[ _-]progress|outstanding|(?:being|still) (?:processed|processing|running))",
-    re.IGNORECASE | re.DOTALL,
+    r"in[ _-]progress|outstanding|(?:being|still) (?:processed|processing|running)", re.IGNORECASE
 )
 
 
@@ -75,7 +77,7 @@ def _field_errors(body: Mapping[str, JsonValue]) -> list[str]:
     for key in ("errors", "invalid-params", "invalid_params", "violations", "detail"):
         found = body.get(key)
         if isinstance(found, list | dict) and found:
-            return list(_each_field_error(found))[:_MAX_FIELD_ERRORS]
+            return list(islice(_each_field_error(found), _MAX_FIELD_ERRORS))
     return []
 
 
@@ -115,8 +117,11 @@ def is_in_progress(answer: Answer, *, has_key: bool) -> bool:
     if answer.header("retry-after"):
         return True
     body = answer.body if isinstance(answer.body, dict) else {}
-    text = f"{body.get('type', '')} {body.get('code', '')} {_title_and_detail(body)}"
-    return bool(_IN_PROGRESS.search(text))
+    words = (body.get("type", ""), body.get("code", ""), _title_and_detail(body))
+    text = " ".join(str(word)[:_MAX_WORDS] for word in words)
+    # One after the other: as one pattern it would begin again at every word.
+    requested = _REQUESTED.search(text)
+    return requested is not None and bool(_IN_PROGRESS.search(text, requested.end()))
 
 
 def retry_after_s(answer: Answer, *, now: datetime) -> float | None:

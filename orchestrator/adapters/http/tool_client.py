@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from http.cookiejar import CookieJar
 from types import MappingProxyType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
 
 from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
 from orchestrator.adapters.http.answer import Answer, file_told_by, read_answer, unkept_file
-from orchestrator.adapters.http.answer_outcome import outcome_of
+from orchestrator.adapters.http.answer_checks import AnswerChecks
 from orchestrator.adapters.http.attempt import Attempt, Wire
 from orchestrator.adapters.http.credentials import Credential, basic_token, resolve_credentials
 from orchestrator.adapters.http.endpoint import Endpoint, Endpoints
@@ -59,6 +60,18 @@ from orchestrator.saga.outcome import ToolOutcome
 _CALL_ID_HEADER = "X-Request-Id"
 _RESOLVES_WITHIN_S = 2.0
 """How long is waited for a host's name before a call is prepared."""
+
+
+_CHECKED_WITHIN_S = 4.0
+"""How long the check of a large answer may take after the time of its call: an activity has five
+seconds for all but the wire."""
+
+
+class _NoCookies(CookieJar):
+    """Keeps none: no call depends on the one before, and providers decide how many they set."""
+
+    def extract_cookies(self, response: Any, request: Any) -> None:
+        """Leave the cookies of an answer unread."""
 
 
 class ToolClient:
@@ -121,10 +134,12 @@ class ToolClient:
             self._only = OnlyHosts(only_hosts)
             transport = CheckedTransport(self._policy, proxy=proxy, only=self._only)
             http = httpx.AsyncClient(transport=transport, trust_env=False)
+        http.cookies = _NoCookies()
         self._http = http
         self._telemetry = telemetry or default_telemetry()
         self._endpoints = Endpoints(server_variables)
         self._tokens = Tokens(self._http)
+        self._checks = AnswerChecks()
 
     async def __aenter__(self) -> Self:
         """This client."""
@@ -136,6 +151,7 @@ class ToolClient:
 
     async def aclose(self) -> None:
         """Close the connections; no call may follow."""
+        self._checks.close()
         await self._http.aclose()
 
     async def call(
@@ -202,7 +218,8 @@ class ToolClient:
 
         Not httpx's timeouts, which begin anew with every byte that arrives.
         """
-        tool = call.endpoint.tool
+        tool, loop = call.endpoint.tool, asyncio.get_running_loop()
+        until = loop.time() + call.timeout_s
         try:
             async with asyncio.timeout(call.timeout_s):
                 placement, personal = await self._place(catalog, call, arguments, needed)
@@ -217,7 +234,8 @@ class ToolClient:
             fault = call.wire.late_fault
             raise transport_failure(tool.name, fault, f"{call.timeout_s:g} s") from None
         answer = await self._with_file_kept(call, answer, mask)
-        outcome = outcome_of(call, answer, mask)
+        within_s = until - loop.time() + _CHECKED_WITHIN_S
+        outcome = await self._checks.outcome_of(call, answer, mask, within_s=within_s)
         call.facts.outcome = outcome.kind
         return outcome
 

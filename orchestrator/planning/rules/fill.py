@@ -35,6 +35,7 @@ _WAYS: Final = frozenset({"from", "to", "into", "between"})
 _IS: Final = frozenset({"is", "of", "as", "to", "equals", "set"})
 _MOST_LEAVES: Final = 80
 _MOST_STEPS: Final = 6
+_MOST_DAYS: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -791,7 +792,8 @@ def _minutes(candidate: Candidate) -> float:
 def days_of(candidate: Candidate) -> int | None:
     """Return the number of days or nights that a value counts; None where it counts none."""
     if candidate.kind == "number" and candidate.after in ("night", "day"):
-        return int(candidate.value) if isinstance(candidate.value, int) else None
+        count = candidate.value
+        return count if isinstance(count, int) and abs(count) < _MOST_DAYS else None
     minutes = _minutes(candidate) if candidate.kind == "duration" else 0
     return int(minutes // 1440) if minutes and minutes % 1440 == 0 else None
 
