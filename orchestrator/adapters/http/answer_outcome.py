@@ -10,10 +10,13 @@ from orchestrator.adapters.http.refusal import is_in_progress, phrase_of, reason
 from orchestrator.catalog.expressions import all_hold, parse_conditions
 from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.planning.trimming import cut_text
 from orchestrator.saga.answer_names import names_another
 from orchestrator.saga.outcome import OutcomeKind, ToolOutcome, classify
 
 _ACCEPTED = 202
+_LONGEST_REASON = 2_000
+"""Names of an answer's properties stand in breaches, and may be of any length."""
 
 
 def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
@@ -33,14 +36,15 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
     reason = None if kind == "succeeded" else reason_of(answer)
     if kind == "succeeded":
         kind, reason = _of_success_status(tool, answer, breach)
+    told = breach or check.note
     spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
     return ToolOutcome(
         kind=kind,
         status=answer.status,
         # What belongs to another is not kept: nothing may be cancelled by it.
         body=mask.json(answer.body) if another is None else None,
-        reason=mask.text(reason) if reason else None,
-        contract_breach=mask.text(told) if (told := breach or check.note) else None,
+        reason=cut_text(mask.text(reason), _LONGEST_REASON) if reason else None,
+        contract_breach=cut_text(mask.text(told), _LONGEST_REASON) if told else None,
         accepted=kind == "unknown" and answer.status == _ACCEPTED,
         declared=kind == "rejected" and contract.declares_refusal(answer),
         price=charged_price(tool, call.arguments, answer.body) if spends else None,
@@ -49,7 +53,7 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
             for name in sorted(call.endpoint.kept_headers)
             if another is None and name in answer.headers
         },
-        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
+        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)) if kind != "succeeded" else None,
     )
 
 

@@ -16,6 +16,14 @@ def told_name(disposition: str) -> str:
     Without folders and without characters that show otherwise than they are; the beginning and the
     ending of a long one.
     """
+    try:
+        return plain_name(_named_in(disposition))
+    except (LookupError, TypeError, ValueError):
+        # Python knows charsets that are none of text, such as idna, and fails in their own ways.
+        return ""
+
+
+def _named_in(disposition: str) -> str:
     message = Message()
     message["Content-Disposition"] = disposition
     named = [
@@ -25,7 +33,7 @@ def told_name(disposition: str) -> str:
     ]
     # `filename*` says its charset, and is for whoever reads it in the place of `filename`.
     told = next((one for one in named if isinstance(one, tuple)), next(iter(named), ""))
-    return plain_name(collapse_rfc2231_value(told))
+    return collapse_rfc2231_value(told)
 
 
 def plain_name(name: str) -> str:

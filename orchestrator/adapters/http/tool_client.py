@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from http.cookiejar import CookieJar
 from typing import Self
 from urllib.parse import quote
 
@@ -38,7 +39,7 @@ from orchestrator.adapters.telemetry.instruments import (
     trace_headers,
 )
 from orchestrator.adapters.wire_logs import wire_logs_dropped
-from orchestrator.catalog.arguments import check_arguments, check_names, needed_handles
+from orchestrator.catalog.arguments import by_text, check_arguments, check_names, needed_handles
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import (
@@ -57,6 +58,13 @@ from orchestrator.saga.outcome import ToolOutcome
 _CALL_ID_HEADER = "X-Request-Id"
 _RESOLVES_WITHIN_S = 2.0
 """How long is waited for a host's name before a call is prepared."""
+
+
+class _NoCookies(CookieJar):
+    """A jar that stays empty: what one call sets must not travel with the next, nor be parsed."""
+
+    def extract_cookies(self, response: object, request: object) -> None:
+        """Keep none."""
 
 
 class ToolClient:
@@ -118,6 +126,7 @@ class ToolClient:
             self._only = OnlyHosts(only_hosts)
             transport = CheckedTransport(self._policy, proxy=proxy, only=self._only)
             http = httpx.AsyncClient(transport=transport, trust_env=False)
+        http.cookies = _NoCookies()
         self._http = http
         self._telemetry = telemetry or default_telemetry()
         self._endpoints = Endpoints(server_variables)
@@ -231,7 +240,7 @@ class ToolClient:
         call.files = sent.found
         placement = place_arguments(
             tool,
-            sent.in_text(tool, reveal_arguments(tool, arguments, values)),
+            by_text(tool, sent.in_text(tool, reveal_arguments(tool, arguments, values))),
             body_required=call.endpoint.body_required,
         )
         violations = call.endpoint.contract.request_violations(placement, call.key_header())
