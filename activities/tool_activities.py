@@ -419,6 +419,6 @@ def _bounded(outcome: ToolOutcome) -> ToolOutcome:
         )
     }
     named = ", ".join(sorted(too_long))
-    why = f"the answer gives a longer {named} than the {LONGEST_VALUE:,} bytes of any id"
+    why = f"its answer fills {named} with more than {LONGEST_VALUE:,} bytes, which no record holds"
     unclear = {"kind": "unknown", "reason": why} if outcome.kind == "succeeded" else {}
     return outcome.model_copy(update={**kept, **unclear, "follow_ups": ()})

@@ -26,9 +26,11 @@ SCHEMA_FAULTS: Final = (
     TypeError,
     ValueError,
     AttributeError,
+    ArithmeticError,
 )
 """Exceptions that a defective schema raises during validation: an invalid pattern, a reference that
-leads nowhere, an unknown type, a format checker that meets unexpected text."""
+leads nowhere, an unknown type, a format checker that meets unexpected text; or an integer that
+`multipleOf` cannot divide as a float."""
 
 _SHOWN = 12
 """Alternatives that are listed before the rest is only counted."""

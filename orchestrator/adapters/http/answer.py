@@ -29,6 +29,8 @@ _MAX_DEPTH = 100
 _MAX_TEXT = 2_000
 _MAX_COUNTED = 100_000_000
 """Of a file that is too large to be kept, and only counted and told by its digest."""
+_STEP = 4_096
+"""Bytes that are decompressed at once."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _WINDOW_BITS = {
     "gzip": (zlib.MAX_WBITS | 16,),
@@ -139,8 +141,10 @@ def _with_body(bare: Answer, data: bytes, max_file_bytes: int, *, sniff: bool) -
     says_json = is_json(bare.content_type)
     if says_json or (sniff and data.lstrip()[:1] in (b"{", b"[")):
         with contextlib.suppress(ValueError, RecursionError):
-            value, repeated = _parsed(data, charset)
-            return replace(bare, value=value, body=value, is_empty=False, repeated=repeated)
+            repeated: set[str] = set()
+            value = _parsed(data, charset, repeated)
+            found = frozenset(repeated)
+            return replace(bare, value=value, body=value, is_empty=False, repeated=found)
     if not says_json and not _is_text(bare.content_type, data):
         text = data.decode("latin-1")
         if len(data) > max_file_bytes:
@@ -214,17 +218,20 @@ def _inflated(data: bytes, window_bits: int, encoding: str, max_bytes: int) -> b
     Raises:
         zlib.error: it is not compressed in this way.
     """
-    plain = b""
+    plain, at = bytearray(), 0
     while True:
         decompressor = zlib.decompressobj(window_bits)
-        plain += decompressor.decompress(data, max_bytes + 1 - len(plain))
-        if len(plain) > max_bytes:
-            raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
-        if not decompressor.eof:
-            raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
-        data = decompressor.unused_data
-        if not data.startswith(_GZIP_MAGIC):
-            return plain
+        while not decompressor.eof:
+            # In steps: what is left over after a member is copied, and there may be many.
+            step = data[at : at + _STEP]
+            if not step:
+                raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
+            plain += decompressor.decompress(step, max_bytes + 1 - len(plain))
+            if len(plain) > max_bytes:
+                raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
+            at += len(step) - len(decompressor.unused_data)
+        if not data.startswith(_GZIP_MAGIC, at):
+            return bytes(plain)
 
 
 def _charset(content_type: str) -> str:
@@ -248,10 +255,11 @@ def _is_text(content_type: str, data: bytes) -> bool:
     return True
 
 
-def _parsed(data: bytes, charset: str) -> tuple[JsonValue, frozenset[str]]:
-    """The JSON, if it is JSON that every later reader can take, and the names that it repeats.
+def _parsed(data: bytes, charset: str, repeated: set[str] | None = None) -> JsonValue:
+    """The JSON, if it is JSON that every later reader can take.
 
     JSON is in UTF-8, whatever else its content type says; only what is not is read as that says.
+    Names that one object gives several values are added to `repeated`.
 
     Raises:
         ValueError: it is not, or it holds numbers without end or nests too deeply.
@@ -260,11 +268,10 @@ def _parsed(data: bytes, charset: str) -> tuple[JsonValue, frozenset[str]]:
         text = data.decode(json.detect_encoding(data), errors="surrogatepass")
     except UnicodeDecodeError:
         text = data.decode(charset)
-    repeated: set[str] = set()
 
     def members(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
         held = dict(pairs)
-        if len(held) < len(pairs):
+        if len(held) < len(pairs) and repeated is not None:
             repeated.update(name for name, value in pairs if value != held[name])
         return held
 
@@ -275,7 +282,7 @@ def _parsed(data: bytes, charset: str) -> tuple[JsonValue, frozenset[str]]:
         object_pairs_hook=members,
     )
     _check_depth(value)
-    return (_scrubbed(value) if _SURROGATE.search(text) else value), frozenset(repeated)
+    return _scrubbed(value) if _SURROGATE.search(text) else value
 
 
 def _refuse(constant: str) -> None:

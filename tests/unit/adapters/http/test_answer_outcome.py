@@ -375,3 +375,10 @@ async def test_no_header_raises(asked: str, waits: float | None) -> None:
 
     assert came.retry_after_s == waits
     assert (await outcome(httpx.Response(204, headers={"retry-after": asked}))).kind == "succeeded"
+
+
+async def test_a_number_that_no_double_holds_raises_nothing() -> None:
+    schema = {"type": "object", "properties": {"n": {"multipleOf": 0.1}}}
+    declared = {"200": {"description": "done", "content": {JSON: {"schema": schema}}}}
+
+    assert (await outcome(said({"n": 10**400}), responses=declared)).kind == "unknown"
