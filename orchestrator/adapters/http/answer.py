@@ -29,9 +29,9 @@ _MAX_DEPTH = 100
 _MAX_TEXT = 2_000
 _MAX_COUNTED = 100_000_000
 """Of a file that is too large to be kept, and only counted and told by its digest."""
-_STEP = 4_096
-"""Bytes that are decompressed at once."""
 _GZIP_MAGIC = b"\x1f\x8b"
+_MAX_MEMBERS = 50_000
+_PIECE = 16_384
 _WINDOW_BITS = {
     "gzip": (zlib.MAX_WBITS | 16,),
     "x-gzip": (zlib.MAX_WBITS | 16,),
@@ -218,20 +218,21 @@ def _inflated(data: bytes, window_bits: int, encoding: str, max_bytes: int) -> b
     Raises:
         zlib.error: it is not compressed in this way.
     """
-    plain, at = bytearray(), 0
-    while True:
-        decompressor = zlib.decompressobj(window_bits)
-        while not decompressor.eof:
-            # In steps: what is left over after a member is copied, and there may be many.
-            step = data[at : at + _STEP]
-            if not step:
+    plain, view, at = bytearray(), memoryview(data), 0
+    for _ in range(_MAX_MEMBERS):
+        member = zlib.decompressobj(window_bits)
+        while not member.eof:
+            if at >= len(data):
                 raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
-            plain += decompressor.decompress(step, max_bytes + 1 - len(plain))
+            # In pieces: at its end a member copies what is left of the one it was given.
+            piece = view[at : at + _PIECE]
+            plain += member.decompress(piece, max_bytes + 1 - len(plain))
             if len(plain) > max_bytes:
                 raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
-            at += len(step) - len(decompressor.unused_data)
-        if not data.startswith(_GZIP_MAGIC, at):
+            at += len(piece) - len(member.unused_data)
+        if view[at : at + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
             return bytes(plain)
+    raise _Unreadable(f"the answer is of more than {_MAX_MEMBERS:,} compressed members")
 
 
 def _charset(content_type: str) -> str:

@@ -5,8 +5,11 @@ import unicodedata
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from typing import Final
+from urllib.parse import unquote
 
 _LONGEST: Final = 100
+_LONGEST_HEADER: Final = 2_000
+"""Characters that are read: the parser copies the rest of a header at each of its semicolons."""
 _FOLDERS: Final = re.compile(r"[/\\]")
 
 
@@ -16,16 +19,8 @@ def told_name(disposition: str) -> str:
     Without folders and without characters that show otherwise than they are; the beginning and the
     ending of a long one.
     """
-    try:
-        return plain_name(_named_in(disposition))
-    except (LookupError, TypeError, ValueError):
-        # Python knows charsets that are none of text, such as idna, and fails in their own ways.
-        return ""
-
-
-def _named_in(disposition: str) -> str:
     message = Message()
-    message["Content-Disposition"] = disposition
+    message["Content-Disposition"] = disposition[:_LONGEST_HEADER]
     named = [
         value
         for key, value in message.get_params([], header="content-disposition")
@@ -33,7 +28,10 @@ def _named_in(disposition: str) -> str:
     ]
     # `filename*` says its charset, and is for whoever reads it in the place of `filename`.
     told = next((one for one in named if isinstance(one, tuple)), next(iter(named), ""))
-    return collapse_rfc2231_value(told)
+    try:
+        return plain_name(collapse_rfc2231_value(told))
+    except ValueError:  # of a charset that is a codec of Python's and no charset of texts
+        return plain_name(unquote(told[2] if isinstance(told, tuple) else told))
 
 
 def plain_name(name: str) -> str:

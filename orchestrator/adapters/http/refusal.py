@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from itertools import islice
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -18,10 +19,11 @@ _LONGEST_WAIT_S = 86_400.0
 """Longer than anybody here waits: whoever asks for more is as good as away."""
 _SECONDS = re.compile(r"[0-9]{1,300}(?:\.[0-9]{0,300})?", re.ASCII)
 _LONGEST_DATE = 100
+_MAX_WORDS = 2_000
+"""Characters of a conflict's texts, of each, in which its kind is looked for."""
+_REQUESTED = re.compile(r"request|operation|key|idempoten", re.IGNORECASE)
 _IN_PROGRESS = re.compile(
-    r"(?:request|operation|key|idempoten\w*).*"
-    r"(?:in[ _-]progress|outstanding|(?:being|still) (?:processed|processing|running))",
-    re.IGNORECASE | re.DOTALL,
+    r"in[ _-]progress|outstanding|(?:being|still) (?:processed|processing|running)", re.IGNORECASE
 )
 
 
@@ -76,7 +78,7 @@ def _field_errors(body: Mapping[str, JsonValue]) -> list[str]:
     for key in ("errors", "invalid-params", "invalid_params", "violations", "detail"):
         found = body.get(key)
         if isinstance(found, list | dict) and found:
-            return list(_each_field_error(found))[:_MAX_FIELD_ERRORS]
+            return list(islice(_each_field_error(found), _MAX_FIELD_ERRORS))
     return []
 
 
@@ -116,8 +118,11 @@ def is_in_progress(answer: Answer, *, has_key: bool) -> bool:
     if answer.header("retry-after"):
         return True
     body = answer.body if isinstance(answer.body, dict) else {}
-    text = f"{body.get('type', '')} {body.get('code', '')} {_title_and_detail(body)}"
-    return bool(_IN_PROGRESS.search(text[:_MAX_REASON]))
+    words = (body.get("type", ""), body.get("code", ""), _title_and_detail(body))
+    text = " ".join(str(word)[:_MAX_WORDS] for word in words)
+    # One after the other: as one pattern it would begin again at every word.
+    requested = _REQUESTED.search(text)
+    return requested is not None and bool(_IN_PROGRESS.search(text, requested.end()))
 
 
 def retry_after_s(answer: Answer, *, now: datetime) -> float | None:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from http.cookiejar import CookieJar
-from typing import Self
+from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
@@ -61,10 +61,10 @@ _RESOLVES_WITHIN_S = 2.0
 
 
 class _NoCookies(CookieJar):
-    """A jar that stays empty: what one call sets must not travel with the next, nor be parsed."""
+    """Keeps none: no call depends on the one before, and providers decide how many they set."""
 
-    def extract_cookies(self, response: object, request: object) -> None:
-        """Keep none."""
+    def extract_cookies(self, response: Any, request: Any) -> None:
+        """Leave the cookies of an answer unread."""
 
 
 class ToolClient:

@@ -192,7 +192,7 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
                     )
 
 
-@rule("ORC066", "error", "What is read fits its input", is_lasting=True)
+@rule("ORC074", "error", "What is read fits its input", is_lasting=True)
 def filling_fits(subject: Subject) -> Iterator[Problem]:
     """Require expressions that read a type that the filled input takes.
 

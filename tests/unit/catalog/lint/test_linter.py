@@ -164,7 +164,7 @@ def test_a_body_that_is_no_object_is_found(shop: dict[str, Any]) -> None:
 def test_a_parameter_is_filled_by_the_text_of_an_id(
     shop: dict[str, Any], answered: Any, taken: Any, found: bool
 ) -> None:
-    """ORC066: a number and a string with digits are alike there; what has none cannot fill it."""
+    """ORC074: a number and a string with digits are alike there; what has none cannot fill it."""
     cancel = shop["paths"].pop("/cancel")
     del cancel["post"]["requestBody"]
     at = {"name": "order_id", "in": "path", "required": True, "schema": taken}
@@ -173,7 +173,7 @@ def test_a_parameter_is_filled_by_the_text_of_an_id(
     del operation(shop, POST)["x-orchet-compensation-args"]["client_reference"]
     orders_with_id(answered)(shop)
 
-    assert ("ORC066" in {f.code for f in lint({"shop": shop})}) is found
+    assert ("ORC074" in {f.code for f in lint({"shop": shop})}) is found
 
 
 def test_every_rule_has_a_fault_that_shows_it() -> None:
