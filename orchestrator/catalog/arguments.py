@@ -11,7 +11,9 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 from pydantic import JsonValue
 
+from orchestrator.catalog.call_templates import is_blank
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.file_inputs import misplaced_files
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
@@ -100,7 +102,18 @@ def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[st
     takes = ", ".join(f"pii:{field}" for field in sorted(fields)) or "none"
     for field in sorted(handles_in(arguments) - fields):
         found.append(f"pii:{field} is no personal field of this tool; it takes {takes}")
-    return (*found, *misplaced_files(tool, arguments))
+    return (*found, *_blank_names(catalog, tool, arguments), *misplaced_files(tool, arguments))
+
+
+def _blank_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> Iterator[str]:
+    """Yield a sentence for each input of a cancel that is to name something and names nothing."""
+    forward = catalog.tools.get(tool.cancel_for or "")
+    if forward is None or forward.compensation is None:
+        return
+    for name, template in forward.compensation.cancel.arguments.items():
+        value = arguments.get(name)
+        if isinstance(value, str) and is_blank(value) and parse_filling(template).expressions:
+            yield f"{name} is blank, and names nothing to cancel"
 
 
 def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:

@@ -156,6 +156,18 @@ def test_a_schema_that_cannot_be_evaluated_is_the_documents_fault() -> None:
         check_arguments(catalog, catalog.tool("flight_book"), {"origin": "Oslo"})
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\u200b"])
+def test_nothing_is_cancelled_by_a_blank_id(blank: str) -> None:
+    """A provider may answer that it is done."""
+    schema = {"origin": {"type": "string"}}
+    catalog = _catalog(schema)
+
+    problems = check_arguments(catalog, catalog.tool("flight_cancel"), {"origin": blank})
+
+    assert problems == ("origin is blank, and names nothing to cancel",)
+    assert check_arguments(catalog, catalog.tool("flight_book"), {"origin": blank}) == ()
+
+
 @pytest.mark.parametrize(
     ("schema", "given", "sent"),
     [
