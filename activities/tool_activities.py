@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +48,7 @@ from orchestrator.core.errors import (
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.trimming import trim_body
-from orchestrator.saga.cancel_arguments import cancel_arguments
+from orchestrator.saga.cancel_arguments import answered_inputs, cancel_arguments
 from orchestrator.saga.follow_ups import follow_ups
 from orchestrator.saga.outcome import ToolOutcome, is_not_worked_on
 
@@ -63,6 +64,9 @@ NOTHING_SENT = (
     UsageError,
 )
 """Errors of an attempt that ended before the wire."""
+
+LONGEST_VALUE: Final = 4_096
+"""Of what a ledger takes from an answer, as JSON, in bytes: ids, references and headers."""
 
 _BREACHED_ATTEMPTS: Final = 3
 """How often the same key is asked for an answer that honours its contract: a gateway's page passes,
@@ -177,7 +181,7 @@ class ToolActivities:
                 return ToolOutcome(kind="rejected", reason=str(error))
             _note_arrival(call, may_have_arrived=error.may_have_arrived)
             raise ApplicationError(str(error), type=type(error).__name__) from error
-        outcome = with_cancel_arguments(tool, call, outcome)
+        outcome = with_cancel_arguments(catalog, tool, call, outcome)
         outcome = with_follow_ups(catalog, tool, call, outcome)
         if outcome.is_unproved and (outcome.accepted or _is_last_for_a_breach()):
             return _kept(await cleared_up(self._tools, catalog, tool, call, outcome, until=until))
@@ -225,9 +229,12 @@ def _is_anothers(before: str | None, user: str) -> bool:
     return before is not None and (before != user or activity.info().attempt == 1)
 
 
-def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+def with_cancel_arguments(
+    catalog: Catalog, tool: Tool, call: ToolCall, outcome: ToolOutcome
+) -> ToolOutcome:
     """The outcome with the cancel arguments that it fills, read before a long answer is cut."""
-    if outcome.kind != "succeeded" and not outcome.is_unproved:
+    cancel = catalog.tools.get(tool.compensation.cancel.tool) if tool.compensation else None
+    if cancel is None or (outcome.kind != "succeeded" and not outcome.is_unproved):
         return outcome
     known = cancel_arguments(
         tool,
@@ -235,8 +242,11 @@ def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> T
         idempotency_key=call.call_id if tool.idempotency_header else None,
         response_body=outcome.body,
         response_headers=outcome.headers,
+        called=cancel,
     )
-    return outcome.model_copy(update={"undo_arguments": known})
+    answered = answered_inputs(catalog, cancel)
+    ids = {name: value for name, value in known.items() if name in answered}
+    return outcome.model_copy(update={"undo_arguments": known, "answered_ids": ids})
 
 
 def with_follow_ups(
@@ -386,6 +396,29 @@ def _settled(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
 
 def _kept(outcome: ToolOutcome) -> ToolOutcome:
     """The outcome as history keeps it."""
-    return outcome.model_copy(
+    return _bounded(outcome).model_copy(
         update={"body": trim_body(outcome.body), "answered_at": datetime.now(UTC)}
     )
+
+
+def _bounded(outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome without ids and headers that no ledger holds; a call that has one is unclear.
+
+    Rollback asks for it again under its key, and cancels by what is answered then.
+    """
+    held = {**outcome.headers, **outcome.undo_arguments}
+    too_long = {name for name, value in held.items() if len(json.dumps(value)) > LONGEST_VALUE}
+    if not too_long:
+        return outcome
+    kept = {
+        field: {name: value for name, value in values.items() if name not in too_long}
+        for field, values in (
+            ("headers", outcome.headers),
+            ("undo_arguments", outcome.undo_arguments),
+            ("answered_ids", outcome.answered_ids),
+        )
+    }
+    named = ", ".join(sorted(too_long))
+    why = f"its answer fills {named} with more than {LONGEST_VALUE:,} bytes, which no record holds"
+    unclear = {"kind": "unknown", "reason": why} if outcome.kind == "succeeded" else {}
+    return outcome.model_copy(update={**kept, **unclear, "follow_ups": ()})

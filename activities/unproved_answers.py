@@ -20,7 +20,7 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import call_limits
 from orchestrator.messages.tool_call import ToolCall
-from orchestrator.saga.cancel_arguments import cancel_arguments, probe_for
+from orchestrator.saga.cancel_arguments import answered_inputs, cancel_arguments, probe_for
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.probe_answer import ProbeAnswer, own_names, read_probe
 
@@ -68,7 +68,7 @@ async def cleared_up(
             break
         said = await _asked(tools, catalog, call, question, timeout_s=left)
         if said is not None and said.says == question.wanted:
-            return _proved(tool, call, outcome, said)
+            return _proved(catalog, tool, call, outcome, said)
     return outcome
 
 
@@ -104,7 +104,7 @@ async def settled_by_probe(
     if said is None:
         return None
     if said.says == question.wanted:
-        return _proved(tool, call, refused, said)
+        return _proved(catalog, tool, call, refused, said)
     return refused if said.says == "gone" and said.names_it else None
 
 
@@ -133,6 +133,7 @@ def _question(catalog: Catalog, tool: Tool, call: ToolCall) -> _Question | None:
         idempotency_key=key,
         response_body=None,
         response_headers={},
+        called=catalog.tool(template.tool),
     )
     known = cancel_arguments(tool, call.arguments, idempotency_key=key)
     return _Question(tool, catalog.tool(template.tool), asked, known, "held")
@@ -159,7 +160,9 @@ async def _asked(
     return None
 
 
-def _proved(tool: Tool, call: ToolCall, outcome: ToolOutcome, said: ProbeAnswer) -> ToolOutcome:
+def _proved(
+    catalog: Catalog, tool: Tool, call: ToolCall, outcome: ToolOutcome, said: ProbeAnswer
+) -> ToolOutcome:
     """The outcome of a call that its probe has found to be done."""
     update: dict[str, object] = {"kind": "succeeded", "reason": None, "contract_breach": None}
     update["accepted"] = False
@@ -169,11 +172,14 @@ def _proved(tool: Tool, call: ToolCall, outcome: ToolOutcome, said: ProbeAnswer)
     filled: JsonObject = {}
     for body in (said.body, said.found):
         filled |= cancel_arguments(tool, call.arguments, idempotency_key=key, response_body=body)
+    cancel = catalog.tools.get(tool.compensation.cancel.tool) if tool.compensation else None
+    answered = answered_inputs(catalog, cancel) if cancel is not None else frozenset()
     return outcome.model_copy(
         update={
             **update,
             "body": said.body,
             "price": charged_price(tool, call.arguments, said.body),
             "undo_arguments": filled,
+            "answered_ids": {name: filled[name] for name in filled if name in answered},
         }
     )

@@ -42,6 +42,7 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
     call = _due(call, allowed, attempts, progress)
     progress.count_call(call.tool)
     outcome, cancelled = await _sent(call, allowed, attempts, progress)
+    outcome = _doubted(progress.state.ledger, allowed, outcome)
     _settle(allowed, outcome, progress)
     if cancelled:
         raise asyncio.CancelledError
@@ -201,6 +202,18 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
         at=at,
         body_ref=outcome.body_ref,
     )
+
+
+def _doubted(ledger: Ledger, allowed: PreparedCall, outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome, unclear where its answer gives the id of another call's that stands already."""
+    made = allowed.obligation
+    if made is None or outcome.kind != "succeeded":
+        return outcome
+    other = ledger.namesake(made.cancel_tool, outcome.answered_ids, of=made.obligation_id)
+    if other is None:
+        return outcome
+    reason = f"its answer gives the id that {other.obligation_id} was answered with"
+    return outcome.model_copy(update={"kind": "unknown", "reason": reason})
 
 
 def _answered(

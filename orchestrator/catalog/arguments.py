@@ -1,14 +1,19 @@
 """Checks of a call's arguments against its tool's contract, before anything is sent."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
+from pydantic import JsonValue
 
+from orchestrator.catalog.call_templates import is_blank
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.file_inputs import misplaced_files
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
@@ -16,7 +21,7 @@ from orchestrator.core.pii import Handle, field_of, handles_in, handles_within
 from orchestrator.core.received_files import file_handles_in, is_file_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.references import format_pointer
+from orchestrator.json_schema.references import format_pointer, with_definitions
 from orchestrator.json_schema.validation import SCHEMA_FAULTS, describe_violations, unknown_name
 from orchestrator.json_schema.validator import (
     KEYWORDS,
@@ -25,6 +30,9 @@ from orchestrator.json_schema.validator import (
     SchemaValidator,
     extra_names,
 )
+
+_DIGITS: Final = re.compile(r"0|-?[1-9][0-9]{0,999}")
+"""A whole number as it is written back: with zeros before it, it would be another text."""
 
 
 def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -42,12 +50,42 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
         validator = _validator_class(fields, bool(file_handles_in(arguments)))(
             tool.input_schema, format_checker=REQUEST_FORMATS
         )
-        violations = describe_violations(validator.iter_errors(arguments))
+        violations = describe_violations(validator.iter_errors(by_text(tool, arguments)))
         return tuple(dict.fromkeys((*check_names(catalog, tool, arguments), *violations)))
     except PatternUndecided as undecided:
         return (str(undecided),)
     except SCHEMA_FAULTS as fault:
         raise unreadable_schema(tool, fault) from None
+
+
+def by_text(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """Return the arguments with numbers and their digits as the schemas of parameters take them.
+
+    A path, query, header or cookie holds text: there 7 and "7" are one value, whichever of the two
+    an earlier answer gave. In a body they are not.
+    """
+    changed: JsonObject = {}
+    for binding in tool.bindings:
+        value = arguments.get(binding.name)
+        other = _other_form(value) if binding.location != "body" else None
+        if other is not None and binding.style != "json":
+            schema = with_definitions(tool.properties.get(binding.name, {}), tool.input_schema)
+            validator = SchemaValidator(schema, format_checker=REQUEST_FORMATS)
+            with suppress(PatternUndecided, *SCHEMA_FAULTS):  # the check that follows reports them
+                if not validator.is_valid(value) and validator.is_valid(other):
+                    changed[binding.name] = other
+    return {**arguments, **changed} if changed else arguments
+
+
+def _other_form(value: JsonValue) -> JsonValue:
+    """Return digits for a whole number and the number for its digits; None for other values."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        return int(value)
+    return None
 
 
 def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -64,7 +102,18 @@ def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[st
     takes = ", ".join(f"pii:{field}" for field in sorted(fields)) or "none"
     for field in sorted(handles_in(arguments) - fields):
         found.append(f"pii:{field} is no personal field of this tool; it takes {takes}")
-    return (*found, *misplaced_files(tool, arguments))
+    return (*found, *_blank_names(catalog, tool, arguments), *misplaced_files(tool, arguments))
+
+
+def _blank_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> Iterator[str]:
+    """Yield a sentence for each input of a cancel that is to name something and names nothing."""
+    forward = catalog.tools.get(tool.cancel_for or "")
+    if forward is None or forward.compensation is None:
+        return
+    for name, template in forward.compensation.cancel.arguments.items():
+        value = arguments.get(name)
+        if isinstance(value, str) and is_blank(value) and parse_filling(template).expressions:
+            yield f"{name} is blank, and names nothing to cancel"
 
 
 def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:

@@ -1,12 +1,22 @@
 """Calls of cancel tools and probes, filled from a forward call and its answer."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Final
+from unicodedata import category
+from urllib.parse import unquote, urlsplit
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.expressions import Expression, Filling, follow_or_none, parse_filling
 from orchestrator.catalog.tool import Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
+
+_ADDRESSES: Final = frozenset({"location", "content-location", "link"})
+"""Headers whose values are addresses: what is made is named by a part of them."""
+_LINK: Final = re.compile(r"<([^<>]*)>([^<]*)")
+_OF_ITSELF: Final = re.compile(r"""rel\s*=\s*"?(?:self|item|canonical)\b""", re.IGNORECASE)
 
 
 def fill_template(
@@ -17,8 +27,11 @@ def fill_template(
     idempotency_key: str | None,
     response_body: JsonValue,
     response_headers: Mapping[str, str],
+    called: Tool | None = None,
 ) -> JsonObject:
     """Return the arguments of the template's tool, without those whose expressions find nothing.
+
+    An id of no visible character names nothing, and is nothing found.
 
     Args:
         template: the cancel or probe call of a contract.
@@ -27,27 +40,102 @@ def fill_template(
         idempotency_key: the key that the call carried, if it takes one.
         response_body: the answer; None when there is none.
         response_headers: names in any case.
+        called: the template's tool; its path says which part of an address is an id.
     """
     headers = {name.lower(): value for name, value in response_headers.items()}
 
-    def read(expression: Expression) -> JsonValue:
+    def read(name: str, expression: Expression) -> JsonValue:
         if expression.message == "request":
             return _read_request(expression, tool, arguments, idempotency_key)
         if expression.source == "header":
-            return headers.get(expression.path[0].lower())
+            header = expression.path[0].lower()
+            value = headers.get(header, "")
+            return _id_in(header, value, name, tool, called) if header in _ADDRESSES else value
         return follow_or_none(response_body, expression.path)
 
-    filled = {name: _fill(parse_filling(v), read) for name, v in template.arguments.items()}
+    filled = {
+        name: _fill(parse_filling(value), partial(read, name))
+        for name, value in template.arguments.items()
+    }
     return {name: value for name, value in filled.items() if value is not None}
 
 
+def is_blank(text: str) -> bool:
+    """Return True if a text has no visible character."""
+    return all(category(character)[0] in "CZ" for character in text)
+
+
 def _fill(filling: Filling, read: Callable[[Expression], JsonValue]) -> JsonValue:
-    values = [read(part) if isinstance(part, Expression) else part for part in filling.parts]
+    values = [_named(read(p)) if isinstance(p, Expression) else p for p in filling.parts]
     if len(values) == 1:
         return [values[0]] if filling.is_listed and values[0] is not None else values[0]
     if any(value is None or isinstance(value, dict | list) for value in values):
         return None
     return "".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+
+
+def _named(value: JsonValue) -> JsonValue:
+    return None if isinstance(value, str) and is_blank(value) else value
+
+
+def _id_in(header: str, value: str, name: str, tool: Tool, called: Tool | None) -> str | None:
+    """Return what an address calls the thing that was made; None if no path template leads to it.
+
+    Args:
+        header: its name, in lower case.
+        value: one address, or of Link several.
+        name: the input that is filled; one whose format is that of a URI takes the address whole.
+        tool: what was called; an address may be its own with one more segment.
+        called: whose input it is.
+    """
+    templates = [(f"{tool.path.rstrip('/')}/{{}}", "{}")]
+    if called is not None:
+        if called.properties.get(name, {}).get("format") in ("uri", "uri-reference", "url"):
+            return next(_addresses(header, value), None)
+        fields = [b.field for b in called.bindings if b.name == name and b.location == "path"]
+        templates = [*((called.path, f"{{{field}}}") for field in fields), *templates]
+    found = (
+        next((one for t in templates if (one := _segment(address, *t)) is not None), None)
+        for address in _addresses(header, value)
+    )
+    ids = dict.fromkeys(one for one in found if one is not None)
+    return next(iter(ids)) if len(ids) == 1 else None
+
+
+def _addresses(header: str, value: str) -> Iterator[str]:
+    """Yield the address of a header; of Link those that say they are the thing's own, else all."""
+    if header != "link":
+        yield value.strip()
+        return
+    links = _LINK.findall(value)
+    own = [address for address, terms in links if _OF_ITSELF.search(terms)]
+    yield from own or [address for address, _ in links]
+
+
+def _segment(address: str, template: str, placeholder: str) -> str | None:
+    """Return the part of an address that stands where a path template has the placeholder.
+
+    The template is compared from its end, for the server's own path comes before it, and may end
+    after the placeholder: what `/bookings/{id}/cancel` cancels is at `/bookings/7`.
+    """
+    if not address or "/" not in address:
+        return address or None
+    try:
+        steps = [step for step in urlsplit(address).path.split("/") if step]
+    except ValueError:
+        return None
+    wanted = [step for step in template.partition("?")[0].split("/") if step]
+    if placeholder not in wanted:
+        return None
+    at = wanted.index(placeholder)
+    for end in (wanted[: at + 1], wanted):
+        length = min(len(steps), len(end))
+        pairs = list(zip(steps[len(steps) - length :], end[len(end) - length :], strict=True))
+        fits = all("{" in one or unquote(step) == one for step, one in pairs)
+        held = [step for step, one in pairs if one == placeholder]
+        if fits and held and (length > 1 or len(steps) == len(end) == 1):
+            return unquote(held[0])
+    return None
 
 
 def _read_request(

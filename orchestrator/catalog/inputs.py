@@ -201,7 +201,7 @@ def sent_type(media_type: str) -> str:
 def is_json(content_type: str) -> bool:
     """Return True for JSON, with or without media type parameters."""
     essence = _essence(content_type)
-    return essence == _JSON or essence.endswith("+json")
+    return essence in (_JSON, "text/json") or essence.endswith("+json")
 
 
 def is_form(content_type: str) -> bool:

@@ -147,7 +147,10 @@ def apply_overlays(documents: Mapping[str, JsonObject], overlays: Iterable[Overl
         meant = [name for name in result if overlay.is_for(name)]
         if not meant:
             raise DocumentInvalid(
-                overlay.name, "/extends", f"no document {overlay.extends!r} was loaded"
+                overlay.name,
+                "/extends",
+                f"no document {overlay.extends!r} was loaded, only {', '.join(result) or 'none'}; "
+                "name the file of its document there, or leave extends out",
             )
         done: set[int] = set()
         for name in meant:

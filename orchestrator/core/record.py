@@ -1,6 +1,7 @@
 """The base of every value that is passed around: frozen, typed, JSON in and JSON out."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from pydantic import (
     BaseModel,
@@ -34,3 +35,15 @@ class OneOfSeveral(Record):
 
 
 JsonObject = dict[str, JsonValue]
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def id_text(value: JsonValue) -> str:
+    """Return the text that all values of one id have: numbers by value, UUIDs in lower case."""
+    text = str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    return text.lower() if _UUID.fullmatch(text) else text
+
+
+def same_id(one: JsonValue, other: JsonValue) -> bool:
+    """True if two values are one id, in whichever type or case it is written."""
+    return id_text(one) == id_text(other)

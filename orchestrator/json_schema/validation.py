@@ -31,9 +31,11 @@ SCHEMA_FAULTS: Final = (
     TypeError,
     ValueError,
     AttributeError,
+    ArithmeticError,
 )
 """Exceptions that a defective schema raises during validation: an invalid pattern, a reference that
-leads nowhere, an unknown type, a format checker that meets unexpected text."""
+leads nowhere, an unknown type, a format checker that meets unexpected text; or an integer that
+`multipleOf` cannot divide as a float."""
 
 _SHOWN = 12
 """Alternatives that are listed before the rest is only counted."""
@@ -105,10 +107,15 @@ def _named(name: str, text: str) -> str:
     return text.replace("the value", name, 1) if text.startswith("the value") else f"{name}: {text}"
 
 
-def describe_violations(errors: Iterable[ValidationError]) -> tuple[str, ...]:
-    """Return each breach once, in the order of the fields."""
+def describe_violations(
+    errors: Iterable[ValidationError], *, answered: bool = False
+) -> tuple[str, ...]:
+    """Return each breach once, in the order of the fields.
+
+    With `answered`, the values are not the caller's: an unknown name is no wrong input.
+    """
     ordered = sorted(errors, key=lambda error: [str(step) for step in error.absolute_path])
-    return tuple(dict.fromkeys(text for error in ordered for text in _describe(error)))
+    return tuple(dict.fromkeys(text for error in ordered for text in _describe(error, answered)))
 
 
 def unknown_name(name: str, known: Iterable[str]) -> str:
@@ -118,15 +125,15 @@ def unknown_name(name: str, known: Iterable[str]) -> str:
     return f"{name} is no input here{hint}"
 
 
-def _describe(error: ValidationError) -> Iterator[str]:
+def _describe(error: ValidationError, answered: bool) -> Iterator[str]:
     if error.validator == "required":
         yield from (f"{name} is missing" for name in _missing(error))
     elif error.validator in ("additionalProperties", "unevaluatedProperties"):
-        yield from _extra(error)
+        yield from _extra(error, answered)
     elif error.validator in ("anyOf", "oneOf") and _is_too_deep(error):
         yield f"{_subject(error)} fits none of its alternatives"
     elif error.validator in ("anyOf", "oneOf"):
-        yield from _selected_alternative(error) or [_alternatives(error)]
+        yield from _selected_alternative(error, answered) or [_alternatives(error, answered)]
     else:
         yield f"{_subject(error)} {_rule(error)}"
 
@@ -155,13 +162,17 @@ def _missing(error: ValidationError) -> list[str]:
     return [_path([*error.absolute_path, str(name)]) for name in wanted if name not in given]
 
 
-def _extra(error: ValidationError) -> Iterator[str]:
+def _extra(error: ValidationError, answered: bool) -> Iterator[str]:
     schema = error.schema if isinstance(error.schema, dict) else {}
     if not isinstance(error.instance, dict) or error.validator_value is not False:
         yield f"{_subject(error)} has a property that does not fit"
         return
     for name in extra_names(error.instance, schema):
-        yield unknown_name(_path([*error.absolute_path, name]), schema.get("properties", {}))
+        path = _path([*error.absolute_path, name])
+        if answered:
+            yield f"{path} is not declared"
+        else:
+            yield unknown_name(path, schema.get("properties", {}))
 
 
 def _branches(error: ValidationError) -> dict[object, list[ValidationError]]:
@@ -172,7 +183,7 @@ def _branches(error: ValidationError) -> dict[object, list[ValidationError]]:
     return branches
 
 
-def _selected_alternative(error: ValidationError) -> tuple[str, ...]:
+def _selected_alternative(error: ValidationError, answered: bool) -> tuple[str, ...]:
     """Describe the breaches of the single alternative that a property's value selects, if any."""
     branches = _branches(error)
     elsewhere: dict[str, dict[object, list[str]]] = {}
@@ -187,14 +198,14 @@ def _selected_alternative(error: ValidationError) -> tuple[str, ...]:
     for name, named in elsewhere.items():
         meant = [key for key in branches if key not in named]
         if len(meant) == 1 and len(branches) > 1:
-            return describe_violations(branches[meant[0]])
+            return describe_violations(branches[meant[0]], answered=answered)
         if not meant and len(branches) > 1:
             known = sorted({value for values in named.values() for value in values})
             return (f"{_path([*error.absolute_path, name])} must be {_one_of(known)}",)
     return ()
 
 
-def _alternatives(error: ValidationError) -> str:
+def _alternatives(error: ValidationError, answered: bool) -> str:
     """Describe the alternatives, each by its breaches."""
     branches = _branches(error)
     if not branches:
@@ -202,7 +213,9 @@ def _alternatives(error: ValidationError) -> str:
     missing = [_only_missing(nested) for nested in branches.values()]
     if all(missing):
         return f"{' or '.join(missing)} is missing"
-    texts = [" and ".join(describe_violations(nested)) for nested in branches.values()]
+    texts = [
+        " and ".join(describe_violations(nested, answered=answered)) for nested in branches.values()
+    ]
     named = " or ".join(f"({text})" for text in dict.fromkeys(texts[:_SHOWN]))
     return f"{_subject(error)} fits none of its alternatives: {named}"
 

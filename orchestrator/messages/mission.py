@@ -10,13 +10,14 @@ from pydantic import Field, field_validator, model_validator
 
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
+from orchestrator.core.errors import UsageError
 from orchestrator.core.limits import LimitReached
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.core.received_files import ReceivedFile, file_handles_in
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import LegResult, LegWaiting
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
-from orchestrator.messages.plan_answers import PlanAnswer
+from orchestrator.messages.plan_answers import LONGEST_GOAL, PlanAnswer
 from orchestrator.messages.receipts import (
     Cancelled,
     Left,
@@ -46,7 +47,7 @@ LEAST_URGENT: Final = 5
 class MissionRequest(Record):
     """What a user asks for."""
 
-    goal: str = Field(min_length=1, max_length=4000)
+    goal: str = Field(min_length=1, max_length=LONGEST_GOAL)
     inputs: JsonObject = Field(default_factory=dict)
     budget: Money | None = None
     mission_id: str | None = Field(default=None, pattern=MISSION_ID_PATTERN)
@@ -85,6 +86,17 @@ class MissionRequest(Record):
         le=LEAST_URGENT,
         description="while tasks wait, those of smaller numbers go first; None: the middle",
     )
+
+    @field_validator("goal", mode="before")
+    @classmethod
+    def _is_a_goal(cls, goal: object) -> object:
+        """Refuse a document for a goal in one sentence, without quoting it as pydantic does."""
+        if isinstance(goal, str) and len(goal) > LONGEST_GOAL:
+            raise UsageError(
+                f"goal: at most {LONGEST_GOAL} characters are taken, and it has {len(goal):,}; "
+                "what belongs to it can be given as an input"
+            )
+        return goal
 
     @field_validator("requester")
     @classmethod

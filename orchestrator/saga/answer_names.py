@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.call_templates import expressions_of, input_read
+from orchestrator.catalog.call_templates import expressions_of, input_read, is_blank
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.expressions import Expression, parse_filling
 from orchestrator.catalog.tool import Effect, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.pii import is_handle
-from orchestrator.core.record import JsonObject
+from orchestrator.core.record import JsonObject, same_id
 
 DEEPEST = 6
 """Levels of an answer in which the thing that it is about is looked for."""
@@ -105,7 +105,7 @@ def names_another(given: Mapping[str, str], arguments: JsonObject, body: JsonVal
 def can_be_compared(value: JsonValue) -> bool:
     """Whether it is one id or reference; what stands for a personal value is not."""
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return is_plain and value != "" and not is_handle(value)
+    return is_plain and not is_blank(str(value)) and not is_handle(value)
 
 
 def named_in(
@@ -120,7 +120,7 @@ def named_in(
         for shown in level:
             held = shown.value if isinstance(shown.value, dict) else {}
             named = [n for n in own if can_be_compared(held.get(n))]
-            if any(_is_same(held[n], own[n]) for n in named):
+            if any(same_id(held[n], own[n]) for n in named):
                 ours.append(shown)
             # What is inside of another's thing is another's.
             other = other or next(iter(named), None)
@@ -138,8 +138,3 @@ def _held(shown: Shown) -> list[Shown]:
         return [Shown((*shown.path, name), inner) for name, inner in value.items()]
     held = value if isinstance(value, list) else []
     return [Shown((*shown.path, str(index)), inner) for index, inner in enumerate(held)]
-
-
-def _is_same(answered: JsonValue, known: JsonValue) -> bool:
-    """Whether two ids are one: numbers are often written as text."""
-    return str(answered) == str(known)

@@ -26,8 +26,12 @@ def cancel_arguments(
     idempotency_key: str | None,
     response_body: JsonValue = None,
     response_headers: Mapping[str, str] = {},
+    called: Tool | None = None,
 ) -> JsonObject:
-    """The inputs of the tool's cancel, as far as this call and its answer fill them."""
+    """The inputs of the tool's cancel, as far as this call and its answer fill them.
+
+    `called` is the cancel tool, whose path says which part of an address is an id.
+    """
     if tool.compensation is None:
         return {}
     return fill_template(
@@ -37,6 +41,7 @@ def cancel_arguments(
         idempotency_key=idempotency_key,
         response_body=response_body,
         response_headers=response_headers,
+        called=called,
     )
 
 

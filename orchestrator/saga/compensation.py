@@ -13,7 +13,7 @@ from orchestrator.catalog.catalog import GONE, Catalog
 from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import TransportFailed
-from orchestrator.core.record import JsonObject
+from orchestrator.core.record import JsonObject, same_id
 from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import (
     CompensationFailure,
@@ -201,6 +201,11 @@ class _Attempt:
         arguments = self._cancel_arguments(obligation)
         if not self._names_anything(arguments):
             return _parked(f"{tool.name} was not called: nothing would tell it what to cancel")
+        if self._names_a_namesake(obligation, arguments):
+            return _parked(
+                f"{tool.name} was not called: what it would name is {obligation.namesake}, which "
+                "was answered with the same id"
+            )
         outcome = yield from self._call(tool, arguments, key=key, call_id=key, cancels=True)
         if outcome.kind != "rejected":
             note = f"refunded {outcome.price}" if outcome.price is not None else ""
@@ -313,6 +318,13 @@ class _Attempt:
         template = self.contract.cancel.arguments
         return any(n in arguments and parse_filling(v).expressions for n, v in template.items())
 
+    def _names_a_namesake(self, obligation: Obligation, arguments: JsonObject) -> bool:
+        """Whether a cancel would name what an earlier obligation was answered with as well."""
+        shared = obligation.answered_ids if obligation.namesake else {}
+        return bool(shared) and all(
+            name in arguments and same_id(arguments[name], value) for name, value in shared.items()
+        )
+
     def _names_the_call(self) -> bool:
         """Whether the cancel says which call it is about, by a reference or key of its own.
 
@@ -348,6 +360,7 @@ class _Attempt:
             idempotency_key=obligation.idempotency_key,
             response_body=obligation.response,
             response_headers=obligation.response_headers,
+            called=self.catalog.tool(template.tool),
         )
 
 

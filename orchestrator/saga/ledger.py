@@ -21,7 +21,7 @@ from pydantic import Field, JsonValue
 from orchestrator.core import compensation_limits
 from orchestrator.core.budget import Money, Spend
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject, Record, id_text, same_id
 from orchestrator.core.spending_limit import Overcharge, SpendingLimit
 from orchestrator.saga.agreed_days import other_days
 from orchestrator.saga.outcome import (
@@ -101,7 +101,7 @@ class CancelCall(Record):
             return False
         known = obligation.undo_arguments
         return bool(self.names) and all(
-            name in known and known[name] == value for name, value in self.names.items()
+            name in known and same_id(known[name], value) for name, value in self.names.items()
         )
 
 
@@ -176,6 +176,14 @@ class Obligation(Record):
     cancel_sent: bool = Field(
         default=False, description="a cancel of it was sent whose outcome is unknown"
     )
+    answered_ids: JsonObject = Field(
+        default_factory=dict, description="those of them that its provider answered"
+    )
+    namesake: str = Field(
+        default="",
+        description="an earlier obligation of the mission that was answered with the same ids: "
+        "nothing is cancelled by them here",
+    )
     accepted: bool = Field(
         default=False, description="its provider took it on and may do it at any time: a 202"
     )
@@ -230,11 +238,15 @@ class Obligation(Record):
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "Obligation":
         """This obligation after its call came to `outcome`; unknown leaves it intended."""
         if outcome.kind == "unknown":
+            has_arrived = outcome.is_unproved and not (outcome.accepted or outcome.contract_breach)
             return self.model_copy(
                 update={
+                    # What was answered in full is not on its way, whatever is wrong with its id.
+                    "deadline": min(self.deadline, at) if has_arrived else self.deadline,
                     "note": outcome.reason or "the outcome is unknown",
                     # What an answer that proves nothing calls it can be cancelled all the same.
                     "undo_arguments": {**self.undo_arguments, **outcome.undo_arguments},
+                    "answered_ids": {**self.answered_ids, **outcome.answered_ids},
                     "accepted": self.accepted or outcome.accepted,
                 }
             )
@@ -245,6 +257,7 @@ class Obligation(Record):
             update={
                 "committed_at": at,
                 "undo_arguments": {**self.undo_arguments, **outcome.undo_arguments},
+                "answered_ids": outcome.answered_ids,
                 "response": outcome.body,
                 "differs": other_days(self.agreed, self.arguments, outcome.body),
                 "response_headers": outcome.headers,
@@ -442,6 +455,34 @@ class Ledger(Record):
         aside = (one for o in self.obligations for one in (o.set_aside, o.fee_aside))
         return reduce(Spend.plus, aside, Spend())
 
+    def namesake(self, cancel_tool: str | None, ids: JsonObject, *, of: str) -> "Obligation | None":
+        """The first live obligation but `of` whose provider gave it these ids; None: there is none.
+
+        Args:
+            cancel_tool: what would cancel either.
+            ids: as answered, by the inputs of that tool.
+            of: the id of the obligation that they were given to now.
+        """
+        if not ids:
+            return None
+        name, others = _name(cancel_tool, ids), (o for o in self.live() if o.obligation_id != of)
+        return next((o for o in others if _name(o.cancel_tool, o.answered_ids) == name), None)
+
+    def _with_namesakes(self) -> "Ledger":
+        """With each obligation that has the ids of an earlier one marked: a cancel names that."""
+        first: dict[_Name, Obligation] = {}
+        for one in self.live():
+            if one.answered_ids:
+                first.setdefault(_name(one.cancel_tool, one.answered_ids), one)
+        owners = [(o, first.get(_name(o.cancel_tool, o.answered_ids), o)) for o in self.live()]
+        return self.written(
+            *(
+                one.model_copy(update={"namesake": owner.obligation_id})
+                for one, owner in owners
+                if owner.obligation_id != one.obligation_id
+            )
+        )
+
     def without(self, obligation_id: str) -> "Ledger":
         """What it would be if one call had never been made."""
         kept = tuple(o for o in self.obligations if o.obligation_id != obligation_id)
@@ -483,4 +524,11 @@ class Ledger(Record):
         )
         for cancel in sorted(cancels, key=lambda c: (c.written_at, c.call_id)):
             merged = merged.cancelling(cancel)
-        return merged
+        return merged._with_namesakes()
+
+
+_Name = tuple[str | None, tuple[tuple[str, str], ...]]
+
+
+def _name(cancel_tool: str | None, ids: JsonObject) -> _Name:
+    return cancel_tool, tuple(sorted((name, id_text(value)) for name, value in ids.items()))

@@ -56,6 +56,8 @@ class ToolOutcome(Record):
     """The answer's headers that the tool's compensation expressions read, names in lower case."""
     undo_arguments: JsonObject = Field(default_factory=dict)
     """What this call and its answer fill of the inputs of its cancel tool."""
+    answered_ids: JsonObject = Field(default_factory=dict)
+    """Those of them that come from the answer: what its provider calls the thing."""
     follow_ups: tuple[FollowUp, ...] = ()
     """What can be done after a consequence that took effect."""
     answered_at: datetime | None = None

@@ -501,7 +501,7 @@ class FakeWorld:
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
         outcome = await played(call) if callable(played) else played
-        outcome = with_cancel_arguments(tool, call, outcome)
+        outcome = with_cancel_arguments(self.catalog, tool, call, outcome)
         return await self._kept.shortened(outcome, call) if call.past else outcome
 
     @activity.defn(name=names.COMPENSATE)

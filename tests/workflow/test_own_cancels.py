@@ -326,3 +326,25 @@ async def forge(stage: Stage, mission: Mission) -> None:
         return found if found.ledger.obligations else None
 
     await mission.eventually(claims)
+
+
+async def test_an_id_that_stands_already_leaves_the_second_call_unclear(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Of the two bookings that their provider calls the same, rollback is told which is which."""
+    twin = ToolOutcome(kind="succeeded", status=201, body={"reference": "b-1"})
+    world.plan(fake_leg("trip"))
+    world.decide(
+        "trip",
+        CallTool(tool="book_flight", arguments={"seat": 1}),
+        CallTool(tool="book_flight", arguments={"seat": 2}),
+    )
+    world.answer("book_flight", twin, twin)
+
+    result = await (await stage.start()).end()
+
+    first, second = result.ledger.obligations
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert second.obligation_id in [o.obligation_id for o in world.compensated() if o.namesake]
+    assert (first.namesake, second.namesake) == ("", first.obligation_id)
+    assert first.obligation_id in (result.error or "")

@@ -48,7 +48,10 @@ _ENCODING_OF_TEXT = re.compile(
     r"(utf|iso|cp|mac|koi|euc|gb|big5|shift|kz|ptcp|tis|johab|hz|ascii|latin|hp)[\w-]*"
 )
 """Python has others by which no server means text, such as idna and unicode_escape."""
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_WHOLE = re.compile(r"-?[0-9]{16,}\.0+")
+"""A whole number that a double may round."""
+_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
+"""Half of a character, or an escape that may stand for one."""
 
 
 P = ParamSpec("P")
@@ -74,6 +77,8 @@ class Answer:
     """Of data that is neither JSON nor text: all of it, where it is not too large to be kept."""
     is_large: bool = False
     """To check it may take longer than everything else can wait for."""
+    repeated: frozenset[str] = frozenset()
+    """Names that one object of the JSON gives several values."""
 
     @property
     def content_type(self) -> str:
@@ -181,8 +186,10 @@ def _with_body(
     says_json = is_json(bare.content_type)
     if says_json or (sniff and data.lstrip()[:1] in (b"{", b"[")):
         with contextlib.suppress(ValueError, RecursionError):
-            value = _parsed(data, charset)
-            return replace(bare, value=value, body=value, is_empty=False)
+            repeated: set[str] = set()
+            value = _parsed(data, charset, repeated)
+            found = frozenset(repeated)
+            return replace(bare, value=value, body=value, is_empty=False, repeated=found)
     if not says_json and not _is_text(bare.content_type, data):
         text = data.decode("latin-1")
         if len(data) > max_file_bytes:
@@ -191,7 +198,7 @@ def _with_body(
             return replace(bare, value=text, body=told, is_empty=False)
         told = unkept_file(file_told_by(bare, data, masked), "it is of no mission")
         return replace(bare, value=text, body=told, is_empty=False, file=data)
-    text = data.decode(charset, errors="replace")
+    text = _whole(data.decode(charset, errors="replace"))
     fault = f"the body is not valid {bare.content_type}" if says_json else None
     return replace(bare, value=text, body=text, is_text=True, is_empty=False, fault=fault)
 
@@ -280,7 +287,7 @@ def _charset(content_type: str) -> str:
     found = _CHARSET.search(content_type)
     try:
         name = codecs.lookup(found[1] if found else "utf-8").name
-    except LookupError:
+    except (LookupError, ValueError):
         return "utf-8"
     return name if _ENCODING_OF_TEXT.fullmatch(name) else "utf-8"
 
@@ -296,36 +303,46 @@ def _is_text(content_type: str, data: bytes) -> bool:
     return True
 
 
-def _parsed(data: bytes, charset: str) -> JsonValue:
+def _parsed(data: bytes, charset: str, repeated: set[str] | None = None) -> JsonValue:
     """The JSON, if it is JSON that every later reader can take.
 
     JSON is in UTF-8, whatever else its content type says; only what is not is read as that says.
+    Names that one object gives several values are added to `repeated`.
 
     Raises:
         ValueError: it is not, or it holds numbers without end or nests too deeply.
     """
     try:
-        value = _loaded(data)
+        text = data.decode(json.detect_encoding(data), errors="surrogatepass")
     except UnicodeDecodeError:
-        value = _loaded(data.decode(charset))
+        text = data.decode(charset)
+
+    def members(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+        held = dict(pairs)
+        if len(held) < len(pairs) and repeated is not None:
+            repeated.update(name for name, value in pairs if value != held[name])
+        return held
+
+    value: JsonValue = json.loads(
+        text.removeprefix("\ufeff"),
+        parse_constant=_refuse,
+        parse_float=_finite,
+        object_pairs_hook=members,
+    )
     _check_depth(value)
-    return _scrubbed(value) if _SURROGATE.search(data) else value
-
-
-def _loaded(data: bytes | str) -> JsonValue:
-    value: JsonValue = json.loads(data, parse_constant=_refuse, parse_float=_finite)
-    return value
+    return _scrubbed(value) if _SURROGATE.search(text) else value
 
 
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _finite(text: str) -> float:
+def _finite(text: str) -> float | int:
+    """The number; a whole one that no double holds keeps its digits, as an integer does."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(text)
-    return number
+    return int(text.partition(".")[0]) if _WHOLE.fullmatch(text) else number
 
 
 def _check_depth(value: JsonValue) -> None:
@@ -353,4 +370,7 @@ def _scrubbed(value: JsonValue) -> JsonValue:
 
 
 def _whole(text: str) -> str:
-    return text.encode(errors="replace").decode()
+    """The text with two halves of a character joined, and U+FFFD for a half that is alone."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -61,7 +61,7 @@ def outcome_of(
             for name in sorted(endpoint.kept_headers)
             if another is None and name in answer.headers
         },
-        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
+        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)) if kind != "succeeded" else None,
     )
 
 

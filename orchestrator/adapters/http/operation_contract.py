@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, cast
 
 import httpx
@@ -48,6 +49,7 @@ from orchestrator.adapters.http.pinned_document import (
 )
 from orchestrator.adapters.http.placement import Placement
 from orchestrator.catalog.arguments import unreadable_schema
+from orchestrator.catalog.inputs import is_json
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
@@ -121,10 +123,9 @@ class OperationContract:
         self._tool = tool
         self._used = UsedParts(operation, tool)
         self._pinned = pinned_document(operation, tool, responses)
-        self._bodies = {
-            status: bool(response.get("content"))
+        self._types = {
+            status: tuple(answer_types({status: response}))
             for status, response in responses.items()
-            if isinstance(response, dict)
         }
         self._answer_types = frozenset(answer_types(responses))
         self._compile()
@@ -207,7 +208,7 @@ class OperationContract:
             # In UTF-8: a document may name a header that is no ASCII. What is said twice, by the
             # provider and by what stands before it, is said once.
             httpx.Headers(list(dict.fromkeys(answer.headers.multi_items())), encoding="utf-8"),
-            answer.content_type,
+            self._declared_type(answer),
             None if answer.is_empty else _Read(answer.value),
         )
         bodyless = self._tool.method == "HEAD" or answer.status in _WITHOUTBODY
@@ -227,7 +228,21 @@ class OperationContract:
             return ResponseCheck(
                 breach=f"the answer cannot be checked against its schema ({type(fault).__name__})"
             )
+        for name in sorted(answer.repeated):
+            found = breaches if self._used.is_used(name) else notes
+            found.append(f"{name} stands there twice, with two values")
         return ResponseCheck(breach=_shortened(breaches), note=_shortened(notes))
+
+    def _declared_type(self, answer: Answer) -> str:
+        """The media type under which the answer's schema stands: JSON is JSON by any name."""
+        status, own = str(answer.status), answer.content_type
+        keys = (status, f"{status[:1]}XX", "default")
+        types = next((self._types[key] for key in keys if key in self._types), ())
+        if own in types or (own and not is_json(own)):
+            return own
+        ranges = (own or JSON for one in types if "*" in one and fnmatchcase(own or JSON, one))
+        json_types = (one for one in types if own and is_json(one))
+        return next(json_types, next(ranges, own))
 
     def _words(self, error: Exception, *, harmless: bool) -> Iterator[str]:
         """The words of one error, of its harmless parts or of the others."""
@@ -237,7 +252,7 @@ class OperationContract:
             return
         breaches = [one for one in cause.schema_errors if isinstance(one, SchemaViolation)]
         wanted = [one for one in breaches if self._used.is_harmless(one) is harmless]
-        yield from describe_violations(wanted)
+        yield from describe_violations(wanted, answered=True)
 
     def declares_refusal(self, answer: Answer) -> bool:
         """Whether a refusal is one that the document declares: its own status, type and body.
@@ -245,12 +260,13 @@ class OperationContract:
         `default` and `4XX` speak of any trouble, also of that in front of the provider, and a
         status that is declared without a body comes without one.
         """
-        has_body = self._bodies.get(str(answer.status))
-        if has_body is None or answer.fault is not None:
+        types = self._types.get(str(answer.status))
+        if types is None or answer.fault is not None:
             return False
-        if not has_body or self._tool.method == "HEAD":
+        if not types or self._tool.method == "HEAD":
             return answer.is_empty
-        return self.response_breach(answer) is None
+        is_of_its_type = self._declared_type(answer) == answer.content_type
+        return is_of_its_type and self.response_breach(answer) is None
 
 
 def _shortened(found: Iterable[str]) -> str | None:
@@ -369,7 +385,7 @@ def _response_words(error: Exception) -> Iterator[str]:
         yield f"the body is not valid {cause.mimetype}"
     elif isinstance(cause, InvalidSchemaValue):
         name = f"header {error.name}" if isinstance(error, HeaderValidationError) else ""
-        yield from describe_violations(_under(name, cause.schema_errors))
+        yield from describe_violations(_under(name, cause.schema_errors), answered=True)
     else:
         what = f"header {error.name}" if isinstance(error, HeaderValidationError) else "body"
         yield f"the {what} is not of its declared type"

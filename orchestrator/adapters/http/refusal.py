@@ -17,6 +17,10 @@ from orchestrator.catalog.inputs import is_json
 MAX_REASON: Final = 1_000
 """Characters of a reason that are kept, counted after what is hidden in it was masked."""
 _MAX_FIELD_ERRORS = 20
+_LONGEST_WAIT_S = 86_400.0
+"""Longer than anybody here waits: whoever asks for more is as good as away."""
+_SECONDS = re.compile(r"[0-9]{1,300}(?:\.[0-9]{0,300})?", re.ASCII)
+_LONGEST_DATE = 100
 _MAX_WORDS = 2_000
 """Characters of a conflict's texts, of each, in which its kind is looked for."""
 _REQUESTED = re.compile(r"request|operation|key|idempoten", re.IGNORECASE)
@@ -125,7 +129,7 @@ def is_in_progress(answer: Answer, *, has_key: bool) -> bool:
 
 
 def retry_after_s(answer: Answer, *, now: datetime) -> float | None:
-    """How long the provider asks to wait; None when it does not say.
+    """How long the provider asks to wait, at most a day; None when it does not say.
 
     Args:
         answer: a date in it is compared with its own Date header when it has one, so that a
@@ -133,18 +137,21 @@ def retry_after_s(answer: Answer, *, now: datetime) -> float | None:
         now: aware; used when the answer has no Date.
     """
     asked = answer.header("retry-after").strip()
-    if asked.isascii() and asked.isdigit():
-        return float(asked[:9])
+    if _SECONDS.fullmatch(asked):
+        return min(float(asked), _LONGEST_WAIT_S)
     until = _http_date(asked)
     if until is None:
         return None
     answered = _http_date(answer.header("date")) or now
-    return max(0.0, (until - answered).total_seconds())
+    try:
+        return min(max(0.0, (until - answered).total_seconds()), _LONGEST_WAIT_S)
+    except OverflowError:
+        return None
 
 
 def _http_date(text: str) -> datetime | None:
     try:
-        parsed = parsedate_to_datetime(text)
-    except ValueError:
+        parsed = parsedate_to_datetime(text[:_LONGEST_DATE])
+    except (LookupError, OverflowError, TypeError, ValueError):
         return None
     return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)

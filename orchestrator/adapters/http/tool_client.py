@@ -41,7 +41,7 @@ from orchestrator.adapters.telemetry.instruments import (
     trace_headers,
 )
 from orchestrator.adapters.wire_logs import wire_logs_dropped
-from orchestrator.catalog.arguments import check_arguments, check_names, needed_handles
+from orchestrator.catalog.arguments import by_text, check_arguments, check_names, needed_handles
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import (
@@ -252,7 +252,7 @@ class ToolClient:
         call.files = sent.found
         placement = place_arguments(
             tool,
-            sent.in_text(tool, reveal_arguments(tool, arguments, values)),
+            by_text(tool, sent.in_text(tool, reveal_arguments(tool, arguments, values))),
             body_required=call.endpoint.body_required,
         )
         violations = call.endpoint.contract.request_violations(placement, call.key_header())

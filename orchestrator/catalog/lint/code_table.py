@@ -211,6 +211,10 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         "A suppression has no reason, matches no finding, or names a code that stays",
         "Add the reason, move it, or remove it",
     ),
+    "ORC074": Explanation(
+        "An expression reads a type that the input which it fills does not take, in no form",
+        "Read another property, or correct the wrong type",
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 """Rules on rollback pairs: each effect can be cancelled, also after a lost answer."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from orchestrator.catalog.call_templates import expressions_of, input_read
 from orchestrator.catalog.compensation_contract import (
@@ -16,7 +17,12 @@ from orchestrator.catalog.lint.subject import Subject, allows, schema_at
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
 from orchestrator.json_schema.walker import required_of, subschemas
+
+_DIGITS: Final = "digits"
+"""A whole number and its digits, which a parameter takes for each other."""
 
 
 @rule("ORC040", "error", "A side effect can be cancelled", is_lasting=True)
@@ -184,6 +190,58 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
                         f"{value!r} for {name!r} reads nothing that {subject.name} sends or gets",
                         "read a declared input, or a declared property of the answer",
                     )
+
+
+@rule("ORC074", "error", "What is read fits its input", is_lasting=True)
+def filling_fits(subject: Subject) -> Iterator[Problem]:
+    """Require expressions that read a type that the filled input takes.
+
+    A parameter is text, and takes digits from a number as well as from a string.
+    """
+    if subject.tool is None:
+        return
+    for called, template, pointer in _calls(subject):
+        places = {binding.name: binding for binding in called.bindings}
+        for name, value in template.arguments.items():
+            filling = parse_filling(value)
+            if name not in places or filling.is_listed or len(filling.parts) != 1:
+                continue
+            apart = frozenset() if places[name].location != "body" else {_DIGITS}
+            given = {t for e in filling.expressions for t in _types_read(e, subject.tool)} - apart
+            taken = _types(called.properties[name], called.input_schema) - apart
+            if given and taken and given.isdisjoint(taken):
+                yield Problem(
+                    pointer,
+                    f"{value!r} reads {_listed(given)}, and {name!r} of {called.name} takes "
+                    f"{_listed(taken)}, so that every rollback is parked",
+                    "read another property, or correct the type that is wrong",
+                )
+
+
+def _listed(types: set[str]) -> str:
+    return " or ".join(sorted(types - {_DIGITS}))
+
+
+def _types_read(expression: Expression, tool: Tool) -> set[str]:
+    """Return the types of what an expression reads; empty if the document does not say."""
+    if expression.message == "response" and expression.source == "body":
+        root = tool.output_schema or {}
+        return _types(schema_at(root, expression.path) or {}, root)
+    read = input_read(expression, tool)
+    if read is not None:
+        return _types(tool.properties[read], tool.input_schema)
+    return {"string", _DIGITS} if expression.source == "header" else set()
+
+
+def _types(schema: JsonObject, root: JsonObject) -> set[str]:
+    """Return the types of a schema, and `_DIGITS` if a number, or text that may be one, fits it."""
+    found = resolve(schema, root)
+    declared = found.get("type")
+    named = {str(one) for one in (declared if isinstance(declared, list) else [declared]) if one}
+    types = {"number" if one == "integer" else one for one in named - {"null"}}
+    text = {"type": "string", "format": found.get("format", "")}
+    is_free = SchemaValidator(text, format_checker=REQUEST_FORMATS).is_valid("7")
+    return types | {_DIGITS} if "number" in types or ("string" in types and is_free) else types
 
 
 @rule("ORC047", "warning", "A call whose answer is lost can be cancelled")

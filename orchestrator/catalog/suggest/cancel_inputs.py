@@ -16,6 +16,7 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.words import name_words
 
 _IDS: Final = frozenset({"id", "uuid", "guid", "uid"})
+LOCATION: Final = "$response.header.Location"
 _SCALARS: Final = frozenset({"string", "integer"})
 
 
@@ -157,7 +158,9 @@ class Unfilled(NamedTuple):
     why: str
 
 
-def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Filled | Unfilled:
+def fill(
+    maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal, *, located: bool = False
+) -> Filled | Unfilled:
     """Fill the inputs that a cancel requires, and the caller's own reference where it takes one.
 
     Args:
@@ -165,6 +168,8 @@ def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Fil
         made_at: its path.
         cancel: cancels the resource.
         removal: how the cancel names the resource.
+        located: the answer declares an address in its Location header; without a body, that of
+            the resource.
     """
     args: JsonObject = {}
     found: FoundId | None = None
@@ -175,6 +180,8 @@ def fill(maker: Tool, made_at: PathShape, cancel: Tool, removal: Removal) -> Fil
             value: str | None = removal.constant[1]
         elif binding == removal.own and item.segments != made_at.segments:
             found, value = _id(maker, binding.field, item)
+            if value is None and located and maker.output_schema is None:
+                value = LOCATION if binding.location == "path" else None
             takes_several = cancel.properties.get(binding.name, {}).get("type") == "array"
             if value is not None and takes_several:
                 args[binding.name] = [value]

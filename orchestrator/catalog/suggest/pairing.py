@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_reference
 from orchestrator.catalog.suggest.cancel_inputs import (
+    LOCATION,
     Filled,
     Fit,
     Unfilled,
@@ -86,7 +87,9 @@ def _pair(match: Cancellable, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair
     plain = [removal for removal in match.removals if removal.is_plain]
     removal = (plain or [*match.removals])[0]
     assert match.maker.tool is not None and removal.by.tool is not None
-    filled = fill(match.maker.tool, match.maker.shape, removal.by.tool, removal)
+    made_at = match.maker.shape
+    located = match.maker.is_located and removal.item.parent.segments == made_at.segments
+    filled = fill(match.maker.tool, made_at, removal.by.tool, removal, located=located)
     doubts = [*_doubts_of_words(match.maker, removal)]
     if not removal.is_plain:
         doubts.append(f"{removal.by.name} may stand for a cancel, or may not")
@@ -161,7 +164,7 @@ def _doubts_of_answer(
     if tool is None:
         return
     if found is None:
-        if match.is_same_path:
+        if match.is_same_path or LOCATION in filled.args.values():
             return
         yield (
             f"{removal.by.name} goes by what {match.maker.name} was sent alone: a thing that was "

@@ -123,6 +123,12 @@ class Surveyed:
         responses = self.operation.node.at("responses")
         return frozenset(responses.mapping()) if responses is not None else frozenset()
 
+    @property
+    def is_located(self) -> bool:
+        """True if its 201 declares a Location, the address of what was made (RFC 9110, 10.2.2)."""
+        headers = self.operation.node.at("responses", "201", "headers")
+        return headers is not None and "location" in map(str.lower, headers.mapping())
+
 
 def survey(root: DocumentNode) -> tuple[list[Surveyed], list[Operation]]:
     """Return the operations without a mark, and those that the document marks."""

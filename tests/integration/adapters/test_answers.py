@@ -114,7 +114,7 @@ async def test_lone_surrogates_do_not_break_later_writers(call: Any, provider: A
 
     outcome = await call("item_get", {"item_id": "1"})
 
-    assert outcome.body == {"ok": "a?b"}
+    assert outcome.body == {"ok": "a\ufffdb"}
     assert outcome.model_dump_json()
 
 

@@ -500,6 +500,21 @@ async def test_how_to_cancel_it_is_kept_from_the_whole_answer(
     assert outcome.body["order_id"] != "o" * 3000
 
 
+async def test_an_id_that_no_record_holds_leaves_the_call_unclear(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Rollback asks for it again; what else names the call is kept."""
+    body: JsonObject = {"order_id": "o" * 5_000}
+    client = scripted({"order_book": [ORDERED.model_copy(update={"body": body})]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()))
+
+    assert (outcome.kind, outcome.is_unproved) == ("unknown", True)
+    assert "order_id with more than 4,096 bytes" in (outcome.reason or "")
+    assert outcome.undo_arguments == {"client_reference": "m.1-shop.2"}
+    assert (outcome.answered_ids, outcome.follow_ups) == ({}, ())
+
+
 async def test_an_obligation_knows_what_the_request_alone_tells(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from orchestrator.core.budget import Money, Spend
+from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import (
     MissionRequest,
     MissionStatus,
@@ -127,3 +128,9 @@ def test_how_urgent_a_mission_is_makes_it_no_other() -> None:
     urgent = MissionRequest(goal="g", tenant="acme", priority=1)
 
     assert request_digest(urgent) == request_digest(MissionRequest(goal="g"))
+
+
+def test_a_document_for_a_goal_is_refused_in_one_sentence() -> None:
+    """Without a word of it."""
+    with pytest.raises(UsageError, match="at most 4000 characters are taken, and it has 1,000,000"):
+        MissionRequest(goal="x" * 1_000_000)

@@ -385,3 +385,33 @@ def test_an_id_of_a_broken_answer_that_is_not_found_proves_nothing() -> None:
 
     assert played(known, unclear(), [MISSING])[0].state == "void"
     assert played(known, broken, [MISSING])[0].state == "parked"
+
+
+@pytest.mark.parametrize("state", [ObligationState.COMMITTED, ObligationState.INTENDED])
+def test_an_id_of_two_obligations_cancels_only_the_first(state: ObligationState) -> None:
+    """A cancel of the second by that id would be one of the first."""
+    second = fake_obligation(
+        state=state, response={"id": "b1"}, answered_ids={"id": "b1"}, namesake="m.1-leg.1"
+    )
+    outcomes = [] if state is ObligationState.COMMITTED else [DONE]
+
+    outcome, calls = played(catalog(), second, outcomes)
+
+    assert outcome.state == "parked"
+    assert "m.1-leg.1" in outcome.note
+    assert all(not call.cancels for call in calls)
+
+
+def test_a_namesake_is_cancelled_by_the_id_that_its_probe_shows() -> None:
+    """What is its own after all names it alone."""
+    second = unclear(answered_ids={"id": "b9"}, namesake="m.1-leg.1", undo_arguments={"id": "b9"})
+
+    outcome, (_, cancel, _) = played(probed(), second, [named(STANDS), DONE, named(GONE)])
+
+    assert (outcome.state, cancel.arguments) == ("cancelled", {"id": "b1"})
+
+
+def named(outcome: ToolOutcome) -> ToolOutcome:
+    """An answer that gives back the reference."""
+    body = {**outcome.body, "client_reference": REFERENCE}  # type: ignore[dict-item]
+    return outcome.model_copy(update={"body": body})

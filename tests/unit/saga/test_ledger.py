@@ -161,3 +161,31 @@ def test_giving_up_parks_or_lets_go_as_the_contract_says() -> None:
     let_go = lenient.given_up(at=NOW, note="refused")
     assert let_go.state is S.ACCEPTED
     assert "refused" in let_go.note
+
+
+def test_one_id_is_that_of_the_first_obligation() -> None:
+    """Across legs too; in any case or type, and as long as the first one stands."""
+    uuid = "6F9619FF-8B86-D011-B42D-00CF4FC964FF"
+    first, second, other = (obligation(n, written=n) for n in (1, 2, 3))
+    ours = answered(first, {"id": uuid})
+    theirs = answered(second, {"id": uuid.lower()})
+    others = answered(other, {"id": 7})
+
+    merged = Ledger.merged([Ledger(obligations=(theirs, others)), Ledger(obligations=(ours,))])
+
+    assert [o.namesake for o in merged.obligations] == ["", first.obligation_id, ""]
+    ledger = Ledger(obligations=(ours, others))
+    assert ledger.namesake("cancel", {"id": uuid.lower()}, of="x") == ours
+    assert ledger.namesake("cancel", {"id": "7"}, of="x") == others
+    assert ledger.namesake("cancel", {"id": 7}, of=others.obligation_id) is None
+    assert ledger.namesake("another", {"id": 7}, of="x") is None
+    assert ledger.namesake("cancel", {}, of="x") is None
+    over = ours.moved(ObligationState.CANCELLED, at=ours.written_at)
+    assert Ledger(obligations=(over,)).namesake("cancel", {"id": uuid}, of="x") is None
+
+
+def answered(intended: Obligation, ids: JsonObject) -> Obligation:
+    """It after a success with these ids."""
+    outcome = ToolOutcome(kind="succeeded", status=201, undo_arguments=ids, answered_ids=ids)
+    committed = intended.answered(outcome, at=intended.written_at)
+    return committed.model_copy(update={"cancel_tool": "cancel"})

@@ -272,3 +272,113 @@ async def test_an_answer_about_another_is_no_success(tool: str, body: Any, kind:
     assert came.body == (body if kind == "succeeded" else None)
     if kind == "unknown":
         assert f"another {sent[tool]}" in (came.reason or "")
+
+
+@pytest.mark.parametrize("media_type", ["application/hal+json", "text/json", "text/json; v=1"])
+async def test_json_is_json_by_any_name(media_type: str) -> None:
+    """It is compared with the schema that is declared for JSON."""
+    assert (await outcome(said({"id": "1"}, media_type=media_type))).kind == "succeeded"
+    assert (await outcome(said({"state": "x"}, media_type=media_type))).kind == "unknown"
+
+
+@pytest.mark.parametrize("media_type", ["", "text/plain", "application/vnd.thing"])
+async def test_any_type_takes_what_parses(media_type: str) -> None:
+    """Also an answer that names no type."""
+    anything = {"200": {"description": "done", "content": {"*/*": {"schema": SCHEMA}}}}
+    headers = {"content-type": media_type} if media_type else {}
+    answer = httpx.Response(200, content=b'{"id": "1"}', headers=headers)
+
+    assert (await outcome(answer, responses=anything)).kind == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b'{"id": "1", "id": "2"}', "unknown"),
+        (b'{"id": "1", "price": {"amount": 1, "amount": 2}}', "unknown"),
+        (b'{"id": "1", "id": "1"}', "succeeded"),
+        (b'{"id": "1", "state": "x", "state": "y"}', "succeeded"),
+    ],
+)
+async def test_a_name_with_two_values_settles_neither_money_nor_identity(
+    body: bytes, kind: str
+) -> None:
+    """Elsewhere it is noted, and the last one is taken."""
+    came = await outcome(httpx.Response(200, content=body, headers={"content-type": JSON}))
+
+    assert came.kind == kind
+    assert ("twice" in (came.contract_breach or "")) is (b'"1", "id": "1"' not in body)
+
+
+async def test_a_breach_of_an_answer_speaks_of_no_input() -> None:
+    schema = {**SCHEMA, "additionalProperties": False}
+    closed = {"200": {"description": "done", "content": {JSON: {"schema": schema}}}}
+
+    came = await outcome(said({"id": "1", "identity": 2}), responses=closed)
+
+    assert (came.kind, came.contract_breach) == ("succeeded", "identity is not declared")
+
+
+@pytest.mark.parametrize(
+    ("body", "state"),
+    [
+        (rb'{"id": "1", "state": "a\ud83db"}', "a\ufffdb"),
+        (rb'{"id": "1", "state": "\ud83d\ude00"}', "\U0001f600"),
+        (b'{"id": "1", "state": "\xed\xa0\xbd\xed\xb8\x80"}', "\U0001f600"),
+        (b'{"id": "1", "state": "\xed\xa0\xbd"}', "\ufffd"),
+        ('{"id": "1", "state": "\\ud83d"}'.encode("utf-16"), "\ufffd"),
+        ('{"id": "1", "state": "\\ude00"}'.encode("utf-32"), "\ufffd"),
+    ],
+)
+async def test_half_a_character_is_replaced_where_it_comes_in(body: bytes, state: str) -> None:
+    """In whichever encoding: what follows can write it."""
+    came = await outcome(httpx.Response(200, content=body, headers={"content-type": JSON}))
+
+    assert came.body == {"id": "1", "state": state}
+    assert came.model_dump_json().encode()
+
+
+async def test_whole_numbers_keep_their_digits() -> None:
+    body = b'{"id": "1", "error": [725653563933458435, 725653563933458435.0, 1.5e3]}'
+
+    came = await outcome(httpx.Response(200, content=body, headers={"content-type": JSON}))
+
+    assert came.body["error"] == [725653563933458435, 725653563933458435, 1500]  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"),
+    [
+        ("7", 7.0),
+        ("1.5", 1.5),
+        ("9" * 300, 86_400.0),
+        ("9" * 5_000, None),
+        ("-1", None),
+        ("soon", None),
+        ("", None),
+        ("Mon, 01 Jan 2024 00:01:00 GMT", 60.0),
+        ("Mon, 01 Jan 2024 00:00:00 +99999999999999999999", None),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", 86_400.0),
+    ],
+)
+async def test_no_header_raises(asked: str, waits: float | None) -> None:
+    """A wait is read as seconds, fractions or a date; one that cannot be read was not sent."""
+    headers = {
+        "retry-after": asked,
+        "date": "Mon, 01 Jan 2024 00:00:00 GMT",
+        "set-cookie": "a=\u00e9; Path=/",
+        "content-disposition": "attachment; filename*=idna''x",
+    }
+
+    came = await outcome(httpx.Response(503, headers=httpx.Headers(headers, encoding="utf-8")))
+
+    assert came.retry_after_s == waits
+    assert (await outcome(httpx.Response(204, headers={"retry-after": asked}))).kind == "succeeded"
+
+
+async def test_a_number_that_no_double_holds_raises_nothing() -> None:
+    schema = {"type": "object", "properties": {"n": {"multipleOf": 0.1}}}
+    declared = {"200": {"description": "done", "content": {JSON: {"schema": schema}}}}
+
+    assert (await outcome(said({"n": 10**400}), responses=declared)).kind == "unknown"

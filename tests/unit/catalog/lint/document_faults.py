@@ -84,6 +84,16 @@ def in_answer_of_post(schema: dict[str, Any]) -> Change:
     return change
 
 
+def orders_with_id(schema: dict[str, Any]) -> Change:
+    """Replaces the schema of an order's id in the answer to an order."""
+
+    def change(shop: dict[str, Any]) -> None:
+        content = operation(shop, POST)["responses"]["201"]["content"]["application/json"]
+        content["schema"]["properties"]["order_id"] = schema
+
+    return change
+
+
 def in_answer(place: tuple[str, str], schema: dict[str, Any]) -> Change:
     """Replaces the schema of the 200 answer."""
 
@@ -350,6 +360,7 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC046", args(order_id="$response.body#/id"), f"{AT_POST}/{PREFIX}args"),
     ("ORC046", args(order_id="$request.query.id"), f"{AT_POST}/{PREFIX}args"),
     ("ORC047", without_reference, f"{AT_POST}/{PREFIX}args"),
+    ("ORC074", orders_with_id({"type": "integer"}), f"{AT_POST}/{PREFIX}args"),
     ("ORC065", put(GET, x_orchet_lint_ignore=[{"code": "ORC024", "reason": "x"}]), IGNORED_AT_GET),
     ("ORC048", probe_args(client_reference="$response.body#/order_id"), f"{AT_POST}/{PREFIX}probe"),
     ("ORC049", probe_with("shop_cancel_order"), f"{AT_POST}/{PREFIX}probe"),

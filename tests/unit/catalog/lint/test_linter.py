@@ -26,6 +26,7 @@ from tests.unit.catalog.lint.document_faults import (
     lists_orders,
     nothing_undoes,
     operation,
+    orders_with_id,
     probe_with,
     put,
 )
@@ -146,6 +147,33 @@ def test_a_body_that_is_no_object_is_found(shop: dict[str, Any]) -> None:
     media_type["schema"] = schema
 
     assert "ORC020" in {f.code for f in lint({"shop": shop})}
+
+
+@pytest.mark.parametrize(
+    ("answered", "taken", "found"),
+    [
+        ({"type": "string"}, {"type": "integer"}, False),
+        ({"type": "integer", "format": "int64"}, {"type": "string"}, False),
+        ({"type": "string", "format": "uuid"}, {"type": "integer"}, True),
+        ({"type": "integer"}, {"type": "string", "format": "date"}, True),
+        ({"type": "object"}, {"type": "string"}, True),
+        ({"type": ["string", "null"]}, {"type": "string", "format": "uuid"}, False),
+        ({}, {"type": "integer"}, False),
+    ],
+)
+def test_a_parameter_is_filled_by_the_text_of_an_id(
+    shop: dict[str, Any], answered: Any, taken: Any, found: bool
+) -> None:
+    """ORC074: a number and a string with digits are alike there; what has none cannot fill it."""
+    cancel = shop["paths"].pop("/cancel")
+    del cancel["post"]["requestBody"]
+    at = {"name": "order_id", "in": "path", "required": True, "schema": taken}
+    cancel["post"]["parameters"] = [at]
+    shop["paths"]["/orders/{order_id}/cancel"] = cancel
+    del operation(shop, POST)["x-orchet-compensation-args"]["client_reference"]
+    orders_with_id(answered)(shop)
+
+    assert ("ORC074" in {f.code for f in lint({"shop": shop})}) is found
 
 
 def test_every_rule_has_a_fault_that_shows_it() -> None:

@@ -382,3 +382,19 @@ def test_what_converts_a_thing_is_asked_about() -> None:
 
     assert action.is_question
     assert "x-orchet-read-only" not in action.update
+
+
+@pytest.mark.parametrize(("status", "is_pair"), [("201", True), ("200", False)])
+def test_an_id_may_stand_in_the_address_of_what_was_made(status: str, is_pair: bool) -> None:
+    """HTTP says so of the Location of a 201 without a body; of others it may lead anywhere."""
+    document = shop()
+    headers = {"Location": {"schema": {"type": "string"}}}
+    post = document["paths"]["/orders"]["post"]
+    post["responses"] = {status: {"description": "Done.", "headers": headers}}
+
+    found = action(propose(document), "place_order")
+
+    assert found.is_question is not is_pair
+    assert (found.update.get("x-orchet-cancels") == "cancel_order") is is_pair
+    args = found.update.get("x-orchet-compensation-args")
+    assert args == ({"order_id": "$response.header.Location"} if is_pair else None)
