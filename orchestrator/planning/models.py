@@ -52,7 +52,8 @@ class AgentProfile(Record):
     instructions: str = ""
     domains: tuple[str, ...] = Field(default=(), description="whose tools it may use")
     tools: tuple[str, ...] = Field(
-        default=(), description="that it may use beside those of its domains: names, or `message_*`"
+        default=(),
+        description="that it may use next to those of its domains: names, or `message_*`",
     )
     prefers: tuple[str, ...] = Field(
         default=(),
@@ -251,7 +252,7 @@ class Observation(Record):
     when no clear answer came. One that was not sent is `refused` by a person, a policy or the
     profile of the agent, or `invalid` by the contract of its tool. A search for tools is
     `discovered`, and its body the names of those that were found. A part that another agent did is
-    `handed_over`. What a planner wanted beside what was done is `dropped`. An ending that nothing
+    `handed_over`. A call that a planner wanted in addition is `dropped`. An ending that nothing
     proves is `refused` once, under the name of FINISH. Answers that cannot be carried out are
     `unusable`, under the name of ANSWER.
     """
@@ -418,7 +419,7 @@ class AnswerTable(Record):
     rows: tuple[tuple[str, ...], ...] = Field(
         max_length=MOST_ROWS, description="one for each thing, a text for each column"
     )
-    more: int = Field(default=0, ge=0, description="how many things were found beside these")
+    more: int = Field(default=0, ge=0, description="how many more things were found")
 
 
 class Finish(OneOfSeveral):

@@ -49,7 +49,7 @@ def done_first(
 
     Args:
         wanted: single decisions, in the order of the answer; at least one.
-        only_reads: whether a call can be made beside others.
+        only_reads: tells whether a call can be made together with others.
     """
     ranks = [_rank(one, only_reads) for one in wanted]
     first = ranks.index(min(ranks))

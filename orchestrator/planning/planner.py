@@ -44,7 +44,7 @@ class PlannedStep(Record):
     dropped: tuple[Dropped, ...] = Field(
         default=(),
         max_length=MOST_DROPPED,
-        description="what was wanted beside the decision, and is not done",
+        description="what was wanted in addition, and is not done",
     )
     conversation: str = Field(
         default="", description="where what was said to decide it is kept; empty: nowhere"
@@ -205,12 +205,11 @@ def check_decision(
         ToolNotFound: the catalog has no such tool.
         OutsideWall: a call of a tool that the agent may not touch, shown to it or not.
         PlanInvalid: it is no decision at all.
-        DecisionInvalid: a call of a tool that was neither selected nor
-            discovered nor is a core tool that the agent's prompts list, or with an input that the
-            tool does not have, or beside other calls though it does more than read, or with a
-            personal input that is not given as its handle; a question that names no field, only
-            fields that were answered, or a personal one; a question, search or ending whose text
-            is blank.
+        DecisionInvalid: a call of a tool that was neither selected nor discovered nor is a core
+            tool that the agent's prompts list; with an input that the tool does not have, or a
+            personal one that is not given as its handle; or together with other calls though it
+            does more than read. A question that names no field, only fields that were answered, or
+            a personal one. A question, search or ending whose text is blank.
     """
     match decision:
         case CallTool():

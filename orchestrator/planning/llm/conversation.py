@@ -29,7 +29,7 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.planning.trimming import estimate_tokens
 
 _IN_MEMORY: Final = 64
-"""Conversations that are held beside the store."""
+"""Conversations that are held in memory as well."""
 
 
 class Pieces(Protocol):
