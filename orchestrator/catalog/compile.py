@@ -170,7 +170,7 @@ def compile_operation(operation: Operation, name: str) -> Tool:
         load_policy=read_load_policy(operation),
         cancel_for=operation.node.text_at("x-orchet-cancel-for"),
         success_when=read_success_when(operation),
-        idempotency_header=inputs.idempotency_header,
+        idempotency_key=inputs.idempotency_key,
         credentials=read_credentials(operation),
     )
 

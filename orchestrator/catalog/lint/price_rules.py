@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from babel.core import get_global
 from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
@@ -164,6 +165,7 @@ def _codes(view: JsonObject) -> list[str]:
 
 CONTRADICTION = Code("ORC062", "warning", "An amount is counted in one unit")
 CURRENCY = Code("ORC063", "error", "Currencies exist")
+FORMER = Code("ORC069", "note", "Currencies are current")
 
 
 def money_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
@@ -174,7 +176,7 @@ def money_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
             continue
         yield from ((CONTRADICTION, problem) for problem in _contradictions(name, place))
         if names_currency(name):
-            yield from ((CURRENCY, problem) for problem in _unknown_currencies(name, place))
+            yield from _unknown_currencies(name, place)
 
 
 def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
@@ -195,16 +197,30 @@ def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
         )
 
 
-def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[Problem]:
+def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[tuple[Code, Problem]]:
     listed = place.raw("enum")
     places = [place.raw("const"), place.raw("default")]
     if listed is not None and isinstance(listed.value, list):
         places += listed.raw_elements()
     for found in places:
         value = found.value if found is not None else None
-        if found is not None and isinstance(value, str) and not currencies.exists(value.upper()):
-            yield Problem(
-                found.pointer,
-                f"{found.value!r} of {name!r} is no currency of ISO 4217, so no price can be in it",
-                "write the code of a currency, or give the property another name",
+        if found is None or not isinstance(value, str) or currencies.exists(value.upper()):
+            continue
+        if value.upper() in get_global("all_currencies"):
+            yield (
+                FORMER,
+                Problem(
+                    found.pointer,
+                    f"{value!r} of {name!r} is no currency any more, so no price can be in it",
+                    "leave it, or remove it if the provider has",
+                ),
+            )
+        else:
+            yield (
+                CURRENCY,
+                Problem(
+                    found.pointer,
+                    f"{value!r} of {name!r} is no currency of ISO 4217, so no price can be in it",
+                    "write the code of a currency, or give the property another name",
+                ),
             )

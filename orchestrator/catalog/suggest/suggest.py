@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from orchestrator.catalog.call_templates import expressions_of
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
+from orchestrator.catalog.contract import READ_ONLY
 from orchestrator.catalog.functions import read_description, read_name
 from orchestrator.catalog.lint import Finding, lint
 from orchestrator.catalog.lint.contract_rules import absolute_server
+from orchestrator.catalog.lint.wording_rules import doubt_of_get
 from orchestrator.catalog.operations import TOOL_MARK
 from orchestrator.catalog.overlay import apply_overlays, parse_overlay
 from orchestrator.catalog.suggest.pairing import Pair, find_pairs, find_probe
@@ -107,8 +109,12 @@ def _action(
             checks += _pair_questions(pair, listed)
         else:
             mark |= {_CONFIRM: False, "x-orchet-cancel-for": pair.maker.name}
-    elif is_read(one):
+    elif is_read(one) and not (doubt := doubt_of_get(one.operation, one.tool)):
         pass
+    elif is_read(one):
+        is_question = True
+        mark |= {READ_ONLY: False, _CONFIRM: True, "x-orchet-irreversible": True}
+        checks.append(f"{doubt}: if it only reads, keep x-orchet-tool alone")
     elif surely_reads(one):
         mark |= {"x-orchet-read-only": True}
     else:

@@ -42,7 +42,7 @@ def _sent(content: dict[str, Any], arguments: JsonObject, version: str = "3.1.0"
     assert check_arguments(catalog, tool, arguments) == ()
     endpoint = Endpoints({}).of(catalog, tool)
     placement = place_arguments(tool, arguments, body_required=True)
-    assert endpoint.contract.request_violations(placement, {}) == ()
+    assert endpoint.contract.request_violations(placement) == ()
     return build_request(endpoint, placement, headers={})
 
 
