@@ -164,7 +164,8 @@ def read_conditions(declared: DocumentNode) -> tuple[str, ...]:
 
 def read_credentials(operation: Operation) -> tuple[str, ...]:
     """Return the names of the credentials of a call: security schemes, and bare parameters."""
-    first = next((r for r, faults in security_alternatives(operation) if not faults), None)
+    offered = list(security_alternatives(operation))
+    first = next((r for r, _ in sorted(offered, key=lambda o: bool(o[1]))), None)
     bare = [p.require("name").text() for p in bare_credentials(operation)]
     return tuple(sorted({*(first.mapping() if first is not None else ()), *bare}))
 

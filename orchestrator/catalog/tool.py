@@ -196,6 +196,7 @@ class Tool(Record):
     load_policy: Literal["core", "deferred"] = "deferred"
     compensation: Compensation | None = None
     cancel_for: str | None = None
+    deprecated: bool = False
     success_when: tuple[str, ...] = Field(
         default=(), description="conditions that a successful answer meets"
     )
@@ -226,6 +227,8 @@ class Tool(Record):
             del content["success_when"]
         if self.idempotency_key is None:
             del content["idempotency_key"]
+        if not self.deprecated:
+            del content["deprecated"]
         if isinstance(compensation := content["compensation"], dict):
             for name in ("gone_when", "fee"):
                 if not compensation[name]:

@@ -242,7 +242,7 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     yield Problem(
         subject.pointer,
         f"{subject.name} takes no idempotency key, so it is never sent a second time",
-        "add a header parameter Idempotency-Key if the provider honours one",
+        "name the field in x-orchet-idempotency-key if the provider takes one",
     )
 
 

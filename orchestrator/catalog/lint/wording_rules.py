@@ -1,6 +1,7 @@
 """Rules on the name and the descriptions of a tool."""
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from orchestrator.catalog.contract import READ_ONLY
@@ -117,6 +118,18 @@ def _text(subject: Subject, keyword: str) -> str:
     return found.value.strip() if found is not None and isinstance(found.value, str) else ""
 
 
+@rule("ORC068", "note", "Tools are not deprecated")
+def not_deprecated(subject: Subject) -> Iterator[Problem]:
+    """Report tools that their provider is about to remove."""
+    if subject.operation.node.is_true("deprecated"):
+        yield Problem(
+            subject.pointer_to("deprecated"),
+            f"{subject.name} is deprecated: an equal tool that is not comes first",
+            "mark its successor as a tool, and leave this one out",
+            cause="deprecated",
+        )
+
+
 @rule("ORC070", "warning", "A GET that is a read changes nothing")
 def get_only_reads(subject: Subject) -> Iterator[Problem]:
     """Report a GET that is called without asking although its words speak of a change."""
@@ -146,7 +159,7 @@ def doubt_of_get(operation: Operation, tool: Tool) -> str:
         if status.startswith("2")
     )
     fixed = [s for s in operation.path.strip("/").split("/") if s and "{" not in s]
-    for segment, following in zip(fixed, [*fixed[1:], ""], strict=True):
+    for segment, following in zip_longest(fixed, fixed[1:], fillvalue=""):
         is_verbal = not following or is_verb(following)
         if is_verbal and _is_change(name_words(segment), tool, is_noun=answers):
             return f"its path says {segment!r}"

@@ -11,6 +11,9 @@ Key = TypeVar("Key")
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _MARK: Final = re.compile(r"[\[({][^\])}]{0,80}[\])}]?\s*$")
 """What a model copies after a name: `[confirm]`, `(city)`."""
+_PREFIX: Final = re.compile(r"^(?:.{0,40}[ =])?functions?[.:/]")
+_NUMBER: Final = re.compile(r":[0-9]{1,3}$")
+"""What models put around a name: `to=functions.`, and which of several calls it is."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_A-Za-z]+")
 _MOST_WORDS: Final = 6
 """A name of more words is a sentence, which means no tool unless it is a title."""
@@ -39,6 +42,15 @@ def wire_names(tools: Iterable[Tool], taken: Iterable[str] = ()) -> dict[str, To
     return named
 
 
+def bare_name(said: str) -> str:
+    """Return a name without what models put around it.
+
+    Example: `functions.hotel_book_room<|channel|>commentary` is `hotel_book_room`.
+    """
+    plain = said.partition("<|")[0].strip().strip("`'\"")
+    return _NUMBER.sub("", _PREFIX.sub("", plain)).strip()
+
+
 def meant_by(said: str, tools: Mapping[Key, Tool]) -> Key | None:
     """Return the key of the one tool that a name can mean; None: of none, or of several.
 
@@ -49,7 +61,7 @@ def meant_by(said: str, tools: Mapping[Key, Tool]) -> Key | None:
     """
     if len(said) > _LONGEST_SAID:
         return None
-    bare = _MARK.sub("", said.strip().strip("`'\"")).strip()
+    bare = _MARK.sub("", bare_name(said)).strip()
     words = _words(bare)
     if not words:
         return None

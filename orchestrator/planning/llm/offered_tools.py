@@ -16,7 +16,8 @@ from orchestrator.core.errors import DecisionInvalid, OutsideWall
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.done_at_once import bounded, chosen
 from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
-from orchestrator.planning.llm.named_tools import meant_by, wire_name, wire_names
+from orchestrator.planning.llm.named_tools import bare_name, meant_by, wire_name, wire_names
+from orchestrator.planning.llm.offered_schema import given_arguments
 from orchestrator.planning.llm.prompt import reason_input, tool_description, tool_parameters
 from orchestrator.planning.models import (
     HAND_OVER,
@@ -118,7 +119,8 @@ class OfferedTools:
         return decision.model_copy(update={"arguments": kept}), [note]
 
     def _parsed(self, name: str, arguments: JsonObject, said: str) -> StepDecision:
-        meta = next((meta for meta in self.meta if meta.name == wire_name(name.strip())), None)
+        said_name = wire_name(bare_name(name))
+        meta = next((meta for meta in self.meta if meta.name == said_name), None)
         if meta is not None:
             return self._of_conditions(_meta_decision(meta, arguments))
         meant = meant_by(name, self.tools)
@@ -130,6 +132,7 @@ class OfferedTools:
             )
         reason = reason_input(tool)
         given = {key: value for key, value in arguments.items() if key != reason}
+        given = given_arguments(tool.input_schema, given)
         told = " ".join(str(arguments.get(reason) or said).split())
         return CallTool(tool=tool.name, arguments=given, reason=cut_text(told, _LONGEST_REASON))
 
