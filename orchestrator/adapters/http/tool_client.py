@@ -186,7 +186,8 @@ class ToolClient:
             if problems:
                 raise ArgumentsInvalid(tool.name, problems)
         endpoint = self._endpoints.of(catalog, tool)
-        key = tool.key_of(idempotency_key or call_id)
+        given = idempotency_key or (None if tool.is_side_effect else call_id)
+        key = tool.key_of(given) if given is not None else None
         span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
         with span as facts, wire_logs_dropped():
             call = Attempt(endpoint, call_id, key, timeout_s, facts, mission_id, arguments)

@@ -89,8 +89,9 @@ def given_arguments(schema: JsonObject, arguments: JsonObject) -> JsonObject:
     An object or a list that a model wrote as text is read where the schema takes no text; a null
     that stands for an optional input, and that the schema does not take, is left out.
     """
-    own = _own_names(arguments, _renamed(schema))
-    return _of_schema(own, schema, schema) if isinstance(own, dict) else arguments
+    names = _renamed(schema)
+    own = _own_names(arguments, names)
+    return _of_schema(own, schema, schema, names) if isinstance(own, dict) else arguments
 
 
 def _own_names(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
@@ -101,7 +102,9 @@ def _own_names(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
     return {names.get(name, name): _own_names(inner, names) for name, inner in value.items()}
 
 
-def _of_schema(given: JsonObject, schema: JsonObject, root: JsonObject) -> JsonObject:
+def _of_schema(
+    given: JsonObject, schema: JsonObject, root: JsonObject, names: Mapping[str, str]
+) -> JsonObject:
     known, required = properties_of(schema), required_of(schema)
     read: JsonObject = {}
     for name, value in given.items():
@@ -110,8 +113,8 @@ def _of_schema(given: JsonObject, schema: JsonObject, root: JsonObject) -> JsonO
         if value is None and name not in required and kinds and "null" not in kinds:
             continue
         if isinstance(value, str) and kinds and kinds <= {"object", "array", "null"}:
-            value = _from_text(value, kinds)
-        read[name] = _of_schema(value, inner, root) if isinstance(value, dict) else value
+            value = _own_names(_from_text(value, kinds), names)
+        read[name] = _of_schema(value, inner, root, names) if isinstance(value, dict) else value
     return read
 
 

@@ -382,3 +382,59 @@ def test_what_converts_a_thing_is_asked_about() -> None:
 
     assert action.is_question
     assert "x-orchet-read-only" not in action.update
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("/session/logout", {"summary": "End the session."}),
+        ("/box/restart", {}),
+        ("/box.uninstall", {"operationId": "box_uninstall", "summary": "Uninstalls the box."}),
+        ("/codes/rotate", {"operationId": "newCode", "summary": "A code."}),
+        ("/account/delete/verify", {"operationId": "accountCode", "summary": "A code."}),
+        ("/letters/{order_id}/send", {"operationId": "getLetterSend", "summary": "A letter."}),
+        ("/entry", {"parameters": ["list", "delete"], "operationId": "entry", "summary": "Entry."}),
+        ("/keys", {"operationId": "key_of_box", "summary": "Revoke the key of a box."}),
+        ("/gate", {"operationId": "gate", "summary": "Gate.", "responses": {"200": {}}}),
+    ],
+)
+def test_a_get_whose_words_speak_of_a_change_is_asked_about(
+    path: str, more: dict[str, Any]
+) -> None:
+    """It is proposed as a consequence for a person to decide, never as a fact."""
+    if isinstance(enum := more.get("parameters"), list):
+        method = {**parameter("method", "query"), "required": True}
+        more = {**more, "parameters": [{**method, "schema": {"type": "string", "enum": enum}}]}
+    if "{" in path:
+        more = {**more, "parameters": [parameter("order_id")]}
+    written = operation("thing_do", **{"summary": "Thing.", **more})
+    written["responses"] = {
+        s: {"description": "Done.", **r} for s, r in written["responses"].items()
+    }
+
+    (found,) = propose(shop(paths={path: {"get": written}})).actions
+
+    assert found.is_question
+    assert found.update["x-orchet-read-only"] is False
+    assert found.checks
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "summary"),
+    [
+        ("/orders", "orders", "Orders."),
+        ("/folders/trash/items", "trashed_items", "Items in the trash."),
+        ("/trains/schedule", "train_schedule", "Schedule of a train."),
+        ("/reports/{order_id}/transfer", "report_transfer", "The transfer of a report."),
+        ("/roles/delete-requests", "getDeleteRequests", "Requests to delete."),
+    ],
+)
+def test_a_get_of_nouns_is_a_read(path: str, name: str, summary: str) -> None:
+    """A noun that is a verb as well names the resource."""
+    more = {"parameters": [parameter("order_id")]} if "{" in path else {}
+    written = operation(name, **{"summary": summary, **more})
+
+    (found,) = propose(shop(paths={path: {"get": written}})).actions
+
+    assert not found.is_question
+    assert "x-orchet-read-only" not in found.update
