@@ -27,6 +27,7 @@ _REPEATS: Final = re.compile(
 _CONSTRAINTS: Final = frozenset(
     {"pattern", "format", "enum", "const", "allOf", "anyOf", "oneOf", "not", "$ref", "if"}
 )
+_UUID: Final = 36
 _SHORTEST, _LONGEST = 12, 128
 """Lengths of derived keys: 48 bits tell the calls of one provider apart."""
 _FORMS: Final[tuple[KeyForm, ...]] = ("hex", "HEX", "letters", "LETTERS", "digits")
@@ -123,11 +124,11 @@ def _fitting(text: str) -> tuple[KeyForm, int] | None:
 
 def _candidates(schema: JsonObject) -> Iterator[tuple[KeyForm, int]]:
     shortest, longest = schema.get("minLength", 0), schema.get("maxLength", 0)
-    if _CONSTRAINTS.isdisjoint(schema) and isinstance(longest, int):
+    if isinstance(longest, int) and _CONSTRAINTS.isdisjoint(schema) and not 0 < longest < _UUID:
         # A text that is too long gives way to a UUID.
-        yield from [("text", longest)] if not longest or longest >= 36 else []
-    yield "uuid", 36
-    yield "UUID", 36
+        yield "text", longest
+    yield "uuid", _UUID
+    yield "UUID", _UUID
     low = max(shortest if isinstance(shortest, int) else 0, _SHORTEST)
     high = min(longest if isinstance(longest, int) and longest else _LONGEST, _LONGEST)
     for length in sorted(range(low, high + 1), key=lambda n: abs(n - 32)):

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.catalog.compile import compile_document
 from orchestrator.catalog.operations import SkippedOperation
-from orchestrator.catalog.tool import IdempotencyKey, InputBinding, Tool
+from orchestrator.catalog.tool import IdempotencyKey, InputBinding, Location, Tool
 from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
 
 Make = Callable[..., dict[str, Any]]
@@ -152,7 +152,7 @@ def test_an_idempotency_header_is_no_input(one_operation: Make, name: str) -> No
 )
 @pytest.mark.parametrize("location", ["header", "query", "body"])
 def test_a_key_of_any_name_and_place_is_no_input(
-    one_operation: Make, json_body: Make, name: str, description: str, location: str
+    one_operation: Make, json_body: Make, name: str, description: str, location: Location
 ) -> None:
     """Its name says so, or the name of a request's token together with its description."""
     written = {"type": "string", "description": description}

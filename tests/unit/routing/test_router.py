@@ -391,7 +391,7 @@ def test_a_handful_of_tools_is_enough_to_be_sure(text: str, tool: str) -> None:
 
 def test_a_deprecated_tool_ranks_behind_an_equal_one() -> None:
     """The words of both are the same; alone it is chosen all the same."""
-    paths = {
+    paths: JsonObject = {
         path: {
             "post": {
                 "operationId": name,

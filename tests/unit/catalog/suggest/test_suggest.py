@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -431,10 +432,49 @@ def test_a_get_whose_words_speak_of_a_change_is_asked_about(
 )
 def test_a_get_of_nouns_is_a_read(path: str, name: str, summary: str) -> None:
     """A noun that is a verb as well names the resource."""
-    more = {"parameters": [parameter("order_id")]} if "{" in path else {}
-    written = operation(name, **{"summary": summary, **more})
+    more: dict[str, Any] = {"parameters": [parameter("order_id")]} if "{" in path else {}
+    written = operation(name, summary=summary, **more)
 
     (found,) = propose(shop(paths={path: {"get": written}})).actions
 
     assert not found.is_question
     assert "x-orchet-read-only" not in found.update
+
+
+_DOCUMENTS = sorted(
+    file
+    for folder in ("tests/documents", "tests/documents/foreign", "docs/examples", "specs")
+    for file in (Path(__file__).parents[4] / folder).glob("*.yaml")
+)
+
+
+@pytest.mark.parametrize("file", _DOCUMENTS, ids=lambda file: file.stem)
+def test_nothing_is_proposed_that_the_linter_calls_an_error(file: Path) -> None:
+    """Over whole documents, as if nobody had written a contract for them yet."""
+    document = _without_contract(load_yaml(file.read_text("utf-8")))
+    if "openapi" not in document:
+        pytest.skip("an overlay")
+    proposal = settle(suggest(file.stem, document, file=file.name), document).proposal
+
+    found = lint({file.stem: applied(proposal, document)})
+
+    assert proposal.actions
+    assert [f for f in found if f.severity == "error" and f.code != "ORC035"] == []
+
+
+def _without_contract(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_contract(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: _without_contract(v) for k, v in value.items() if not str(k).startswith("x-or")}
+
+
+def test_an_input_that_speaks_of_idempotency_is_asked_about() -> None:
+    """Its name alone does not say that it is a key."""
+    said = {"type": "string", "maxLength": 90, "description": "Makes the order idempotent."}
+    orders = {"post": operation("place_order", "201", requestBody=body(order_ref=said))}
+
+    (found,) = propose(shop(paths={"/orders": orders})).actions
+
+    assert any("x-orchet-idempotency-key: order_ref" in check for check in found.checks)

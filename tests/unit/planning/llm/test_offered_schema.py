@@ -115,7 +115,7 @@ def test_a_call_under_offered_names_is_read_under_the_own_ones() -> None:
         "slot": {"@odata.type": "x", "end": {}},
         "guests": [{"@id": 1}],
     }
-    given = {
+    given: JsonObject = {
         wire_key("filter[platform]"): "ios",
         wire_key("$top"): 3,
         wire_key("n" * 70): True,
