@@ -234,7 +234,7 @@ def _prepared(
         title=tool.title,
         side_effect=tool.is_side_effect,
         spends=spends,
-        repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
+        repeatable=not tool.is_side_effect or tool.idempotency_key is not None,
         price=price if spends else None,
         fee=fee,
         card=card,

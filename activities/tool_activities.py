@@ -168,7 +168,7 @@ class ToolActivities:
                 tool,
                 call.arguments,
                 call_id=call.call_id,
-                idempotency_key=call.call_id if tool.idempotency_header else None,
+                idempotency_key=tool.key_of(call.call_id),
                 timeout_s=within_s,
                 mission_id=call.mission_id,
             )
@@ -239,7 +239,7 @@ def with_cancel_arguments(
     known = cancel_arguments(
         tool,
         call.arguments,
-        idempotency_key=call.call_id if tool.idempotency_header else None,
+        idempotency_key=tool.key_of(call.call_id),
         response_body=outcome.body,
         response_headers=outcome.headers,
         called=cancel,
@@ -371,7 +371,7 @@ def _refused(reason: str, *, earlier_attempts: bool) -> ToolOutcome:
 
 def _is_sent_once(tool: Tool) -> bool:
     """Whether a second request would be a second effect."""
-    return tool.is_side_effect and tool.idempotency_header is None
+    return tool.is_side_effect and tool.idempotency_key is None
 
 
 def _is_the_only_attempt(call: ToolCall) -> bool:

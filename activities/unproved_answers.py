@@ -125,7 +125,7 @@ def _question(catalog: Catalog, tool: Tool, call: ToolCall) -> _Question | None:
         return _Question(made_by, *found, known=call.arguments, wanted="gone")
     if tool.compensation is None or tool.compensation.probe is None:
         return None
-    template, key = tool.compensation.probe, call.call_id if tool.idempotency_header else None
+    template, key = tool.compensation.probe, tool.key_of(call.call_id)
     asked = fill_template(
         template,
         tool=tool,
@@ -168,7 +168,7 @@ def _proved(
     update["accepted"] = False
     if tool.effect is Effect.CANCEL:
         return outcome.model_copy(update=update)
-    key = call.call_id if tool.idempotency_header else None
+    key = tool.key_of(call.call_id)
     filled: JsonObject = {}
     for body in (said.body, said.found):
         filled |= cancel_arguments(tool, call.arguments, idempotency_key=key, response_body=body)

@@ -141,11 +141,10 @@ def _segment(address: str, template: str, placeholder: str) -> str | None:
 def _read_request(
     expression: Expression, tool: Tool, arguments: JsonObject, idempotency_key: str | None
 ) -> JsonValue:
+    if len(expression.path) == 1 and tool.reads_key(expression.source, expression.path[0]):
+        return tool.key_of(idempotency_key) if idempotency_key is not None else None
     if expression.source == "body":
         return follow_or_none(_sent_body(tool, arguments), expression.path)
-    name = expression.path[0]
-    if expression.source == "header" and name.lower() == (tool.idempotency_header or "").lower():
-        return idempotency_key
     wanted = input_read(expression, tool)
     return arguments.get(wanted) if wanted is not None else None
 

@@ -157,7 +157,7 @@ def is_lost_with_its_answer(tool: Tool, compensation: Compensation, cancel: Tool
     The request does not fill the inputs that the cancel requires, no probe finds the resource by
     it, and without a key the call cannot be sent a second time.
     """
-    if tool.idempotency_header is not None:
+    if tool.idempotency_key is not None:
         return False
     if compensation.probe is not None and not reads_only_response(compensation.probe):
         return False

@@ -199,9 +199,10 @@ def compile_operation(operation: Operation, name: str) -> Tool:
         intent_tags=operation.node.texts_at("x-orchet-intent-tags"),
         examples=operation.node.texts_at("x-orqen-examples"),
         load_policy=read_load_policy(operation),
+        deprecated=operation.node.is_true("deprecated"),
         cancel_for=operation.node.text_at("x-orchet-cancel-for"),
         success_when=read_success_when(operation),
-        idempotency_header=inputs.idempotency_header,
+        idempotency_key=inputs.idempotency_key,
         credentials=read_credentials(operation),
     )
 

@@ -1,7 +1,7 @@
 """The x-orchet-* contract of an operation: effect, confirmation, personal fields, layout, hints."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
@@ -10,6 +10,7 @@ from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import CardLayout, Effect, InputBinding, LayoutField, LayoutSection
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.language.words import name_words
 
 NEIGHBOURS = ("x-openai-isConsequential", "x-requireConfirmation")
 """Keywords of other dialects that say whether to ask first."""
@@ -20,6 +21,17 @@ READ_ONLY = "x-orchet-read-only"
 IRREVERSIBLE = "x-orchet-irreversible"
 SUCCESS_WHEN = "x-orchet-success-when"
 _PII = "x-orchet-pii-required"
+CREDENTIAL = "x-orchet-credential"
+"""Keyword of a parameter: true if it carries a credential, false if it does not."""
+_CREDENTIAL_NAMES = frozenset(
+    {"apikey", "apitoken", "accesstoken", "authtoken", "apisecret", "clientsecret", "authkey"}
+)
+_KEY_NAMES = frozenset({"appid", "appkey", "key", "token", "secret", "auth", "subscriptionkey"})
+"""Names that other things have as well: the description decides."""
+_CREDENTIAL_TEXT = re.compile(
+    r"\bapi[ _-]?(?:key|token)|\baccess[ _-]token|\b(?:auth|credential|secret|subscription key)",
+    re.IGNORECASE,
+)
 CARD_TYPES_KEY = "x-orchet-card-types"
 """Root keyword under which a document declares its own card types."""
 
@@ -151,10 +163,102 @@ def read_conditions(declared: DocumentNode) -> tuple[str, ...]:
 
 
 def read_credentials(operation: Operation) -> tuple[str, ...]:
-    """Return the names of the security schemes in the first security requirement."""
+    """Return the names of the credentials of a call: security schemes, and bare parameters."""
+    offered = list(security_alternatives(operation))
+    first = next((r for r, _ in sorted(offered, key=lambda o: bool(o[1]))), None)
+    bare = [p.require("name").text() for p in bare_credentials(operation)]
+    return tuple(sorted({*(first.mapping() if first is not None else ()), *bare}))
+
+
+def security_alternatives(
+    operation: Operation,
+) -> Iterator[tuple[DocumentNode, tuple[DocumentInvalid, ...]]]:
+    """Yield each security requirement, and why we cannot satisfy it; no reason: we can."""
     security = operation.node.at("security") or operation.root.at("security")
-    first = next(security.elements(), None) if security is not None else None
-    return tuple(sorted(first.mapping())) if first is not None else ()
+    for requirement in security.elements() if security is not None else ():
+        faults = (_scheme_fault(operation.root, place, name) for name, place in requirement.items())
+        yield requirement, tuple(fault for fault in faults if fault is not None)
+
+
+def _scheme_fault(root: DocumentNode, place: DocumentNode, name: str) -> DocumentInvalid | None:
+    scheme = root.at("components", "securitySchemes", name)
+    if scheme is None:
+        return place.invalid(
+            f"the credential {name!r} is not declared",
+            f"declare it under components.securitySchemes.{name}",
+        )
+    kind = scheme.text_at("type") or ""
+    spoken = {
+        "apiKey": scheme.text_at("in") in ("header", "query", "cookie"),
+        "http": (scheme.text_at("scheme") or "").lower() in ("basic", "bearer"),
+        "oauth2": True,
+        "openIdConnect": True,
+    }
+    if spoken.get(kind, False):
+        return None
+    named = f"http {scheme.text_at('scheme')}" if kind == "http" else kind or "no type"
+    return place.invalid(
+        f"the credential {name!r} is of a kind that we cannot send ({named})",
+        "use an apiKey, http basic or bearer, oauth2 or openIdConnect",
+    )
+
+
+def is_credential(parameter: DocumentNode, root: DocumentNode) -> bool:
+    """Return True for a parameter that carries a credential, which nobody is asked for.
+
+    It is an API key that a security scheme declares, `Authorization`, or what its name says, or
+    its name together with its description; x-orchet-credential on it decides otherwise.
+    """
+    declared = parameter.at(CREDENTIAL)
+    if declared is not None:
+        return declared.value is True
+    name, place = parameter.require("name").text(), parameter.require("in").text()
+    if place == "path" or (name.lower(), place) == ("authorization", "header"):
+        return place != "path"
+    if _schemes_of_parameter(root, name, place):
+        return True
+    words = name_words(name)
+    plain = "".join(words).removeprefix("x")
+    said = _CREDENTIAL_TEXT.search(parameter.text_at("description") or "")
+    return plain in _CREDENTIAL_NAMES or (plain in _KEY_NAMES and said is not None)
+
+
+def _schemes_of_parameter(root: DocumentNode, name: str, place: str) -> list[str]:
+    return [
+        scheme
+        for scheme, found in root.items("components", "securitySchemes")
+        if found.text_at("type") == "apiKey"
+        and found.text_at("in") == place
+        and (found.text_at("name") or "").lower() == name.lower()
+    ]
+
+
+def bare_credentials(operation: Operation) -> list[DocumentNode]:
+    """Return the required credential parameters that no security requirement covers.
+
+    They are sent all the same; an optional one is not.
+    """
+    return [p for p in uncovered_credentials(operation) if p.is_true("required")]
+
+
+def uncovered_credentials(operation: Operation) -> list[DocumentNode]:
+    """Return the credential parameters that no security requirement covers."""
+    root = operation.root
+    required = [r for r, faults in security_alternatives(operation) if not faults]
+    asked = {scheme for requirement in required for scheme in requirement.mapping()}
+    return [
+        p
+        for p in operation.parameters()
+        if is_credential(p, root) and not _is_covered(p, root, asked)
+    ]
+
+
+def _is_covered(parameter: DocumentNode, root: DocumentNode, asked: set[str]) -> bool:
+    name, place = parameter.require("name").text(), parameter.require("in").text()
+    if (name.lower(), place) == ("authorization", "header"):
+        kinds = [root.at("components", "securitySchemes", scheme, "type") for scheme in asked]
+        return any(kind is not None and kind.value != "apiKey" for kind in kinds)
+    return not asked.isdisjoint(_schemes_of_parameter(root, name, place))
 
 
 def read_server(operation: Operation) -> tuple[str, dict[str, str]]:

@@ -1,9 +1,9 @@
 """Declared prices and fees: x-orchet-price and x-orchet-compensation-fee, with their models."""
 
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from orchestrator.catalog.expressions import Message, parse_expression
 from orchestrator.catalog.operations import Operation
@@ -24,6 +24,10 @@ _SUM: Final = frozenset({"amount", "currency"})
 _SHARE: Final = frozenset({"share"})
 
 
+MinorUnits = bool | int | dict[str, int | Literal["iso"]]
+"""A map has decimals by currency; `default` is for all others, and `iso` what ISO 4217 says."""
+
+
 class PricePlace(Record):
     """The place of one price: an amount, or an object of amount and currency."""
 
@@ -32,8 +36,9 @@ class PricePlace(Record):
         default=None,
         description="a runtime expression, or a code; None when it stands next to the amount",
     )
-    minor_units: bool | int | None = Field(
-        default=None, description="true, false, or a number of decimals; None: by the schema"
+    minor_units: MinorUnits | None = Field(
+        default=None,
+        description="true, false, a number of decimals, or either by currency; None: by the schema",
     )
 
 
@@ -108,11 +113,28 @@ def _currency(node: DocumentNode) -> str:
     return text
 
 
-def _units(node: DocumentNode) -> bool | int:
-    value = node.value
-    if isinstance(value, bool) or (isinstance(value, int) and 0 <= value <= _MOST_DECIMALS):
-        return value
-    raise node.invalid("minor-units is true, false or a number of decimals")
+def minor_units_in(value: JsonValue) -> MinorUnits | None:
+    """Return a declaration of minor units, or None if the value is none."""
+    if isinstance(value, bool) or _is_decimals(value):
+        return cast("bool | int", value)
+    if not isinstance(value, dict) or not value:
+        return None
+    are_known = all(name == "default" or currencies.exists(name) for name in value)
+    are_decimals = all(inner == "iso" or _is_decimals(inner) for inner in value.values())
+    return cast("MinorUnits", value) if are_known and are_decimals else None
+
+
+def _is_decimals(value: JsonValue) -> bool:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return is_number and 0 <= cast("int", value) <= _MOST_DECIMALS
+
+
+def _units(node: DocumentNode) -> MinorUnits:
+    if (found := minor_units_in(node.value)) is not None:
+        return found
+    raise node.invalid(
+        "minor-units is true, false, a number of decimals, or a map of these by currency"
+    )
 
 
 def _message(place: PricePlace) -> Message:

@@ -2,20 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, cast, get_args
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.contract import is_credential
+from orchestrator.catalog.idempotency import find_key
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.tool import InputBinding, Location
+from orchestrator.catalog.tool import IdempotencyKey, InputBinding, Location
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.flatten import flatten_object, rename_properties
 
-_IDEMPOTENCY_HEADERS = frozenset({"idempotency-key", "x-idempotency-key"})
-_IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
+_IGNORED_HEADERS = frozenset({"accept", "content-type"})
 _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
 _RANGES = {"*/*": _JSON, "application/*": _JSON, "text/*": "text/plain"}
@@ -34,7 +35,7 @@ class Inputs:
     schema: JsonObject
     bindings: tuple[InputBinding, ...]
     content_type: str | None
-    idempotency_header: str | None
+    idempotency_key: IdempotencyKey | None
 
 
 class _Field(NamedTuple):
@@ -52,6 +53,22 @@ class _Body:
     """In the order of the document's list, so that the order of properties decides nothing."""
     constraints: JsonObject = field(default_factory=dict)
 
+    def without(self, name: str) -> "_Body":
+        """Return the body without a field that the orchestrator fills."""
+        bound = self.constraints.get("dependentRequired")
+        kept: JsonObject = {}
+        for other, needed in (bound if isinstance(bound, dict) else {}).items():
+            left = [n for n in needed if n != name] if isinstance(needed, list) else needed
+            if left and other != name:
+                kept[other] = left
+        constraints = {k: v for k, v in self.constraints.items() if k != "dependentRequired"}
+        return replace(
+            self,
+            fields=tuple(f for f in self.fields if f.binding.field != name),
+            required=tuple(n for n in self.required if n != name),
+            constraints={**constraints, "dependentRequired": kept} if kept else constraints,
+        )
+
 
 def read_inputs(operation: Operation) -> Inputs:
     """Compile the parameters and the body of an operation.
@@ -63,14 +80,19 @@ def read_inputs(operation: Operation) -> Inputs:
     expansion = operation.schemas.inputs
     limit = expansion.graph.inline_limit(_written_schemas(operation, parameters))
     expand = partial(expansion.expand, limit=limit)
-    fields = [_read_parameter(p, expand) for p in parameters if _is_input(p)]
+    fields = [_read_parameter(p, expand) for p in parameters if is_input(p, operation.root)]
     body = _read_body(operation, expand)
-    named = _with_unique_names([*fields, *body.fields])
+    key = find_key(operation, [*fields, *body.fields])
+    if key is not None and key.location == "body":
+        body = body.without(key.field)
+    taken = (key.location, key.field) if key is not None else None
+    asked = [f for f in [*fields, *body.fields] if (f.binding.location, f.binding.field) != taken]
+    named = _with_unique_names(asked)
     return Inputs(
         schema=expansion.closed(_object_schema(named, body)),
         bindings=tuple(sorted((field.binding for field in named), key=_place)),
         content_type=body.content_type,
-        idempotency_header=_idempotency_header(parameters),
+        idempotency_key=key,
     )
 
 
@@ -85,13 +107,6 @@ def _written_schemas(
             yield schema
 
 
-def _idempotency_header(parameters: Iterable[DocumentNode]) -> str | None:
-    for parameter in parameters:
-        if _header_name(parameter) in _IDEMPOTENCY_HEADERS:
-            return parameter.require("name").text()
-    return None
-
-
 def _header_name(parameter: DocumentNode) -> str | None:
     """Return the lower-case name of a header parameter; None for other kinds."""
     if parameter.require("in").text() != "header":
@@ -99,8 +114,9 @@ def _header_name(parameter: DocumentNode) -> str | None:
     return parameter.require("name").text().lower()
 
 
-def _is_input(parameter: DocumentNode) -> bool:
-    return _header_name(parameter) not in _IDEMPOTENCY_HEADERS | _IGNORED_HEADERS
+def is_input(parameter: DocumentNode, root: DocumentNode) -> bool:
+    """Return True unless HTTP owns the header, or the parameter carries a credential."""
+    return _header_name(parameter) not in _IGNORED_HEADERS and not is_credential(parameter, root)
 
 
 def _read_parameter(parameter: DocumentNode, expand: Expand) -> _Field:

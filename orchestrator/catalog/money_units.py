@@ -12,7 +12,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE
+from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, MinorUnits, minor_units_in
 from orchestrator.catalog.stated_prices import (
     UNCLEAR,
     WHOLE,
@@ -38,6 +38,9 @@ _DENIED: Final = re.compile(rf"\b(?:{'|'.join(_LISTS.words('denials'))})\b(?:\W+
 _SMALLEST_NAMES: Final = _LISTS.word_set("smallest_names")
 _CENT_NAMES: Final = _LISTS.word_set("hundredths_names")
 _OTHER_NAMES: Final = _LISTS.word_set("other_names")
+_EXCEPTED: Final = re.compile(r"\b(?:differ|deviat|depart|except)|\bunlike\b", re.IGNORECASE)
+_CODE: Final = re.compile(r"\b[A-Z]{3}\b")
+_DECIMALS_OF: Final = re.compile(r"\b([A-Z]{3})\b\s*(?:[:=]|has|with)\s*([0-9])\b(?![.,]?[0-9])")
 _MOST_LEVELS: Final = 40
 _MOST_NAMES: Final = 1000
 """Most properties cached per object; a provider may write any number of names."""
@@ -63,7 +66,7 @@ _MAJOR: Final = _phrases("major")
 class Units:
     """Statements about the units of a number, in any currency."""
 
-    declared: bool | int | None = None
+    declared: MinorUnits | None = None
     smallest: bool = False
     hundredths: bool = False
     major: bool = False
@@ -82,8 +85,11 @@ class Units:
         """True if words state a smaller unit."""
         return self.smallest or self.hundredths
 
-    def decimals(self, exponent: int) -> int | None:
+    def decimals(self, currency: str, exponent: int) -> int | None:
         """Return the decimals that the number has no point for; None when unclear."""
+        if isinstance(self.declared, dict):
+            said = self.declared.get(currency, self.declared.get("default"))
+            return exponent if said == "iso" else said
         if self.declared is not None:
             return exponent if self.declared is True else int(self.declared)
         if self.is_unclear or (self.major and self.is_minor):
@@ -133,7 +139,7 @@ def decimals_of(
         return None
     has_fraction = isinstance(amount, float) or (isinstance(amount, str) and "." in amount)
     if units.is_stated:
-        decimals = units.decimals(exponent)
+        decimals = units.decimals(currency.upper(), exponent)
         # An amount with a point counts no cents, even if words say so.
         has_point = isinstance(amount, str) and "." in amount
         return None if decimals and (has_point or not _is_whole(amount)) else decimals
@@ -188,13 +194,13 @@ def _is_whole(amount: JsonValue) -> bool:
     return value is not None and value == value.to_integral_value()
 
 
-def _declared(schema: JsonObject) -> bool | int | None:
-    found = schema.get(MINOR_UNITS)
-    return found if isinstance(found, bool | int) else None
+def _declared(schema: JsonObject) -> MinorUnits | None:
+    return minor_units_in(schema.get(MINOR_UNITS))
 
 
 def _described(schema: JsonObject) -> Units:
-    text = " ".join(_texts(schema)).lower()
+    written = " ".join(_texts(schema))
+    text = written.lower()
     if not text:
         return Units()
     smallest, rest = _taken(_SMALLEST, text)
@@ -206,8 +212,28 @@ def _described(schema: JsonObject) -> Units:
         smallest=bool(smallest),
         hundredths=bool(cents) and not smallest,
         major=bool(major),
-        is_unclear=any(_DENIED.search(before) for before in found),
+        is_unclear=any(_DENIED.search(before) for before in found)
+        or (bool(smallest or cents) and _is_unlike_iso(written)),
     )
+
+
+def differs_from_iso(schema: JsonObject) -> bool:
+    """Return True if the words of an amount in smaller units deny ISO 4217 for some currency."""
+    written = " ".join(_texts(schema))
+    is_minor = any(pattern.search(written.lower()) for pattern in (_SMALLEST, _CENTS))
+    return is_minor and _is_unlike_iso(written)
+
+
+def _is_unlike_iso(text: str) -> bool:
+    """Return True if a text counts the decimals of some currency otherwise than ISO 4217."""
+    if _EXCEPTED.search(text) is not None and ("4217" in text or any(_codes_in(text))):
+        return True
+    stated = ((m[1], int(m[2])) for m in _DECIMALS_OF.finditer(text))
+    return any(currencies.EXPONENTS.get(code, said) != said for code, said in stated)
+
+
+def _codes_in(text: str) -> Iterator[str]:
+    return (code for code in _CODE.findall(text) if currencies.exists(code))
 
 
 def _taken(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:

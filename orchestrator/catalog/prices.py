@@ -292,7 +292,8 @@ def _at(price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue) -
     place, values = found
     currency = _currency(price, tool, arguments, body, values)
     *around, own = place.schemas()
-    declared: JsonObject = {} if price.minor_units is None else {MINOR_UNITS: price.minor_units}
+    units: JsonValue = dict(u) if isinstance(u := price.minor_units, dict) else u
+    declared: JsonObject = {} if units is None else {MINOR_UNITS: units}
     if isinstance(values[-1], dict):
         schema = {**(own[0] if own else {}), **declared}
         plain = plain_money(values[-1], with_definitions(schema, place.root))

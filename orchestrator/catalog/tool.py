@@ -1,9 +1,12 @@
 """Compiled tools: the contract that the rest of the system reads."""
 
+import hashlib
+import re
+import uuid
 from datetime import timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, SkipValidation
 
@@ -66,6 +69,53 @@ class InputBinding(Record):
     required: bool = False
     style: str = "simple"
     explode: bool = False
+
+
+KeyForm = Literal["text", "uuid", "UUID", "hex", "HEX", "letters", "LETTERS", "digits"]
+"""How a key is written; `text` is the id of the call as it is."""
+_UUID_PATTERN = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+_KEY_PATTERNS: Final = {
+    "uuid": re.compile(_UUID_PATTERN),
+    "UUID": re.compile(_UUID_PATTERN.replace("a-f", "A-F").replace("ab", "AB")),
+    "hex": re.compile("[0-9a-f]+"),
+    "HEX": re.compile("[0-9A-F]+"),
+    "letters": re.compile("[a-p]+"),
+    "LETTERS": re.compile("[A-P]+"),
+    "digits": re.compile("[0-9]+"),
+}
+_LETTERS: Final = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+
+
+class IdempotencyKey(Record):
+    """The field of a request by which a provider recognises a repetition, and its form.
+
+    The field is no input of the tool: the orchestrator fills it.
+    """
+
+    location: Location
+    field: str = Field(description="the name on the wire")
+    form: KeyForm = "text"
+    length: int = Field(default=0, description="of `text` the longest, 0 for any; else exact")
+
+    def written(self, key: str) -> str:
+        """Return a key in this form, always the same for the same one; what has the form stays."""
+        if self.form == "text":
+            is_short = not self.length or len(key) <= self.length
+            return key if is_short else _derived(key, "uuid", self.length)
+        has_form = len(key) == self.length and _KEY_PATTERNS[self.form].fullmatch(key)
+        return key if has_form else _derived(key, self.form, self.length)
+
+
+def _derived(key: str, form: KeyForm, length: int) -> str:
+    digest = hashlib.sha512(key.encode(errors="replace"))
+    if form in ("uuid", "UUID"):
+        text = str(uuid.UUID(bytes=digest.digest()[:16], version=4))
+        return text.upper() if form == "UUID" else text
+    if form == "digits":
+        return f"{int(digest.hexdigest(), 16):0{length}d}"[-length:]
+    text = digest.hexdigest()[:length]
+    text = text.translate(_LETTERS) if form in ("letters", "LETTERS") else text
+    return text.upper() if form in ("HEX", "LETTERS") else text
 
 
 class ToolCallTemplate(Record):
@@ -146,13 +196,12 @@ class Tool(Record):
     load_policy: Literal["core", "deferred"] = "deferred"
     compensation: Compensation | None = None
     cancel_for: str | None = None
+    deprecated: bool = False
     success_when: tuple[str, ...] = Field(
         default=(), description="conditions that a successful answer meets"
     )
-    idempotency_header: str | None = Field(
-        default=None,
-        description="name of the header parameter that takes an idempotency key; such a parameter "
-        "is no input of the tool, the orchestrator fills it",
+    idempotency_key: IdempotencyKey | None = Field(
+        default=None, description="the field that takes an idempotency key, if any does"
     )
     reference_inputs: tuple[str, ...] = Field(
         default=(),
@@ -176,11 +225,27 @@ class Tool(Record):
             del content["price"]
         if not self.success_when:
             del content["success_when"]
+        if self.idempotency_key is None:
+            del content["idempotency_key"]
+        if not self.deprecated:
+            del content["deprecated"]
         if isinstance(compensation := content["compensation"], dict):
             for name in ("gone_when", "fee"):
                 if not compensation[name]:
                     del compensation[name]
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
+
+    def key_of(self, key: str) -> str | None:
+        """Return an idempotency key as this tool's provider takes it; None if it takes none."""
+        return self.idempotency_key.written(key) if self.idempotency_key is not None else None
+
+    def reads_key(self, location: str, field: str) -> bool:
+        """Return True if a place of the request is that of the idempotency key."""
+        key = self.idempotency_key
+        if key is None or key.location != location:
+            return False
+        is_same = key.field.lower() == field.lower() if location == "header" else False
+        return is_same or key.field == field
 
     @property
     def needs_confirmation(self) -> bool:

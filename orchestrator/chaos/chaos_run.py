@@ -199,7 +199,7 @@ class RunJudge:
             approved=seen.approved,
             values=dict(seen.values),
             defaults={name: _defaults(tool) for name, tool in catalog.tools.items()},
-            keyed=frozenset(n for n, tool in catalog.tools.items() if tool.idempotency_header),
+            keyed=frozenset(n for n, tool in catalog.tools.items() if tool.idempotency_key),
             spending=frozenset(name for name, tool in catalog.tools.items() if tool.spends),
             others=seen.others,
             cuts=fired[ChaosFault.PARTITION_WORKER],

@@ -229,7 +229,7 @@ _SOME = 3
 def draw_tools(console: Console, catalog: Catalog) -> None:
     """A line per tool."""
     rows = [
-        (one.name, one.domain, one.effect.value, one.card_type or "", _undone_by(one) or "")
+        (one.name, one.domain, _effect_of(one), one.card_type or "", _undone_by(one) or "")
         for one in catalog.tools.values()
     ]
     listing(console, ("tool", "domain", "effect", "confirmation", "undone by"), rows)
@@ -276,7 +276,7 @@ def _draw_renamed(console: Console, catalog: Catalog) -> None:
 
 def draw_tool(console: Console, shown: Tool) -> None:
     """One tool, whole."""
-    console.rule(f"{shown.name}  {shown.effect.value}")
+    console.rule(f"{shown.name}  {_effect_of(shown)}")
     console.print(indented(block(shown.summary)))
     console.print(indented(block(shown.description)))
     console.print()
@@ -296,6 +296,11 @@ def draw_tool(console: Console, shown: Tool) -> None:
         console.print(f"from the PII vault: {', '.join(shown.pii_fields)}")
     if (undone_by := _undone_by(shown)) is not None:
         console.print(f"undone by: {undone_by}")
+
+
+def _effect_of(shown: Tool) -> str:
+    """The effect of a call, and that its provider has deprecated the operation."""
+    return f"{shown.effect.value}, deprecated" if shown.deprecated else shown.effect.value
 
 
 def _undone_by(shown: Tool) -> str | None:

@@ -213,6 +213,7 @@ def _in_context(
         *not_explained(ids, context.answers, (context.goal, *context.given)),
         *nowhere,
         *totals.warnings,
+        *(("its provider has deprecated this operation",) if tool.deprecated else ()),
     )
     shown = card.model_copy(
         update={

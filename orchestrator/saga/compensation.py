@@ -289,7 +289,7 @@ class _Attempt:
         call_id: str,
         cancels: bool = False,
     ) -> _Call:
-        sent_key = key if tool.idempotency_header else None
+        sent_key = tool.key_of(key) if key is not None else None
         before = self.cancelled
         self.cancelled |= cancels
         return (yield CompensationCall(tool, arguments, call_id, sent_key, cancels, before))

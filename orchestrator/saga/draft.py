@@ -34,7 +34,7 @@ def draft_obligation(
         limits["cancel_timeout"] = contract.timeout
         limits["cancel_max_attempts"] = contract.max_attempts
         limits["on_failure"] = contract.on_failure
-    key = call.call_id if tool.idempotency_header else None
+    key = tool.key_of(call.call_id)
     return Obligation(
         obligation_id=call.call_id,
         mission_id=call.mission_id,
@@ -67,6 +67,6 @@ def draft_cancel(
         tool=call.tool,
         arguments=arguments,
         names=names_in(catalog, tool, arguments),
-        idempotency_key=call.call_id if tool.idempotency_header else None,
+        idempotency_key=tool.key_of(call.call_id),
         written_at=now,
     )

@@ -186,8 +186,7 @@ def _is_own(read: Expression, tool: Tool) -> bool:
     """Whether nothing else goes by what an expression reads."""
     if read.message == "response":
         return True
-    header = tool.idempotency_header
-    if read.source == "header" and header and read.path[0].lower() == header.lower():
+    if len(read.path) == 1 and tool.reads_key(read.source, read.path[0]):
         return True
     name = input_read(read, tool)
     return name is not None and (name in tool.reference_inputs or is_own_reference(read.path[-1]))

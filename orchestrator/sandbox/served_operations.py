@@ -31,7 +31,6 @@ _EXPRESSION = re.compile(
     r"\$(?P<message>request|response)\."
     r"(?:(?P<source>header|path|query)\.(?P<name>.+)|body(?:#/(?P<pointer>.+))?)"
 )
-_KEY_HEADERS = ("idempotency-key", "x-idempotency-key")
 
 
 class OperationKind(StrEnum):
@@ -422,9 +421,9 @@ class RuntimeExpression(NamedTuple):
         return found
 
 
-def is_key(header: str) -> bool:
-    """Return True if a header of this name holds an idempotency key."""
-    return header.lower() in _KEY_HEADERS
+def is_key(name: str) -> bool:
+    """Return True if a header or a field of this name holds an idempotency key."""
+    return "idempoten" in name.lower()
 
 
 def read_expression(value: Any) -> RuntimeExpression | None:

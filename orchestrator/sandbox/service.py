@@ -28,7 +28,7 @@ from orchestrator.sandbox.responses import (
     gateway_page,
     refusal_response,
 )
-from orchestrator.sandbox.served_operations import ServedOperation
+from orchestrator.sandbox.served_operations import ServedOperation, is_key
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 _log = logging.getLogger(__name__)
@@ -50,9 +50,13 @@ class _Visit(NamedTuple):
         """Return the origin of the request, from its headers and its client reference."""
         headers = self.request.headers
         reference = arguments.get("client_reference")
-        key = headers.get("idempotency-key") or headers.get("x-idempotency-key")
+        named = str(self.operation.raw.get("x-orchet-idempotency-key", "")).lower()
+        sent = [*headers.items(), *arguments.items()]
+        keys = [
+            v for n, v in sent if v and isinstance(v, str) and (is_key(n) or n.lower() == named)
+        ]
         return Cause(
-            idempotency_key=key or None,
+            idempotency_key=next(iter(keys), None),
             request_id=headers.get("x-request-id") or None,
             client_reference=reference if isinstance(reference, str) else None,
         )

@@ -5,7 +5,13 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from orchestrator.catalog.declared_prices import CompensationFee
-from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import (
+    Compensation,
+    Effect,
+    IdempotencyKey,
+    Tool,
+    ToolCallTemplate,
+)
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import IntentFrame
@@ -14,6 +20,7 @@ from orchestrator.routing.selection import Band, Selection
 from orchestrator.saga.ledger import Ledger, Obligation
 from orchestrator.saga.orders import Order
 
+KEY = IdempotencyKey(location="header", field="Idempotency-Key")
 _WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -74,7 +81,7 @@ def fake_tool(
         card_type=card_type,
         compensation=compensation,
         pii_fields=tuple(personal),
-        idempotency_header="Idempotency-Key" if idempotent else None,
+        idempotency_key=KEY if idempotent else None,
     )
 
 

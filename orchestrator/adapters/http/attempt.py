@@ -54,8 +54,3 @@ class Attempt:
     """Those that it carries."""
     wire: Wire = field(default_factory=Wire)
     tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
-
-    def key_header(self) -> dict[str, str]:
-        """The idempotency key in the header that the tool declares."""
-        header = self.endpoint.tool.idempotency_header
-        return {header: self.idempotency_key} if header and self.idempotency_key else {}

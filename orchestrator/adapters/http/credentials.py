@@ -7,6 +7,7 @@ from urllib.parse import urljoin, urlsplit
 from orchestrator.adapters.http.oauth import ClientGrant, ClientKey
 from orchestrator.adapters.http.servers import origin_of
 from orchestrator.adapters.secrets import BoundSecrets, SecretStore
+from orchestrator.catalog.contract import bare_credentials, security_alternatives
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import SecretMissing
 from orchestrator.core.secret_names import CLIENT_PARTS, SecretRef, part_of, secret_for_scheme
@@ -33,7 +34,7 @@ class Credential(NamedTuple):
     def written(self, value: str) -> str:
         """The text that goes into its field."""
         if self.scheme == "bearer":
-            return f"Bearer {value}"
+            return value if value.lower().startswith("bearer ") else f"Bearer {value}"
         if self.scheme == "basic":
             return f"Basic {basic_token(value)}"
         return value
@@ -49,25 +50,37 @@ def basic_token(value: str) -> str:
 
 
 def read_alternatives(operation: Operation, base_url: str = "") -> tuple[Alternative, ...]:
-    """The operation's security alternatives in its order; none when it asks for nothing.
+    """The security alternatives that we can speak, in their order; none: nothing is asked for.
+
+    A credential that stands among the parameters goes with each of them.
 
     Args:
         operation: its own requirements, else the document's.
         base_url: what the address of a token endpoint is relative to, unless it is absolute.
 
     Raises:
-        DocumentInvalid: a requirement names a scheme that is not there or that we cannot speak.
+        DocumentInvalid: every requirement names a scheme that is not there or that we cannot speak.
     """
-    requirements = operation.inherited("security")
-    if requirements is None:
-        return ()
-    return tuple(
-        tuple(
-            _credential(operation, requirement, scheme, base_url)
-            for scheme in requirement.mapping()
-        )
-        for requirement in requirements.elements()
-    )
+    offered = list(security_alternatives(operation))
+    spoken = [requirement for requirement, faults in offered if not faults]
+    if offered and not spoken:
+        raise offered[0][1][0]
+    bare = tuple(_of_parameter(operation, p) for p in bare_credentials(operation))
+    listed = [
+        (*(_credential(operation, one, scheme, base_url) for scheme in one.mapping()), *bare)
+        for one in spoken
+    ]
+    return tuple(listed) if listed or not bare else (bare,)
+
+
+def _of_parameter(operation: Operation, parameter: DocumentNode) -> Credential:
+    """A credential that the document lists as a parameter: its value is sent as it was issued."""
+    name = parameter.require("name").text()
+    location = _KEY_LOCATIONS[parameter.require("in").text()]
+    secret = secret_for_scheme(operation.document, name)
+    is_bearer = "bearer" in (parameter.text_at("description") or "").lower()
+    scheme: Literal["plain", "bearer"] = "bearer" if is_bearer else "plain"
+    return Credential(secret, location, name, scheme if location == "header" else "plain")
 
 
 def resolve_credentials(
@@ -129,23 +142,16 @@ def _grant(
 def _credential(
     operation: Operation, requirement: DocumentNode, scheme_name: str, base_url: str
 ) -> Credential:
-    scheme = operation.root.at("components", "securitySchemes", scheme_name)
-    if scheme is None:
-        raise requirement.invalid(f"no security scheme is called {scheme_name!r}")
+    scheme = operation.root.require("components").require("securitySchemes").require(scheme_name)
     secret = secret_for_scheme(operation.document, scheme_name)
     kind = scheme.require("type").text()
     if kind == "apiKey":
-        location = _KEY_LOCATIONS.get(scheme.require("in").text())
-        if location is not None:
-            return Credential(secret, location, scheme.require("name").text())
+        location = _KEY_LOCATIONS[scheme.require("in").text()]
+        return Credential(secret, location, scheme.require("name").text())
     if kind == "http":
         kind = scheme.require("scheme").text().lower()
     if kind in _BEARER_KINDS:
         scopes = requirement.require(scheme_name)
         grant = _grant(scheme, secret, scopes, base_url) if kind == "oauth2" else None
         return Credential(secret, "header", "Authorization", "bearer", grant)
-    if kind == "basic":
-        return Credential(secret, "header", "Authorization", "basic")
-    raise scheme.invalid(
-        "we can send apiKey, http basic, http bearer, oauth2 and openIdConnect only"
-    )
+    return Credential(secret, "header", "Authorization", "basic")

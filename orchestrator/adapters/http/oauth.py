@@ -1,6 +1,7 @@
 """Access tokens by OAuth 2's client credentials grant (RFC 6749, 4.4), kept until they expire."""
 
 import asyncio
+import re
 import time
 from base64 import b64encode
 from collections.abc import Callable
@@ -156,7 +157,8 @@ def _granted(tool: str, grant: ClientGrant, answer: Answer) -> tuple[str, float]
     value, kind = body.get("access_token"), str(body.get("token_type", "bearer"))
     if not isinstance(value, str) or not value:
         raise TokenRefused(tool, grant.secret.name, "it answered without an access_token")
-    if kind.lower() != "bearer":
+    # Providers write `Bearer`, `BearerToken`, `bearer token`, or nothing at all.
+    if not re.sub(r"[^a-z]", "", kind.lower()).startswith("bearer") and kind not in ("", "None"):
         raise TokenRefused(tool, grant.secret.name, "its token is not of the type bearer")
     try:
         life_s = float(str(body.get("expires_in", _LIFE_S)))

@@ -164,20 +164,17 @@ class OperationContract:
         vars(self).update(state)
         self._compile()
 
-    def request_violations(
-        self, placement: Placement, headers: Mapping[str, str]
-    ) -> tuple[str, ...]:
+    def request_violations(self, placement: Placement) -> tuple[str, ...]:
         """What of a request breaks the contract, in words that quote no value.
 
         Args:
-            placement: the tool's inputs, real values in them.
-            headers: header parameters that are no inputs, e.g. the idempotency key.
+            placement: the tool's inputs, real values in them, and the idempotency key.
 
         Raises:
             DocumentInvalid: the operation's own schema cannot be evaluated.
         """
         try:
-            asked = _asked(placement, headers)
+            asked = _asked(placement)
         except ValueError:
             return ("a number is not finite",)
         try:
@@ -331,8 +328,8 @@ def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
     return OneOperation
 
 
-def _asked(placement: Placement, headers: Mapping[str, str]) -> _AskedRequest:
-    parts: JsonObject = {part_name("header", name): value for name, value in headers.items()}
+def _asked(placement: Placement) -> _AskedRequest:
+    parts: JsonObject = {}
     for binding, value in placement.parameters:
         parts[part_name(binding.location, binding.field)] = value
     if placement.has_body:

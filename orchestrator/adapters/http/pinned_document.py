@@ -4,14 +4,12 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.inputs import is_json, is_structured, text_schema
+from orchestrator.catalog.inputs import is_input, is_json, is_structured, text_schema
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 
-_IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
-"""OpenAPI: parameters of these names are ignored."""
 JSON = "application/json"
 PINNED = "operation"
 """Where the operation stands: its own path may hold a character that divides a place."""
@@ -92,8 +90,7 @@ def _request_schema(operation: Operation, tool: Tool) -> JsonObject:
     required: list[JsonValue] = []
     for node in operation.parameters():
         parameter = node.mapping()
-        is_header = parameter["in"] == "header"
-        if not is_header or str(parameter["name"]).lower() not in _IGNORED_HEADERS:
+        if is_input(node, operation.root):
             part = part_name(str(parameter["in"]), str(parameter["name"]))
             properties[part] = _schema_of_parameter(parameter)
             if parameter.get("required") is True:

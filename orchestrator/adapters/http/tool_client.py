@@ -173,7 +173,7 @@ class ToolClient:
             arguments: its inputs; personal fields are handles, such as `pii:traveler_id` for the
                 vault owner's current value, or with the version that `pin` gave them.
             call_id: sent as X-Request-Id.
-            idempotency_key: sent in the header that the tool declares for it, if it declares one.
+            idempotency_key: sent in the field that the tool declares for it, if it declares one.
             timeout_s: hard limit of everything, in seconds: no part of the call outlives it.
             mission_id: whose call it is: of values that missions brought, and of files that they
                 received, it may carry its own.
@@ -205,7 +205,8 @@ class ToolClient:
             if problems:
                 raise ArgumentsInvalid(tool.name, problems)
         endpoint = self._endpoints.of(catalog, tool)
-        key = idempotency_key if tool.idempotency_header else None
+        given = idempotency_key or (None if tool.is_side_effect else call_id)
+        key = tool.key_of(given) if given is not None else None
         span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
         with span as facts, wire_logs_dropped():
             call = Attempt(endpoint, call_id, key, timeout_s, facts, mission_id, arguments)
@@ -254,8 +255,9 @@ class ToolClient:
             tool,
             by_text(tool, sent.in_text(tool, reveal_arguments(tool, arguments, values))),
             body_required=call.endpoint.body_required,
+            key=call.idempotency_key,
         )
-        violations = call.endpoint.contract.request_violations(placement, call.key_header())
+        violations = call.endpoint.contract.request_violations(placement)
         hidden = [hide_personal(handle, value) for handle, value in personal]
         if violations:
             mask = Mask(hidden)
@@ -270,7 +272,7 @@ class ToolClient:
         """The answer to one request, and what hides in it what was sent."""
         credentials = await self._credentials(call) if call.endpoint.credentials else []
         mask = Mask([*personal, *_hidden(credentials)])
-        headers = {**call.key_header(), _CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
+        headers = {_CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
         if self._sends_trace:
             headers |= trace_headers()
         request = build_request(

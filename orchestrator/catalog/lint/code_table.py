@@ -30,6 +30,10 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         "A part of the document that no tool uses breaks the OpenAPI schema",
         "Correct it when convenient; other programs may reject the document",
     ),
+    "ORC005": Explanation(
+        "The root, `info` or the place next to a `$ref` has a field that OpenAPI does not know",
+        "Correct it when convenient; everybody ignores it",
+    ),
     "ORC010": Explanation(
         "The operationId is missing or cannot name a tool, so a name is generated",
         "Use letters, digits, `_` and `-`, at most 64, beginning with a letter or `_`",
@@ -86,6 +90,10 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         "A pattern is too large, or uses a construct that no bounded engine reads",
         "Rewrite it; until then calls that it checks are refused",
     ),
+    "ORC029": Explanation(
+        "No value with its own properties satisfies an `allOf`: one part excludes another's",
+        "Correct `additionalProperties` or the type; `unevaluatedProperties` closes an `allOf`",
+    ),
     "ORC030": Explanation(
         "An `x-orchet-*` or `x-orqen-*` keyword is unknown, or is not read at its place",
         "Correct the spelling, or move it to the operation",
@@ -101,7 +109,7 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         "A name in `x-orchet-pii-required` is not an input", "Use the name of the input"
     ),
     "ORC034": Explanation(
-        "A security scheme is undeclared, or of a kind that cannot be sent",
+        "Every security alternative is undeclared, or of a kind that cannot be sent",
         "Declare apiKey, http basic or bearer, oauth2 or openIdConnect",
     ),
     "ORC035": Explanation(
@@ -153,7 +161,7 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
     "ORC049": Explanation("The probe is a tool with an effect", "Name a read"),
     "ORC050": Explanation(
         "A tool with an effect takes no idempotency key, so it is never retried",
-        "Add an `Idempotency-Key` header if the provider honours one",
+        "If the provider takes one, name its field in `x-orchet-idempotency-key`",
     ),
     "ORC051": Explanation(
         "`x-orchet-compensation-*` stands on a tool without `x-orchet-cancels`",
@@ -210,6 +218,30 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
     "ORC065": Explanation(
         "A suppression has no reason, matches no finding, or names a code that stays",
         "Add the reason, move it, or remove it",
+    ),
+    "ORC066": Explanation(
+        "A security alternative is passed over, because it cannot be sent and another one can",
+        "Nothing, unless the provider asks for this one",
+    ),
+    "ORC067": Explanation(
+        "A parameter is a credential: nobody is asked for it, and a required one is sent from the "
+        "secrets",
+        "Make it a security scheme by the overlay that the finding shows, or set "
+        "`x-orchet-credential: false` on it",
+    ),
+    "ORC068": Explanation(
+        "A tool is deprecated; it ranks behind an equal one", "Mark its successor instead"
+    ),
+    "ORC069": Explanation(
+        "A currency is listed that is none any more", "Leave it, or remove it if the provider has"
+    ),
+    "ORC070": Explanation(
+        "The words of a GET speak of a change, and nobody is asked before it",
+        "Set `x-orchet-read-only: false` with a confirmation, or `true` if it only reads",
+    ),
+    "ORC071": Explanation(
+        "Words count the decimals of some currency otherwise than ISO 4217",
+        "Add `x-orchet-minor-units` with these currencies: `{default: iso, ISK: 2}`",
     ),
     "ORC074": Explanation(
         "An expression reads a type that the input which it fills does not take, in no form",

@@ -1,5 +1,6 @@
 """Rules on the contract around a call: confirmation, personal fields, credentials, servers."""
 
+import json
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -8,11 +9,14 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD, OURS
 from orchestrator.catalog.contract import (
     CARD_TYPES_KEY,
+    CREDENTIAL,
     NEIGHBOURS,
     READ_ONLY,
     declared_types,
     input_name,
     read_server,
+    security_alternatives,
+    uncovered_credentials,
 )
 from orchestrator.catalog.lint.finding import KEY as SUPPRESSIONS
 from orchestrator.catalog.lint.finding import Problem, rule
@@ -24,6 +28,7 @@ from orchestrator.catalog.lint.published_schemas import (
 )
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Effect
+from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import FILES_KEY
 from orchestrator.json_schema.walker import properties_of, walk
@@ -168,40 +173,49 @@ def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC034", "error", "Credentials resolve")
 def credentials_resolve(subject: Subject) -> Iterator[Problem]:
-    """Require security schemes that are declared and that an adapter can send."""
-    root = subject.operation.root
-    security = subject.declared("security") or root.at("security")
-    schemes = root.at("components", "securitySchemes")
-    declared = schemes.mapping() if schemes is not None else {}
-    for requirement in security.elements() if security is not None else ():
-        for name, place in requirement.raw_items():
-            if name not in declared:
-                yield Problem(
-                    place.pointer,
-                    f"{subject.name} asks for the credential {name!r}, which is not declared",
-                    f"declare it under components.securitySchemes.{name}",
-                )
-            elif schemes is not None and not _can_be_sent(schemes.require(name)):
-                yield Problem(
-                    place.pointer,
-                    f"{subject.name} asks for the credential {name!r}, which we cannot send",
-                    "use an apiKey, http basic or bearer, oauth2 or openIdConnect",
-                )
+    """Require a security requirement whose schemes are declared and can be sent."""
+    offered = list(security_alternatives(subject.operation))
+    if all(faults for _, faults in offered):
+        yield from (_passed_over(subject, fault) for _, faults in offered for fault in faults)
 
 
-def _can_be_sent(scheme: DocumentNode) -> bool:
-    kind = scheme.require("type").value
-    if kind == "apiKey":
-        return scheme.require("in").value in ("header", "query", "cookie")
-    if kind == "http":
-        return str(scheme.require("scheme").value).lower() in ("basic", "bearer")
-    return kind in ("oauth2", "openIdConnect")
+@rule("ORC066", "note", "Every security alternative can be sent")
+def alternatives_can_be_sent(subject: Subject) -> Iterator[Problem]:
+    """Report the security alternatives that are passed over for another one."""
+    offered = list(security_alternatives(subject.operation))
+    if not all(faults for _, faults in offered):
+        yield from (_passed_over(subject, fault) for _, faults in offered for fault in faults)
+
+
+def _passed_over(subject: Subject, fault: DocumentInvalid) -> Problem:
+    return Problem(fault.pointer, f"{subject.name}: {fault.reason}", fault.remedy)
+
+
+@rule("ORC067", "warning", "A credential is a security scheme")
+def credentials_are_schemes(subject: Subject) -> Iterator[Problem]:
+    """Report parameters that carry a credential and belong to no security scheme."""
+    for parameter in uncovered_credentials(subject.operation):
+        name, place = parameter.require("name").text(), parameter.require("in").text()
+        is_header = (name.lower(), place) == ("authorization", "header")
+        scheme = "type: http, scheme: bearer" if is_header else f"type: apiKey, in: {place}"
+        scheme = scheme if is_header else f"{scheme}, name: {json.dumps(name)}"
+        fate = "sent from the secrets" if parameter.is_true("required") else "not sent"
+        label = json.dumps(name)
+        yield Problem(
+            parameter.pointer,
+            f"the parameter {name!r} is a credential: nobody is asked for it, and it is {fate}",
+            "make it a security scheme by an overlay: {target: $, update: {components: "
+            f"{{securitySchemes: {{{label}: {{{scheme}}}}}}}, security: [{{{label}: []}}]}}}}; "
+            f"or set {CREDENTIAL}: false on the parameter if it is an input",
+        )
 
 
 @rule("ORC035", "error", "There is a server to call")
 def absolute_server(subject: Subject) -> Iterator[Problem]:
     """Require a server with a host, because only declared hosts are called."""
-    url, _ = read_server(subject.operation)
+    url, variables = read_server(subject.operation)
+    for name, value in variables.items():
+        url = url.replace(f"{{{name}}}", value)
     if not _has_host(url):
         servers = subject.operation.inherited("servers")
         yield Problem(

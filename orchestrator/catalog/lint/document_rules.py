@@ -2,6 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pydantic import JsonValue
 
 from orchestrator.catalog.lint import contract_rules
 from orchestrator.catalog.lint.finding import (
@@ -19,12 +22,19 @@ from orchestrator.catalog.overlay import IdleAction
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.references import format_pointer, parse_pointer, reference_of
+from orchestrator.json_schema.references import (
+    follow,
+    format_pointer,
+    parse_pointer,
+    reference_of,
+)
 
 INVALID = Code("ORC001", "error", "A document is valid OpenAPI")
 IDLE = Code("ORC003", "warning", "An action of an overlay changes something")
+IGNORED_FIELD = Code("ORC005", "note", "Fields are OpenAPI's")
 UNUSED = Code("ORC004", "warning", "Unused parts are valid OpenAPI")
 TAKEN = Code("ORC011", "warning", "An operationId is unique")
+_PASSED_OVER: Final = frozenset({(), ("info",)})
 _REMEDY = "make it what the OpenAPI specification allows here"
 
 
@@ -63,13 +73,24 @@ def _referred(path: str, method: str) -> Problem:
 def _breaches(content: JsonObject, uses: Uses) -> Iterator[tuple[Code, Problem]]:
     """Yield at most MOST_FINDINGS breaches per code; one mistake high up can cause thousands."""
     found: Counter[Code] = Counter()
-    for pointer, reason in openapi_breaches(content):
-        code = INVALID if uses.of(parse_pointer(pointer)) else UNUSED
+    for pointer, reason, is_extra in openapi_breaches(content):
+        path = parse_pointer(pointer)
+        code = INVALID if uses.of(path) else UNUSED
+        # Programs pass over what stands there, ours too.
+        if is_extra and (path in _PASSED_OVER or reference_of(_at(content, path)) is not None):
+            code = IGNORED_FIELD
         found[code] += 1
         if found[code] <= MOST_FINDINGS:
             yield code, Problem(pointer, shortened(reason), _REMEDY)
         elif min(found[INVALID], found[UNUSED]) > MOST_FINDINGS:
             return
+
+
+def _at(content: JsonObject, path: tuple[str, ...]) -> JsonValue:
+    try:
+        return follow(content, path)
+    except (LookupError, ValueError):
+        return None
 
 
 def unread_finding(file: UnreadFile) -> Finding:

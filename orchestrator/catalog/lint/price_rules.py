@@ -3,14 +3,27 @@
 from collections.abc import Iterator
 from typing import Final
 
+from babel.core import get_global
 from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, PriceContract
+from orchestrator.catalog.declared_prices import (
+    MINOR_UNITS,
+    PRICE,
+    PriceContract,
+    minor_units_in,
+)
 from orchestrator.catalog.expressions import parse_expression
+from orchestrator.catalog.lint.contract_rules import valid_values
 from orchestrator.catalog.lint.finding import Code, Problem, rule
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.catalog.money_units import plain_money, property_of, units_told, views
+from orchestrator.catalog.money_units import (
+    differs_from_iso,
+    plain_money,
+    property_of,
+    units_told,
+    views,
+)
 from orchestrator.catalog.prices import place_of
 from orchestrator.catalog.stated_prices import names_currency, stated_price
 from orchestrator.catalog.tool import Effect, Tool
@@ -164,6 +177,8 @@ def _codes(view: JsonObject) -> list[str]:
 
 CONTRADICTION = Code("ORC062", "warning", "An amount is counted in one unit")
 CURRENCY = Code("ORC063", "error", "Currencies exist")
+UNLIKE_ISO = Code("ORC071", "warning", "Decimals of currencies are declared")
+FORMER = Code("ORC069", "note", "Currencies are current")
 
 
 def money_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
@@ -172,9 +187,17 @@ def money_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
     for name, place in found.raw_items() if found and isinstance(found.value, dict) else ():
         if not isinstance(place.value, dict):
             continue
+        declared = place.mapping().get(MINOR_UNITS, True)
+        if minor_units_in(declared) is None:
+            wanted = (
+                "write true, false, a number of decimals, or a map such as {default: iso, ISK: 2}"
+            )
+            at = f"{place.pointer}/{MINOR_UNITS}"
+            yield valid_values, Problem(at, f"{MINOR_UNITS} of {name!r} is none of these", wanted)
         yield from ((CONTRADICTION, problem) for problem in _contradictions(name, place))
+        yield from ((UNLIKE_ISO, problem) for problem in _unlike_iso(name, place))
         if names_currency(name):
-            yield from ((CURRENCY, problem) for problem in _unknown_currencies(name, place))
+            yield from _unknown_currencies(name, place)
 
 
 def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
@@ -195,16 +218,42 @@ def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
         )
 
 
-def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[Problem]:
+def _unlike_iso(name: str, place: DocumentNode) -> Iterator[Problem]:
+    written = place.mapping()
+    inner = [written, *properties_of(written).values()]
+    if differs_from_iso(written) and not any(MINOR_UNITS in schema for schema in inner):
+        yield Problem(
+            place.pointer,
+            f"the words of {name!r} count the decimals of some currency otherwise than ISO 4217, "
+            "so its amounts are of unknown size",
+            f"add {MINOR_UNITS} with these currencies, such as {{default: iso, ISK: 2}}",
+        )
+
+
+def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[tuple[Code, Problem]]:
     listed = place.raw("enum")
     places = [place.raw("const"), place.raw("default")]
     if listed is not None and isinstance(listed.value, list):
         places += listed.raw_elements()
     for found in places:
         value = found.value if found is not None else None
-        if found is not None and isinstance(value, str) and not currencies.exists(value.upper()):
-            yield Problem(
-                found.pointer,
-                f"{found.value!r} of {name!r} is no currency of ISO 4217, so no price can be in it",
-                "write the code of a currency, or give the property another name",
+        if found is None or not isinstance(value, str) or currencies.exists(value.upper()):
+            continue
+        if value.upper() in get_global("all_currencies"):
+            yield (
+                FORMER,
+                Problem(
+                    found.pointer,
+                    f"{value!r} of {name!r} is no currency any more, so no price can be in it",
+                    "leave it, or remove it if the provider has",
+                ),
+            )
+        else:
+            yield (
+                CURRENCY,
+                Problem(
+                    found.pointer,
+                    f"{value!r} of {name!r} is no currency of ISO 4217, so no price can be in it",
+                    "write the code of a currency, or give the property another name",
+                ),
             )

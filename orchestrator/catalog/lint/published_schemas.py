@@ -27,6 +27,7 @@ PREFIXES = ("x-orchet-", "x-orqen-")
 _MOST_SHOWN = 60
 """Characters of a value that a message quotes."""
 _SCHEMAS = {(3, 0): schema_v30, (3, 1): schema_v31, (3, 2): schema_v32}
+_EXTRA = (ValidationErrorKind.AdditionalProperties, ValidationErrorKind.UnevaluatedProperties)
 _MASK = "this value"
 """Replaces values in messages, which may be as long as the document."""
 
@@ -103,15 +104,16 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
 
 
-def openapi_breaches(content: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield the JSON pointer and the reason of each breach of the OpenAPI schema.
+def openapi_breaches(content: JsonObject) -> Iterator[tuple[str, str, bool]]:
+    """Yield pointer and reason of each breach of the OpenAPI schema; True: of a field too many.
 
     Args:
         content: a document of a supported version.
     """
     for breach in _validator(openapi_version(content) or (3, 1)).iter_errors(content):
         for cause in _causes(breach):
-            yield format_pointer(cause.instance_path), cause.message
+            is_extra = isinstance(cause.kind, _EXTRA)
+            yield format_pointer(cause.instance_path), cause.message, is_extra
 
 
 def json_schema_breaches(schema: JsonValue) -> Iterator[tuple[str, str]]:

@@ -292,7 +292,7 @@ def probe_only_reads(subject: Subject) -> Iterator[Problem]:
 def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     """Report a call with an effect that takes no idempotency key."""
     tool = subject.tool
-    if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
+    if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_key is not None:
         return
     if any(reference_is_own.check(subject)) or any(survives_ambiguity.check(subject)):
         # ORC052 and ORC047 report worse consequences of the missing key.
@@ -300,7 +300,7 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     yield Problem(
         subject.pointer,
         f"{subject.name} takes no idempotency key, so it is never sent a second time",
-        "add a header parameter Idempotency-Key if the provider honours one",
+        "name the field in x-orchet-idempotency-key if the provider takes one",
     )
 
 
@@ -342,11 +342,10 @@ def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
 def _can_find(expression: Expression, tool: Tool) -> bool:
     if expression.message == "response":
         return expression.source != "body" or _leads_somewhere(tool.output_schema, expression.path)
+    if len(expression.path) == 1 and tool.reads_key(expression.source, expression.path[0]):
+        return True
     if expression.source == "body":
         return _is_sent(expression.path, tool)
-    name = expression.path[0]
-    if expression.source == "header" and name.lower() == (tool.idempotency_header or "").lower():
-        return True
     return input_read(expression, tool) is not None
 
 
@@ -367,7 +366,7 @@ def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
 def reference_is_own(subject: Subject) -> Iterator[Problem]:
     """Require the cancel of a lost call to identify it by the caller's own reference."""
     compensation, tool = subject.compensation, subject.tool
-    if compensation is None or tool is None or tool.idempotency_header is not None:
+    if compensation is None or tool is None or tool.idempotency_key is not None:
         return
     read = [input_read(e, tool) for e in expressions_of(compensation.cancel)]
     sent = [name for name in read if name is not None]

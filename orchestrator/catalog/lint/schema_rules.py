@@ -19,12 +19,13 @@ from orchestrator.json_schema.walker import IN_PLACE, subschema_nodes, walk_node
 PATTERN = Code("ORC025", "error", "Patterns are regular expressions")
 DETOUR = Code("ORC027", "warning", "Patterns are decided in one pass")
 UNDECIDED = Code("ORC028", "error", "Patterns are decided at all")
+IMPOSSIBLE = Code("ORC029", "error", "Something fits a schema")
 ENDLESS = Code("ORC026", "error", "Schemas come to an end")
 _Path = tuple[str, ...]
 
 
 def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool) -> list[Raised]:
-    """Return ORC001, ORC025 to ORC028, ORC062 and ORC063 on the schemas that tools use.
+    """Return ORC001, ORC025 to ORC029, ORC062 and ORC063 on the schemas that tools use.
 
     Schemas of 3.1 documents are validated as JSON Schema, because OpenAPI's schema leaves them
     open.
@@ -54,6 +55,7 @@ def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tupl
             yield from _pattern_problems(place)
             yield from money_problems(place)
             yield from ((ENDLESS, problem) for problem in _cycles(place, examined))
+            yield from ((IMPOSSIBLE, problem) for problem in _contradiction(place))
             waiting += _targets(place)
 
 
@@ -103,6 +105,72 @@ def _parts_in_place(schema: DocumentNode) -> list[DocumentNode]:
     with suppress(DocumentInvalid):
         parts += subschema_nodes(schema, IN_PLACE)
     return parts
+
+
+def _contradiction(schema: DocumentNode) -> Iterator[Problem]:
+    """Yield ORC029 for an allOf of which one part excludes the type or a property of another."""
+    if not isinstance(schema.value, dict) or "allOf" not in schema.value:
+        return
+    # The compiler reports malformed parts.
+    with suppress(DocumentInvalid):
+        parts = _members(schema)
+        reason = _excluded_type(parts) or _excluded_property(parts)
+        if reason:
+            yield Problem(
+                schema.pointer,
+                f"nothing with its own properties fits this schema: {reason}",
+                "correct additionalProperties (unevaluatedProperties: false closes an allOf), or "
+                "the type; until then calls and answers that it checks are refused",
+            )
+
+
+def _members(schema: DocumentNode) -> list[DocumentNode]:
+    """Return the parts of an allOf that hold for one value, itself first."""
+    found: dict[_Path, DocumentNode] = {}
+    waiting = [schema.resolved()]
+    while waiting:
+        part = waiting.pop()
+        if part.path not in found and isinstance(part.value, dict):
+            found[part.path] = part
+            waiting += part.elements("allOf")
+    return list(found.values())
+
+
+def _excluded_type(parts: list[DocumentNode]) -> str:
+    kinds = [kinds for part in parts if (kinds := _types(part))]
+    if kinds and not frozenset.intersection(*kinds):
+        return "its parts are of different types"
+    return ""
+
+
+def _excluded_property(parts: list[DocumentNode]) -> str:
+    for closed in parts:
+        extra = closed.at("additionalProperties")
+        if extra is None or extra.value is True or closed.raw("patternProperties") is not None:
+            continue
+        own = {name for name, _ in closed.items("properties")}
+        for name, place in (pair for part in parts for pair in part.items("properties")):
+            if name in own or place.value is False:
+                continue
+            if extra.value is False:
+                return f"a part with additionalProperties: false does not know {name!r}"
+            allowed, declared = _types(extra), _types(place)
+            if allowed and declared and not allowed & declared:
+                wanted = " or ".join(sorted(allowed - {"integer"}))
+                return f"the additionalProperties of a part make {name!r} {wanted}"
+    return ""
+
+
+def _types(schema: DocumentNode) -> frozenset[str]:
+    """Return the types that a schema allows; empty if it does not say."""
+    if not isinstance(schema.value, dict):
+        return frozenset()
+    declared = schema.value.get("type")
+    kinds = {kind for kind in (declared if isinstance(declared, list) else [declared]) if kind}
+    if "number" in kinds:
+        kinds.add("integer")
+    nullable = {"null"} if kinds and schema.value.get("nullable") is True else set()
+    return frozenset(map(str, kinds | nullable))
 
 
 def _inside(schema: DocumentNode) -> list[DocumentNode]:

@@ -1,13 +1,43 @@
 """Rules on the name and the descriptions of a tool."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Final
 
+from orchestrator.catalog.contract import READ_ONLY
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.prose import jargon_in
 from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.catalog.tool_names import TOOL_NAME
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
+from orchestrator.language.words import (
+    NOUN_LIKE_VERBS,
+    action_of_stem,
+    is_verb,
+    name_words,
+    stem,
+    tokens,
+)
 
 _FEWEST_WORDS = 5
+_READING: Final = frozenset({"get", "list", "find", "search", "show", "fetch", "retrieve", "read"})
+_DETERMINERS: Final = frozenset({"a", "an", "the", "all", "this", "your", "one"})
+_SESSION_VERBS: Final = frozenset(
+    {
+        "logout",
+        "logoff",
+        "signout",
+        "rotate",
+        "refresh",
+        "regenerate",
+        "resend",
+        "purge",
+        "shutdown",
+    }
+)
+"""Verbs that only systems carry out, and that requests in words never have."""
 
 
 @rule("ORC010", "note", "A tool has a usable operationId")
@@ -86,3 +116,75 @@ def _is_described(text: str) -> bool:
 def _text(subject: Subject, keyword: str) -> str:
     found = subject.declared(keyword)
     return found.value.strip() if found is not None and isinstance(found.value, str) else ""
+
+
+@rule("ORC068", "note", "Tools are not deprecated")
+def not_deprecated(subject: Subject) -> Iterator[Problem]:
+    """Report tools that their provider is about to remove."""
+    if subject.operation.node.is_true("deprecated"):
+        yield Problem(
+            subject.pointer_to("deprecated"),
+            f"{subject.name} is deprecated: an equal tool that is not comes first",
+            "mark its successor as a tool, and leave this one out",
+            cause="deprecated",
+        )
+
+
+@rule("ORC070", "warning", "A GET that is a read changes nothing")
+def get_only_reads(subject: Subject) -> Iterator[Problem]:
+    """Report a GET that is called without asking although its words speak of a change."""
+    if subject.tool is None or subject.declared(READ_ONLY) is not None:
+        return
+    why = doubt_of_get(subject.operation, subject.tool)
+    if why and subject.tool.effect is Effect.READ:
+        yield Problem(
+            subject.pointer,
+            f"{subject.name} is a GET that may change something: {why}",
+            f"set {READ_ONLY}: false with a confirmation, or {READ_ONLY}: true if it only reads",
+        )
+
+
+def doubt_of_get(operation: Operation, tool: Tool) -> str:
+    """Return why a GET may change something, by its path, name, summary and inputs; '' if it reads.
+
+    A noun that is a verb as well ("order", "report") is a noun here, unless nothing is answered.
+    """
+    if not operation.is_safe:
+        return ""
+    words, summary = name_words(tool.name), tokens(tool.summary)
+    reads = bool({*words[:1], *words[-1:], *summary[:1]} & _READING)
+    answers = any(
+        response.at("content") is not None
+        for status, response in operation.node.items("responses")
+        if status.startswith("2")
+    )
+    fixed = [s for s in operation.path.strip("/").split("/") if s and "{" not in s]
+    for segment, following in zip_longest(fixed, fixed[1:], fillvalue=""):
+        is_verbal = not following or is_verb(following)
+        if is_verbal and _is_change(name_words(segment), tool, is_noun=answers):
+            return f"its path says {segment!r}"
+    if not reads and any(_is_change((w,), tool, is_noun=answers) for w in (words[0], words[-1])):
+        return f"it is called {tool.name!r}"
+    if summary[1:2] and summary[1] in _DETERMINERS and _changes(stem(summary[0]), tool):
+        return f"its summary says {summary[0]!r}"
+    for name in tool.required_inputs:
+        values = tool.properties[name].get("enum")
+        said = [v for v in (values if isinstance(values, list) else []) if isinstance(v, str)]
+        if verbs := [v for v in said if _is_change(name_words(v), tool, is_noun=True)]:
+            return f"{name} may be {verbs[0]!r}"
+    return "" if reads or answers else "it answers with nothing"
+
+
+def _is_change(words: Sequence[str], tool: Tool, *, is_noun: bool) -> bool:
+    """Return True if these words are one verb of change."""
+    if len(words) != 1 or (is_noun and words[0] in NOUN_LIKE_VERBS):
+        return False
+    return words[0] in _SESSION_VERBS or (is_verb(words[0]) and _changes(stem(words[0]), tool))
+
+
+def _changes(verb: str, tool: Tool) -> bool:
+    """Return True for a verb, by its stem, that changes something; to send takes something."""
+    action = action_of_stem(verb)
+    if action is Action.SEND:
+        return bool(tool.properties)
+    return action in SIDE_EFFECT_ACTIONS - {Action.CREATE}

@@ -179,10 +179,13 @@ def fill(
         if removal.constant is not None and binding.name == removal.constant[0]:
             value: str | None = removal.constant[1]
         elif binding == removal.own and item.segments != made_at.segments:
+            asked = cancel.properties.get(binding.name, {})
             found, value = _id(maker, binding.field, item)
+            if (alike := _described_alike(maker, binding.field, item, asked)) is not None:
+                found, value = alike, alike.expression
             if value is None and located and maker.output_schema is None:
                 value = LOCATION if binding.location == "path" else None
-            takes_several = cancel.properties.get(binding.name, {}).get("type") == "array"
+            takes_several = asked.get("type") == "array"
             if value is not None and takes_several:
                 args[binding.name] = [value]
                 continue
@@ -211,6 +214,27 @@ def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | N
     if found is not None and (found.fit is Fit.SAME_NAME or sent is None):
         return found, found.expression
     return None, sent
+
+
+def _described_alike(maker: Tool, own: str, item: PathShape, asked: JsonObject) -> FoundId | None:
+    """Return the one id of the answer that is described as the input is; words outweigh names."""
+    schema = maker.output_schema or {}
+    top = opened_properties(schema, schema)
+    inner = {name: opened_properties(held, schema) for name, held in top.items()}
+    places = {(name,): held for name, held in top.items()}
+    places |= {(name, n): held for name, below in inner.items() for n, held in below.items()}
+    found = [
+        FoundId(path, fit)
+        for path, held in places.items()
+        if _description(held) == _description(asked) != ""
+        and (fit := holds(own, path[-1], item))
+        and _is_scalar(held)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _description(schema: JsonObject) -> str:
+    return " ".join(str(schema.get("description", "")).split()).rstrip(".").casefold()
 
 
 def _sent_id(maker: Tool, own: str, item: PathShape) -> str | None:

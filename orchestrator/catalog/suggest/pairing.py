@@ -202,12 +202,18 @@ def _notes(maker: Surveyed, filled: Filled, removal: Removal) -> Iterator[str]:
 def find_probe(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject | None:
     """Return the one read that takes the caller's own reference, as a probe declaration.
 
-    It takes a reference that the maker is sent under the same name, requires nothing that was not
-    sent, and returns the reference in its answer.
+    It is about the thing that was made, takes a reference that the maker is sent under the same
+    name, requires nothing that was not sent, and returns the reference in its answer.
     """
     assert pair.maker.tool is not None
-    found = [p for one in listed if (p := _as_probe(one, pair.maker.tool)) is not None]
+    about = [one for one in listed if _is_about(one, pair.maker)]
+    found = [p for one in about if (p := _as_probe(one, pair.maker.tool)) is not None]
     return found[0] if len(found) == 1 else None
+
+
+def _is_about(one: Surveyed, maker: Surveyed) -> bool:
+    """Return True if the path of a read has the thing that another makes."""
+    return not one.shape.words.isdisjoint(maker.shape.thing)
 
 
 def _as_probe(one: Surveyed, maker: Tool) -> JsonObject | None:

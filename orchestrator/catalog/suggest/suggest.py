@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 from orchestrator.catalog.call_templates import expressions_of
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
+from orchestrator.catalog.contract import READ_ONLY
 from orchestrator.catalog.functions import read_description, read_name
+from orchestrator.catalog.idempotency import IDEMPOTENCY_KEY
 from orchestrator.catalog.lint import Finding, lint
 from orchestrator.catalog.lint.contract_rules import absolute_server
+from orchestrator.catalog.lint.wording_rules import doubt_of_get
 from orchestrator.catalog.operations import TOOL_MARK
 from orchestrator.catalog.overlay import apply_overlays, parse_overlay
 from orchestrator.catalog.suggest.pairing import Pair, find_pairs, find_probe
@@ -108,13 +111,17 @@ def _action(
         else:
             mark |= {_CONFIRM: False, "x-orchet-cancel-for": pair.maker.name}
     elif is_read(one):
-        pass
+        if doubt := doubt_of_get(one.operation, one.tool) if one.tool is not None else "":
+            is_question = True
+            mark |= {READ_ONLY: False, _CONFIRM: True, "x-orchet-irreversible": True}
+            checks.append(f"{doubt}: if it only reads, keep x-orchet-tool alone")
     elif surely_reads(one):
         mark |= {"x-orchet-read-only": True}
     else:
         is_question = True
         mark |= {_CONFIRM: True, "x-orchet-irreversible": True}
         checks += _why_asked(one, likely.get(one.name))
+    checks += _likely_keys(one)
     if _leaves_its_body_out(one):
         mark |= {"requestBody": {"required": True}}
         checks.append("the document lets the body be left out, though something in it is required")
@@ -128,6 +135,16 @@ def _action(
         checks=tuple(checks),
         is_question=is_question,
     )
+
+
+def _likely_keys(one: Surveyed) -> Iterator[str]:
+    """Yield a question about each input whose words alone say that it is an idempotency key."""
+    if one.tool is None or one.tool.idempotency_key is not None or one.operation.is_safe:
+        return
+    for binding in one.tool.bindings:
+        said = str(one.tool.properties[binding.name].get("description", ""))
+        if binding.location != "path" and "idempoten" in said.lower():
+            yield f"is {binding.field} an idempotency key? Then {IDEMPOTENCY_KEY}: {binding.field}"
 
 
 def _leaves_its_body_out(one: Surveyed) -> bool:
@@ -164,7 +181,7 @@ def _pair_questions(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
     if _is_blind(pair, listed):
         yield (
             "when its answer is lost nothing finds what was made, and rollback asks an operator; "
-            "does the provider take an Idempotency-Key header?"
+            f"does the provider take a key like Idempotency-Key? Then name it: {IDEMPOTENCY_KEY}"
         )
     elif _shares(pair, tool):
         yield "what is removed is named by the request alone: can it have been there before?"

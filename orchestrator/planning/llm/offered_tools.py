@@ -18,6 +18,7 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, OutsideWall
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
+from orchestrator.planning.llm.offered_schema import given_arguments
 from orchestrator.planning.llm.prompt import reason_input, tool_description, tool_parameters
 from orchestrator.planning.models import (
     HAND_OVER,
@@ -38,6 +39,9 @@ Key = TypeVar("Key")
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _MARK: Final = re.compile(r"[\[({][^\])}]{0,80}[\])}]?\s*$")
 """A mark that a model copies after a name: `[confirm]`, `(city)`."""
+_PREFIX: Final = re.compile(r"^(?:.{0,40}[ =])?functions?[.:/]")
+_NUMBER: Final = re.compile(r":[0-9]{1,3}$")
+"""What models put around a name: `to=functions.`, and which of several calls it is."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_A-Za-z]+")
 _MOST_WORDS: Final = 6
 """A name of more words is a sentence, which means no tool unless it is a title."""
@@ -67,6 +71,15 @@ def offered_names(tools: Iterable[Tool]) -> dict[str, Tool]:
     return named
 
 
+def bare_name(said: str) -> str:
+    """Return a name without what models put around it.
+
+    Example: `functions.hotel_book_room<|channel|>commentary` is `hotel_book_room`.
+    """
+    plain = said.partition("<|")[0].strip().strip("`'\"")
+    return _NUMBER.sub("", _PREFIX.sub("", plain)).strip()
+
+
 def meant_by(said: str, tools: Mapping[Key, Tool]) -> Key | None:
     """Return the key of the one tool that a name can mean; None: of none, or of several.
 
@@ -77,7 +90,7 @@ def meant_by(said: str, tools: Mapping[Key, Tool]) -> Key | None:
     """
     if len(said) > _LONGEST_SAID:
         return None
-    bare = _MARK.sub("", said.strip().strip("`'\"")).strip()
+    bare = _MARK.sub("", bare_name(said)).strip()
     words = _words(bare)
     if not words:
         return None
@@ -181,7 +194,8 @@ class OfferedTools:
         return decision.model_copy(update={"arguments": kept}), [note]
 
     def _parsed(self, name: str, arguments: JsonObject, said: str) -> StepDecision:
-        meta = next((meta for meta in self.meta if meta.name == wire_name(name.strip())), None)
+        said_name = wire_name(bare_name(name))
+        meta = next((meta for meta in self.meta if meta.name == said_name), None)
         if meta is not None:
             return self._of_conditions(meta.decision(arguments))
         meant = meant_by(name, self.tools)
@@ -193,6 +207,7 @@ class OfferedTools:
             )
         reason = reason_input(tool)
         given = {key: value for key, value in arguments.items() if key != reason}
+        given = given_arguments(tool.input_schema, given)
         told = " ".join(str(arguments.get(reason) or said).split())
         return CallTool(tool=tool.name, arguments=given, reason=cut_text(told, _LONGEST_REASON))
 

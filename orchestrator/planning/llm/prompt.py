@@ -3,17 +3,12 @@
 One pure function per section, text in and text out. Full schemas are JSON lines, one tool each; the
 catalog has a name per line under its domain. Every section has a bound, so a catalog of any size
 gives a prompt of about the same size, and discovery reaches the rest.
-
-Schemas are shown in the form that providers of models take. They refuse the whole request where one
-function's schema has a combination at its top: OpenAI `anyOf`, `oneOf`, `allOf`, `not`, `enum` and
-`const`, Anthropic the first three. What stands there is told in words; the call is checked against
-the schema as the document has it.
 """
 
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -27,16 +22,12 @@ from orchestrator.core.pii import handle_for
 from orchestrator.core.received_files import FILE, PREFIX
 from orchestrator.core.record import JsonObject
 from orchestrator.core.wall import Wall
-from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import (
-    COMPOSITIONS,
     IN_PLACE,
-    alternatives_of,
-    properties_of,
-    subschemas,
     with_subschemas,
 )
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
+from orchestrator.planning.llm.offered_schema import offered_schema
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.trimming import cut_text, estimate_tokens
 from orchestrator.planning.walls import is_inside, listed
@@ -182,43 +173,6 @@ def _without_examples(schema: JsonObject) -> JsonObject:
 def _example_free(schema: JsonObject) -> JsonObject:
     shown = with_subschemas(schema, _example_free, ("items", "properties"))
     return {name: held for name, held in shown.items() if name not in _EXAMPLES}
-
-
-def offered_schema(schema: JsonObject) -> JsonObject:
-    """Return a schema without combinations at its top; its description says what they say."""
-    moved = {name: held for name, held in schema.items() if name in _AT_NO_TOP}
-    if not moved and schema.get("type") == "object":
-        return schema
-    shown: JsonObject = {name: held for name, held in schema.items() if name not in moved}
-    told = [str(schema.get("description", "")), *_in_words(moved)]
-    if described := " ".join(text for text in told if text):
-        shown["description"] = described
-    return {**shown, "type": "object", "properties": dict(_properties(schema, schema))}
-
-
-def _properties(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Yield what the members of its combinations name, then what it names itself, which wins."""
-    for inner in subschemas(schema, COMPOSITIONS):
-        if isinstance(inner, dict):
-            yield from _properties(resolve(inner, root), root)
-    yield from properties_of(schema).items()
-
-
-def _in_words(moved: JsonObject) -> Iterator[str]:
-    """Yield alternatives of names in words, all else as JSON Schema."""
-    left = dict(moved)
-    for keyword in ("anyOf", "oneOf"):
-        named = alternatives_of({keyword: left.get(keyword, [])})
-        if named and all(_only_requires(inner) for inner in subschemas(left, (keyword,))):
-            del left[keyword]
-            how_many = "exactly one" if keyword == "oneOf" else "at least one"
-            yield f"Give {how_many} of: {'; '.join(' and '.join(names) for names in named)}."
-    if left:
-        yield f"The inputs together fit {json.dumps(left, ensure_ascii=False)}."
-
-
-def _only_requires(schema: object) -> bool:
-    return isinstance(schema, dict) and set(schema) == {"required"} and bool(schema["required"])
 
 
 def tool_schema(tool: Tool) -> str:

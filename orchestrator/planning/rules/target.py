@@ -157,6 +157,8 @@ def _fitting(
             score -= 1.5
         if not tool.is_side_effect and _is_of_records(tool, clause, made):
             score -= 2.5
+        if tool.deprecated:
+            score -= 1.0  # behind an equal one
         own = verb in verbs_of(tool) and len(named_by) <= _FEW
         found.append(Fit(tool, score + 2.0 * scores.get(name, 0.0) / top, nouns, own))
     found.sort(key=lambda fit: -fit.score)

@@ -74,6 +74,8 @@ class CapabilityCard:
 
     answers_file: bool = False
 
+    is_deprecated: bool = False
+
     @property
     def is_mutation(self) -> bool:
         """Whether the tool's verb orders a change, whatever its effect was declared as."""
@@ -115,6 +117,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         commanded=tokens(tool.summary)[0] if orders_by_first_word(tool.summary) else "",
         files=frozenset(file_inputs(tool)) & {*required},
         answers_file=answers_file(tool),
+        is_deprecated=tool.deprecated,
     )
 
 

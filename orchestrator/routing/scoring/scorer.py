@@ -27,6 +27,7 @@ _NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
 _CLOSER: Final = slice(len(FIELDS), len(FIELDS) + len(CLOSER))
 _DIGITS = 12
 """Decimal places of a score: equal cards stay equal, in whatever order features are summed."""
+_OF_DEPRECATED: Final = 0.9
 _SHORTLIST = 32
 """So many cards are looked at closely for a request; more gain nothing on public data."""
 _OF_A_CLAUSE = 8
@@ -98,6 +99,8 @@ class Scorer:
         self._profile = profile
         self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
         self._open = np.array([not card.is_probe for card in cards], dtype=bool)
+        # A deprecated tool ranks behind an equal one.
+        self._worth = np.array([_OF_DEPRECATED if card.is_deprecated else 1.0 for card in cards])
         self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
         self.evidence = EvidenceIndex(cards, profile)
         self._closer = CloserLook(cards, self.evidence.idf)
@@ -149,7 +152,7 @@ class Scorer:
         if words is not None:
             features[_NUMBERS["alike"]] = words
         fused = (self._weights @ features.reshape(len(FEATURES), -1)).round(_DIGITS)
-        fused = fused.reshape(len(texts), len(rows))
+        fused = fused.reshape(len(texts), len(rows)) * self._worth[rows]
         # Best first; of equals, the first of the catalog.
         orders = np.argsort(-fused, axis=1, kind="stable")
         tables = []

@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.testing.model_server.received import ConversationTurn
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MOST_TOOLS: Final = 128
 _NOT_AT_THE_TOP: Final = ("anyOf", "oneOf", "allOf", "enum", "const", "not")
 _MOST_BREAKPOINTS: Final = 4
+_KEY: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 
 def open_ai_tool_breaches(functions: Sequence[Mapping[str, Any]], choice: Any) -> Iterator[str]:
@@ -71,6 +73,9 @@ def anthropic_breaches(body: Mapping[str, Any]) -> Iterator[str]:
         for word in ("anyOf", "oneOf", "allOf"):
             if word in tool.get("input_schema", {}):
                 yield f"the input_schema of {tool['name']} has {word} at the top level"
+        for inner in walk(tool.get("input_schema", {})):
+            wrong = [name for name in properties_of(inner) if not _KEY.fullmatch(name)]
+            yield from (f"tool {tool['name']} has a property {name!r}" for name in wrong)
     yield from _thinking_breaches(body)
     if body["max_tokens"] < 1:
         yield "max_tokens must be at least 1"

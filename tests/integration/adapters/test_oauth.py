@@ -77,6 +77,7 @@ class Authority:
         self.expires_in: Any = 3600
         self.refusal: Response | None = None
         self.takes_header = True
+        self.token_type: str | None = "Bearer"
         self.grants_nothing = False
         self.delay_s = 0.0
 
@@ -105,7 +106,7 @@ class Authority:
         self.granted.append(token)
         if not self.grants_nothing:
             self.valid.add(token)
-        body = {"access_token": token, "token_type": "Bearer", "expires_in": self.expires_in}
+        body = {"access_token": token, "token_type": self.token_type, "expires_in": self.expires_in}
         return JSONResponse({name: value for name, value in body.items() if value is not None})
 
     def _serve(self) -> Response:
@@ -310,6 +311,18 @@ async def test_a_token_that_is_configured_is_used_as_it_is(
 
     assert outcome.kind == "succeeded"
     assert authority.token_requests == []
+
+
+@pytest.mark.parametrize(
+    "token_type", ["bearer", "BEARER", "BearerToken", "bearer_token", "", None]
+)
+async def test_a_bearer_token_is_known_however_it_is_spelt(
+    call: Call, authority: Authority, token_type: str | None
+) -> None:
+    """Providers write its type in several ways, or leave it out."""
+    authority.token_type = token_type
+
+    assert (await call()).kind == "succeeded"
 
 
 async def test_a_client_that_is_not_configured_is_named(call: Call, authority: Authority) -> None:

@@ -29,7 +29,7 @@ REFERENCE = "m.1-shop.2"
 
 def ordered(catalog: Catalog, state: ObligationState) -> Obligation:
     """An order of a book, known to be committed or with its outcome unknown."""
-    keyed = catalog.tool("order_book").idempotency_header is not None
+    keyed = catalog.tool("order_book").idempotency_key is not None
     return fake_obligation(
         REFERENCE,
         tool="order_book",

@@ -10,7 +10,13 @@ from orchestrator.catalog.call_templates import (
     response_headers_read,
 )
 from orchestrator.catalog.expressions import Expression, parse_expression, parse_filling, value_read
-from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import (
+    Compensation,
+    IdempotencyKey,
+    InputBinding,
+    Tool,
+    ToolCallTemplate,
+)
 from orchestrator.core.record import JsonObject
 from orchestrator.testing import fake_tool
 
@@ -20,7 +26,7 @@ TOOL = Tool(
     domain="rooms",
     path="/bookings",
     input_schema={"type": "object"},
-    idempotency_header="Idempotency-Key",
+    idempotency_key=IdempotencyKey(location="header", field="Idempotency-Key"),
     bindings=(
         InputBinding(name="hotel", location="path", field="hotel"),
         InputBinding(name="query_hotel", location="query", field="hotel"),

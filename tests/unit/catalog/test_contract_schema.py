@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,8 @@ def is_allowed(keyword: str, value: Any) -> bool:
 def refusal(document: Any, keyword: str) -> str | None:
     """Why compile skips an operation because of the keyword's value; None when it does not."""
     for skipped in Catalog.from_documents({"shop": document}).skipped:
-        # A name without a tool is not a fault of the value's form.
-        is_form = "no tool of this document" not in skipped.reason
+        # A name without a tool, or without a field, is not a fault of the value's form.
+        is_form = not re.search("no tool of this document|property is called", skipped.reason)
         if f"/{keyword}" in skipped.pointer and is_form:
             return str(skipped)
     return None

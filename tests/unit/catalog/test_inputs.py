@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from orchestrator.catalog.compile import compile_document
-from orchestrator.catalog.tool import InputBinding, Tool
+from orchestrator.catalog.operations import SkippedOperation
+from orchestrator.catalog.tool import IdempotencyKey, InputBinding, Location, Tool
+from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
 
 Make = Callable[..., dict[str, Any]]
 
@@ -14,6 +17,11 @@ Make = Callable[..., dict[str, Any]]
 def compiled(document: dict[str, Any]) -> Tool:
     (tool,) = compile_document("things", document).tools.values()
     return tool
+
+
+def skipped(document: dict[str, Any]) -> SkippedOperation:
+    (found,) = compile_document("things", document).skipped
+    return found
 
 
 def binding(tool: Tool, name: str) -> InputBinding:
@@ -128,8 +136,148 @@ def test_an_idempotency_header_is_no_input(one_operation: Make, name: str) -> No
     """The orchestrator fills the key: the tool only remembers the header's name as written."""
     tool = compiled(one_operation(method="post", parameters=[parameter(name, "header")]))
 
-    assert tool.idempotency_header == name
+    assert tool.idempotency_key == IdempotencyKey(location="header", field=name)
     assert tool.properties == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [
+        ("X-Refund-Idempotency", ""),
+        ("Idempotence-Key", ""),
+        ("idempotencyToken", ""),
+        ("Shop-Request-Id", "An id of the request: a repetition is answered with the same order."),
+        ("nonce", "Two requests with one nonce are duplicates."),
+    ],
+)
+@pytest.mark.parametrize("location", ["header", "query", "body"])
+def test_a_key_of_any_name_and_place_is_no_input(
+    one_operation: Make, json_body: Make, name: str, description: str, location: Location
+) -> None:
+    """Its name says so, or the name of a request's token together with its description."""
+    written = {"type": "string", "description": description}
+    schema = {"type": "object", "required": [name], "properties": {name: written, "sum": {}}}
+    more: dict[str, Any] = (
+        {"requestBody": json_body(schema)}
+        if location == "body"
+        else {"parameters": [parameter(name, location, required=True, schema=written)]}
+    )
+    tool = compiled(one_operation(method="post", **more))
+
+    assert tool.idempotency_key == IdempotencyKey(location=location, field=name)
+    assert name not in tool.properties
+    assert tool.required_inputs == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [
+        ("page_token", "Repeat the request with it for the next page."),
+        ("X-Request-Id", "For our logs."),
+        ("order_id", "The order; a duplicate is refused."),
+    ],
+)
+def test_other_tokens_and_ids_stay_inputs(one_operation: Make, name: str, description: str) -> None:
+    """Neither a page's token, nor a trace, nor the id of a thing recognises a repeated call."""
+    tool = compiled(
+        one_operation(method="post", parameters=[parameter(name, "query", description=description)])
+    )
+
+    assert tool.idempotency_key is None
+    assert [*tool.properties] == [name]
+
+
+def test_the_key_may_be_declared(one_operation: Make) -> None:
+    """The contract names the field, or says that none is a key."""
+    parameters = [parameter("X-Order", "header"), parameter("Idempotency-Key", "header")]
+    named = {"parameters": parameters, "x-orchet-idempotency-key": "x-order"}
+    none = {"parameters": parameters, "x-orchet-idempotency-key": False}
+
+    assert [*compiled(one_operation(method="post", **named)).properties] == ["Idempotency-Key"]
+    assert compiled(one_operation(method="post", **none)).idempotency_key is None
+    found = skipped(one_operation(method="post", **{**named, "x-orchet-idempotency-key": "other"}))
+    assert found.pointer.endswith("/x-orchet-idempotency-key")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"format": "uuid", "maxLength": 36},
+        {"pattern": "^[A-Za-z0-9-]{10,45}$"},
+        {"pattern": "^[A-Z0-9]{26}$"},
+        {"pattern": "^[a-zA-Z]+$", "minLength": 20, "maxLength": 24},
+        {"pattern": "^[0-9]+$"},
+        {"minLength": 64, "maxLength": 64},
+        {"maxLength": 20},
+        {"maxLength": 40},
+    ],
+)
+def test_a_key_has_the_form_that_its_schema_asks_for(
+    one_operation: Make, schema: dict[str, Any]
+) -> None:
+    """It is derived from the call: equal at each repetition, and another one for the cancel."""
+    written = parameter("Idempotency-Key", "header", schema={"type": "string", **schema})
+    tool = compiled(one_operation(method="post", parameters=[written]))
+    calls = [f"{uuid4()}.leg.{step}{ending}" for step in (1, 2) for ending in ("", ".cancel")]
+
+    keys = [tool.key_of(call) for call in calls]
+
+    validator = SchemaValidator(written["schema"], format_checker=REQUEST_FORMATS)
+    assert all(validator.is_valid(key) for key in keys)
+    assert len({*keys}) == len(calls)
+    assert keys == [tool.key_of(call) for call in calls]
+    assert keys == [tool.key_of(key) for key in keys if key is not None]
+
+
+def test_a_required_key_of_an_impossible_form_skips_the_tool(one_operation: Make) -> None:
+    """Nobody is asked to approve a call that can never be sent."""
+    schema = {"type": "string", "pattern": "^(red|blue)$"}
+    written = parameter("Idempotency-Key", "header", required=True, schema=schema)
+
+    found = skipped(one_operation(method="post", parameters=[written]))
+
+    assert "Idempotency-Key" in found.reason
+    assert "x-orchet-idempotency-key: false" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "description"),
+    [
+        ("appid", "query", "Your unique API key."),
+        ("api_key", "query", ""),
+        ("X-Api-Key", "header", ""),
+        ("token", "header", "Your access token."),
+        ("key", "cookie", "Authenticates the caller."),
+    ],
+)
+def test_a_credential_is_no_input(
+    one_operation: Make, name: str, place: str, description: str
+) -> None:
+    """No person and no model is asked for it; its value comes from the secrets."""
+    written = parameter(name, place, description=description, required=True)
+
+    tool = compiled(one_operation(parameters=[written]))
+
+    assert (tool.properties, tool.credentials) == ({}, (name,))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "more"),
+    [
+        ("key", "query", {"description": "The key of the entry."}),
+        ("token", "query", {"description": "Where the next page begins."}),
+        ("token", "path", {"description": "The access token to revoke."}),
+        ("api_key", "query", {"x-orchet-credential": False}),
+    ],
+)
+def test_what_is_only_called_like_a_credential_is_an_input(
+    one_operation: Make, name: str, place: str, more: dict[str, Any]
+) -> None:
+    """Keys and tokens of other things are asked for, and so is what the contract excepts."""
+    path = "/t/{token}" if place == "path" else "/t"
+    tool = compiled(one_operation(path=path, parameters=[parameter(name, place, **more)]))
+
+    assert [*tool.properties] == [name]
 
 
 @pytest.mark.parametrize("name", ["Accept", "content-type", "Authorization"])

@@ -505,3 +505,59 @@ def _plain(tool: Tool, answer: JsonValue) -> JsonObject:
     plain = plain_answer(tool, answer)
     assert isinstance(plain, dict)
     return plain
+
+
+UNLIKE_ISO = "In minor units: see our list, which differs from ISO 4217 for CLP and ISK."
+OWN_UNITS: JsonValue = {"default": "iso", "ISK": 2}
+
+
+@pytest.mark.parametrize(
+    ("value", "currency", "said"),
+    [(279000, "ISK", "2790.00"), (5000, "JPY", "5000"), (1250, "EUR", "12.50")],
+)
+def test_minor_units_may_be_declared_by_currency(value: int, currency: str, said: str) -> None:
+    """What the map does not name counts as ISO 4217 says; on a property or at the price."""
+    amount = _object({"value": {**INTEGER, "x-orchet-minor-units": OWN_UNITS}, "currency": CODE})
+    sent: JsonObject = {"amount": {"value": value, "currency": currency}}
+    at: JsonObject = {"amount": "$request.body#/amount/value", "minor-units": OWN_UNITS}
+    plain = _object({"value": INTEGER, "currency": CODE})
+
+    for tool in (
+        shop(body={"amount": amount}, price="$request.body#/amount/value"),
+        shop(body={"amount": plain}, price=at),
+    ):
+        found = expected_price(tool, sent, None)
+        assert found == Money(amount=Decimal(said), currency=currency)
+
+
+def test_a_currency_outside_of_a_map_without_default_is_unknown() -> None:
+    """Nothing says how it counts."""
+    units = {**INTEGER, "x-orchet-minor-units": {"ISK": 2}}
+    amount = _object({"value": units, "currency": CODE})
+    tool = shop(body={"amount": amount}, price="$request.body#/amount/value")
+
+    assert expected_price(tool, {"amount": {"value": 5, "currency": "EUR"}}, None) is None
+
+
+@pytest.mark.parametrize("words", [UNLIKE_ISO, "In minor units (ISK: 2, JPY: 0)."])
+@pytest.mark.parametrize("on_the_object", [True, False])
+def test_a_list_unlike_iso_makes_the_price_unknown(words: str, on_the_object: bool) -> None:
+    """Until the document says how each currency counts."""
+    value = INTEGER if on_the_object else {**INTEGER, "description": words}
+    amount = _object({"value": value, "currency": CODE})
+    amount = {**amount, "description": words} if on_the_object else amount
+    tool = shop(body={"amount": amount}, price="$request.body#/amount/value")
+
+    assert expected_price(tool, {"amount": {"value": 2790, "currency": "ISK"}}, None) is None
+    assert expected_price(tool, {"amount": {"value": 2790, "currency": "EUR"}}, None) is None
+
+
+def test_a_list_like_iso_is_believed() -> None:
+    """It says what the standard says."""
+    words = {**INTEGER, "description": "In minor units (EUR: 2, JPY: 0)."}
+    amount = _object({"value": words, "currency": CODE})
+    tool = shop(body={"amount": amount}, price="$request.body#/amount/value")
+
+    found = expected_price(tool, {"amount": {"value": 1250, "currency": "EUR"}}, None)
+
+    assert found == Money(amount=Decimal("12.50"), currency="EUR")

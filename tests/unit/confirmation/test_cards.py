@@ -224,6 +224,22 @@ def test_a_price_that_may_be_that_of_one_piece_is_said_to_be_unknown() -> None:
     )
 
 
+@pytest.mark.parametrize("deprecated", [True, False])
+def test_a_card_says_that_its_tool_is_deprecated(deprecated: bool) -> None:
+    """The person who approves it may ask for the successor."""
+    context = CardContext(answers=(EarlierAnswer(body=QUOTED),))
+    made = build_card(
+        CALL,
+        tool(deprecated=deprecated),
+        {"room_id": "r1"},
+        quoted=[QUOTED],
+        expires_at=NOW,
+        context=context,
+    )
+
+    assert any("deprecated" in warning for warning in made.warnings) is deprecated
+
+
 def test_what_is_to_be_known_of_an_unknown_price_is_said_once() -> None:
     """What a budget adds stands in the place of the general words."""
     shown = build_card(

@@ -70,7 +70,7 @@ class _Call:
         headers = httpx.Headers({"content-type": "application/json"})
         return (
             check_arguments(self._catalog, self._tool, {"pay": pay}),
-            self._contract.request_violations(placement, {}),
+            self._contract.request_violations(placement),
             self._contract.response_breach(
                 Answer(200, headers, value={"pay": pay}, is_empty=False)
             ),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import Action
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import RouteContext
@@ -386,3 +387,36 @@ def test_a_handful_of_tools_is_enough_to_be_sure(text: str, tool: str) -> None:
         assert (selection.tools[0], router.fits(text)) == (tool, True)
         assert selection.frame.confidence > 0.9
         assert not router.fits("order a pizza")
+
+
+def test_a_deprecated_tool_ranks_behind_an_equal_one() -> None:
+    """The words of both are the same; alone it is chosen all the same."""
+    paths: JsonObject = {
+        path: {
+            "post": {
+                "operationId": name,
+                "summary": "Order a pickup of a parcel.",
+                "description": "Use this when a parcel is to be picked up. Returns the pickup.",
+                "x-orchet-tool": True,
+                "responses": {"201": {"description": "The pickup."}},
+                **more,
+            }
+        }
+        for path, name, more in (
+            ("/v1/pickups", "courier_order_pickup", {"deprecated": True}),
+            ("/v2/pickups", "courier_order_pickup_v2", {}),
+        )
+    }
+    document: JsonObject = {
+        "openapi": "3.1.0",
+        "info": {"title": "Courier", "version": "1"},
+        "servers": [{"url": "https://courier.example"}],
+    }
+
+    both = Catalog.from_documents({"courier": {**document, "paths": paths}})
+    old = Catalog.from_documents(
+        {"courier": {**document, "paths": {"/v1/pickups": paths["/v1/pickups"]}}}
+    )
+
+    assert Router(both).route("Order a pickup").tools[0] == "courier_order_pickup_v2"
+    assert Router(old).route("Order a pickup").tools[0] == "courier_order_pickup"

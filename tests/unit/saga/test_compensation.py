@@ -6,13 +6,19 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import (
+    Compensation,
+    InputBinding,
+    Tool,
+    ToolCallTemplate,
+)
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.compensation import CompensationCall, cancel_key, compensation
 from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from orchestrator.testing import fake_obligation, fake_tool
+from orchestrator.testing.fakes import KEY
 
 DONE = ToolOutcome(kind="succeeded", status=200, body={"id": "b1"})
 MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404", declared=True)
@@ -65,7 +71,7 @@ def with_reference(contract: Compensation, *, key: bool = True) -> Tool:
             "compensation": contract,
             "bindings": (binding,),
             "reference_inputs": ("client_reference",),
-            "idempotency_header": "Idempotency-Key" if key else None,
+            "idempotency_key": KEY if key else None,
         }
     )
 

@@ -3,7 +3,14 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from orchestrator.catalog.tool import Compensation, Effect, InputBinding, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import (
+    Compensation,
+    Effect,
+    IdempotencyKey,
+    InputBinding,
+    Tool,
+    ToolCallTemplate,
+)
 from orchestrator.core.call_ref import CallRef
 from orchestrator.saga.draft import draft_obligation
 
@@ -37,7 +44,7 @@ def test_the_ledger_entry_has_all_that_its_cancel_needs() -> None:
         effect=Effect.OBLIGATION,
         bindings=(InputBinding(name="room_id", location="body", field="room_id"),),
         compensation=compensation,
-        idempotency_header="Idempotency-Key",
+        idempotency_key=IdempotencyKey(location="header", field="Idempotency-Key"),
     )
 
     entry = draft_obligation(CALL, booked, {"room_id": "r1"}, now=NOW)

@@ -249,3 +249,31 @@ async def test_document_without_server_is_served_under_its_name(
         answer = await http.get("/library/books", params={"author": "Eco"})
 
     assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("Idempotence-Key", "header"), ("idempotency_key", "body"), ("Tag", "header")],
+)
+async def test_a_key_of_another_name_or_place_is_honoured(
+    open_app: Callable[..., Any], shop: dict[str, Any], name: str, place: str
+) -> None:
+    """Its name says so, or the document: a repetition is answered with the same order."""
+    placed = shop["paths"]["/orders"]["post"]
+    placed["x-orchet-idempotency-key"] = "tag"
+    schema = {"type": "string"}
+    if place == "header":
+        placed.setdefault("parameters", []).append({"name": name, "in": "header", "schema": schema})
+    else:
+        body = placed["requestBody"]["content"]["application/json"]["schema"]
+        body["properties"][name] = schema
+    async with open_app() as http:
+        found = await http.get("/shop/books", params={"author": "Ann"})
+        book_id = found.json()["books"][0]["book_id"]
+        sent: dict[str, Any] = {"json": {"book_id": book_id}, "headers": {}}
+        sent["headers" if place == "header" else "json"][name] = "k-1"
+        answers = [await http.post("/shop/orders", **sent) for _ in range(2)]
+        other = await http.post("/shop/orders", json={"book_id": book_id})
+
+    assert answers[0].json() == answers[1].json()
+    assert answers[0].json() != other.json()

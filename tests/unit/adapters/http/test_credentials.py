@@ -26,10 +26,13 @@ _KEY = Credential(SecretRef("crm__key"), "query", "k")
 _TOKEN = Credential(SecretRef("crm__token"), "header", "Authorization", "bearer")
 
 
-def _alternatives(security: Any, root_security: Any = None) -> tuple[Alternative, ...]:
+def _alternatives(
+    security: Any, root_security: Any = None, parameters: Any = ()
+) -> tuple[Alternative, ...]:
+    secured = {} if security is None else {"security": security}
     document: dict[str, Any] = {
         "openapi": "3.1.0",
-        "paths": {"/a": {"get": {} if security is None else {"security": security}}},
+        "paths": {"/a": {"get": {**secured, "parameters": list(parameters)}}},
         "components": {"securitySchemes": _SCHEMES},
     }
     if root_security is not None:
@@ -84,6 +87,27 @@ def test_the_first_alternative_names_what_is_missing() -> None:
     """It is the one that the provider prefers."""
     with pytest.raises(SecretMissing, match="crm__key"):
         resolve_credentials(((_KEY,), (_TOKEN,)), MemorySecrets())
+
+
+def test_what_we_cannot_send_is_passed_over_for_what_we_can() -> None:
+    """An alternative that we do not speak costs nothing while another one is offered."""
+    assert _alternatives([{"digest": []}, {"key": [], "badkey": []}, {"key": []}]) == ((_KEY,),)
+    assert _alternatives([{"digest": []}, {}]) == ((),)
+
+
+def test_a_credential_among_the_parameters_goes_along() -> None:
+    """A required one that no scheme covers is sent from the secrets, with each alternative."""
+    said = "Value must be `Bearer <token>`."
+    header = {"name": "Authorization", "in": "header", "required": True, "description": said}
+    query = {"name": "api_key", "in": "query", "required": True}
+    covered = {"name": "k", "in": "query", "required": True}
+    token = Credential(SecretRef("crm_Authorization"), "header", "Authorization", "bearer")
+    key = Credential(SecretRef("crm_api_key"), "query", "api_key")
+
+    assert _alternatives(None, parameters=[header, query]) == ((token, key),)
+    assert _alternatives([{"key": []}], parameters=[query, covered]) == ((_KEY, key),)
+    assert _alternatives([{"token": []}], parameters=[header]) == ((_TOKEN,),)
+    assert token.written("Bearer abc") == token.written("abc") == "Bearer abc"
 
 
 @pytest.mark.parametrize("scheme", ["digest", "badkey", "unheard_of"])

@@ -43,7 +43,7 @@ class _Call:
 
     def problems(self, arguments: JsonObject) -> tuple[str, ...]:
         placement = place_arguments(self.tool, arguments, body_required=False)
-        return self.endpoint.contract.request_violations(placement, {})
+        return self.endpoint.contract.request_violations(placement)
 
     def sent(self, arguments: JsonObject) -> httpx.Request:
         assert check_arguments(self.catalog, self.tool, arguments) == ()

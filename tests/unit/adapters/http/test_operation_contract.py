@@ -48,7 +48,7 @@ def _contract(
     class Checks:
         def request(self, arguments: JsonObject) -> tuple[str, ...]:
             placement = place_arguments(tool, {"id": "1", **arguments}, body_required=False)
-            return contract.request_violations(placement, {})
+            return contract.request_violations(placement)
 
         def response(
             self, status: int, content_type: str, data: bytes, **headers: str

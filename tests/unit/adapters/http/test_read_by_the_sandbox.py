@@ -62,7 +62,7 @@ class _Pair:
             assert check_arguments(self.catalog, self.tool, arguments) == ()
         placement = place_arguments(self.tool, arguments, body_required=False)
         if is_checked:
-            assert self.endpoint.contract.request_violations(placement, {}) == ()
+            assert self.endpoint.contract.request_violations(placement) == ()
         request = build_request(self.endpoint, placement, headers={})
         target, _, query = request.url.raw_path.decode().partition("?")
         scope = {

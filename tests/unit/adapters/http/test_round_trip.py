@@ -94,7 +94,7 @@ def _endpoint(location: str, how: str, schema: str) -> Any:
 def _sent(location: str, how: JsonObject, schema: JsonObject, value: JsonValue) -> httpx.Request:
     tool, endpoint = _endpoint(location, json.dumps(how), json.dumps(schema))
     placement = place_arguments(tool, {NAME: value}, body_required=False)
-    assert endpoint.contract.request_violations(placement, {}) == ()
+    assert endpoint.contract.request_violations(placement) == ()
     return build_request(endpoint, placement, headers={})
 
 
@@ -366,7 +366,7 @@ def _body_endpoint(content_type: str, encoding: str) -> Any:
 def _body(content_type: str, arguments: JsonObject, **encoding: Any) -> tuple[str, bytes]:
     tool, endpoint = _body_endpoint(content_type, json.dumps(encoding))
     placement = place_arguments(tool, arguments, body_required=True)
-    assert endpoint.contract.request_violations(placement, {}) == ()
+    assert endpoint.contract.request_violations(placement) == ()
     request = build_request(endpoint, placement, headers={})
     return request.headers["content-type"], request.read()
 

@@ -179,6 +179,27 @@ def secured(scheme: dict[str, Any]) -> Change:
     return change
 
 
+def either_of_two(shop: dict[str, Any]) -> None:
+    """Offers a way to sign in that nobody speaks, and one that we do."""
+    secured({"type": "apiKey", "in": "header", "name": "X-Key"})(shop)
+    shop["components"]["securitySchemes"]["other"] = {"type": "mutualTLS"}
+    operation(shop, GET)["security"] = [{"other": []}, {"key": []}]
+
+
+def takes(name: str, description: str, place: str = "query") -> Change:
+    """Adds a parameter to the read."""
+    more = {"name": name, "in": place, "description": description, "schema": {"type": "string"}}
+    return lambda shop: operation(shop, GET)["parameters"].append(more)
+
+
+def also_closed(shop: dict[str, Any]) -> None:
+    """Extends an answer that is closed already."""
+    media_type = operation(shop, POST)["responses"]["201"]["content"]["application/json"]
+    closed = {"type": "object", "additionalProperties": False, "properties": {"order_id": {}}}
+    more = {"type": "object", "properties": {"gift": {"type": "boolean"}}}
+    media_type["schema"] = {"allOf": [closed, more]}
+
+
 def beside_the_tools(shop: dict[str, Any]) -> None:
     """A schema that is none, in a document of OpenAPI 3.0, which no tool refers to."""
     shop["openapi"] = "3.0.3"
@@ -420,6 +441,29 @@ FAULTS: list[tuple[str, Change, str]] = [
         "ORC062",
         in_answer_of_post(priced({"type": "integer", "description": "In cents, or in euros."})),
         f"{AT_POST}/responses/201/content/application~1json/schema/properties/total",
+    ),
+    (
+        "ORC069",
+        in_answer_of_post(priced({"type": "number"}, "HRK")),
+        f"{AT_POST}/responses/201/content/application~1json/schema/properties/currency/const",
+    ),
+    ("ORC005", lambda s: s["info"].update(owner="Ann"), "/info"),
+    ("ORC005", lambda s: s.update(owner="Ann"), ""),
+    ("ORC029", also_closed, f"{AT_POST}/responses/201/content/application~1json/schema"),
+    ("ORC066", either_of_two, f"{AT_GET}/security/0/other"),
+    ("ORC067", takes("token", "Your access token."), f"{AT_GET}/parameters/1"),
+    ("ORC067", takes("Authorization", "Who calls.", "header"), f"{AT_GET}/parameters/1"),
+    ("ORC068", put(GET, deprecated=True), f"{AT_GET}/deprecated"),
+    ("ORC070", put(GET, operationId="shop_order_revoke", summary="Revoke an order."), AT_GET),
+    (
+        "ORC071",
+        in_answer_of_post(priced({"type": "integer", "description": "In cents, ISK has 2."})),
+        f"{AT_POST}/responses/201/content/application~1json/schema/properties/total",
+    ),
+    (
+        "ORC036",
+        in_answer_of_post(priced({"type": "integer", "x-orchet-minor-units": {"EU": 2}})),
+        f"{AT_POST}/responses/201/content/application~1json/schema/properties/total/x-orchet-minor-units",
     ),
     (
         "ORC063",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -398,3 +399,98 @@ def test_an_id_may_stand_in_the_address_of_what_was_made(status: str, is_pair: b
     assert (found.update.get("x-orchet-cancels") == "cancel_order") is is_pair
     args = found.update.get("x-orchet-compensation-args")
     assert args == ({"order_id": "$response.header.Location"} if is_pair else None)
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("/session/logout", {"summary": "End the session."}),
+        ("/box/restart", {}),
+        ("/box.uninstall", {"operationId": "box_uninstall", "summary": "Uninstalls the box."}),
+        ("/codes/rotate", {"operationId": "newCode", "summary": "A code."}),
+        ("/account/delete/verify", {"operationId": "accountCode", "summary": "A code."}),
+        ("/letters/{order_id}/send", {"operationId": "getLetterSend", "summary": "A letter."}),
+        ("/entry", {"parameters": ["list", "delete"], "operationId": "entry", "summary": "Entry."}),
+        ("/keys", {"operationId": "key_of_box", "summary": "Revoke the key of a box."}),
+        ("/gate", {"operationId": "gate", "summary": "Gate.", "responses": {"200": {}}}),
+    ],
+)
+def test_a_get_whose_words_speak_of_a_change_is_asked_about(
+    path: str, more: dict[str, Any]
+) -> None:
+    """It is proposed as a consequence for a person to decide, never as a fact."""
+    if isinstance(enum := more.get("parameters"), list):
+        method = {**parameter("method", "query"), "required": True}
+        more = {**more, "parameters": [{**method, "schema": {"type": "string", "enum": enum}}]}
+    if "{" in path:
+        more = {**more, "parameters": [parameter("order_id")]}
+    written = operation("thing_do", **{"summary": "Thing.", **more})
+    written["responses"] = {
+        s: {"description": "Done.", **r} for s, r in written["responses"].items()
+    }
+
+    (found,) = propose(shop(paths={path: {"get": written}})).actions
+
+    assert found.is_question
+    assert found.update["x-orchet-read-only"] is False
+    assert found.checks
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "summary"),
+    [
+        ("/orders", "orders", "Orders."),
+        ("/folders/trash/items", "trashed_items", "Items in the trash."),
+        ("/trains/schedule", "train_schedule", "Schedule of a train."),
+        ("/reports/{order_id}/transfer", "report_transfer", "The transfer of a report."),
+        ("/roles/delete-requests", "getDeleteRequests", "Requests to delete."),
+    ],
+)
+def test_a_get_of_nouns_is_a_read(path: str, name: str, summary: str) -> None:
+    """A noun that is a verb as well names the resource."""
+    more: dict[str, Any] = {"parameters": [parameter("order_id")]} if "{" in path else {}
+    written = operation(name, summary=summary, **more)
+
+    (found,) = propose(shop(paths={path: {"get": written}})).actions
+
+    assert not found.is_question
+    assert "x-orchet-read-only" not in found.update
+
+
+_DOCUMENTS = sorted(
+    file
+    for folder in ("tests/documents", "tests/documents/foreign", "docs/examples", "specs")
+    for file in (Path(__file__).parents[4] / folder).glob("*.yaml")
+)
+
+
+@pytest.mark.parametrize("file", _DOCUMENTS, ids=lambda file: file.stem)
+def test_nothing_is_proposed_that_the_linter_calls_an_error(file: Path) -> None:
+    """Over whole documents, as if nobody had written a contract for them yet."""
+    document = _without_contract(load_yaml(file.read_text("utf-8")))
+    if "openapi" not in document:
+        pytest.skip("an overlay")
+    proposal = settle(suggest(file.stem, document, file=file.name), document).proposal
+
+    found = lint({file.stem: applied(proposal, document)})
+
+    assert proposal.actions
+    assert [f for f in found if f.severity == "error" and f.code != "ORC035"] == []
+
+
+def _without_contract(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_contract(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: _without_contract(v) for k, v in value.items() if not str(k).startswith("x-or")}
+
+
+def test_an_input_that_speaks_of_idempotency_is_asked_about() -> None:
+    """Its name alone does not say that it is a key."""
+    said = {"type": "string", "maxLength": 90, "description": "Makes the order idempotent."}
+    orders = {"post": operation("place_order", "201", requestBody=body(order_ref=said))}
+
+    (found,) = propose(shop(paths={"/orders": orders})).actions
+
+    assert any("x-orchet-idempotency-key: order_ref" in check for check in found.checks)

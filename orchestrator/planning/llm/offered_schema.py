@@ -1,0 +1,160 @@
+"""A tool's input schema in the form that providers of models take.
+
+They refuse the whole request where one function's schema has a combination at its top: OpenAI
+`anyOf`, `oneOf`, `allOf`, `not`, `enum` and `const`, Anthropic the first three. What stands there
+is told in words; the call is checked against the schema as the document has it. Nor do they take
+a property name with other signs than letters, digits, `_`, `.` and `-`, or of more than 64: such a
+name is offered as another one, and read back.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import (
+    COMPOSITIONS,
+    IN_PLACE,
+    KEYWORDS,
+    alternatives_of,
+    properties_of,
+    required_of,
+    subschemas,
+    walk,
+    with_subschemas,
+)
+
+_AT_NO_TOP: Final = frozenset({*IN_PLACE, "const", "enum", "dependentRequired"})
+_SEVERAL: Final = ("anyOf", "oneOf")
+_KEY: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_NO_KEY: Final = re.compile(r"[^a-zA-Z0-9_.-]+")
+_LONGEST_PART: Final = 55
+
+
+def offered_schema(schema: JsonObject) -> JsonObject:
+    """The same object without combinations at its top; its description says what they say."""
+    if _renamed(schema):
+        schema = _with_wire_keys(schema)
+    moved = {name: held for name, held in schema.items() if name in _AT_NO_TOP}
+    if not moved and schema.get("type") == "object":
+        return schema
+    shown: JsonObject = {name: held for name, held in schema.items() if name not in moved}
+    told = [str(schema.get("description", "")), *_words(moved)]
+    if described := " ".join(text for text in told if text):
+        shown["description"] = described
+    return {**shown, "type": "object", "properties": dict(_named(schema, schema))}
+
+
+def wire_key(name: str) -> str:
+    """Return the name of a property as every provider of models takes it, another for each name."""
+    if _KEY.fullmatch(name):
+        return name
+    mark = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:8]
+    return f"{_NO_KEY.sub('_', name).strip('_')[:_LONGEST_PART]}_{mark}"
+
+
+def _renamed(schema: JsonObject) -> dict[str, str]:
+    """Return the names that are offered otherwise anywhere in a schema, by their offered ones."""
+    names = {
+        name for inner in walk(schema) for name in (*properties_of(inner), *required_of(inner))
+    }
+    return {wire_key(name): name for name in names if wire_key(name) != name}
+
+
+def _with_wire_keys(schema: JsonObject) -> JsonObject:
+    changed = with_subschemas(schema, _with_wire_keys, KEYWORDS)
+    for keyword in ("properties", "dependentSchemas", "dependentRequired"):
+        if isinstance(held := changed.get(keyword), dict):
+            changed[keyword] = {wire_key(name): _wired(inner) for name, inner in held.items()}
+    return (
+        {**changed, "required": _wired(changed["required"])} if "required" in changed else changed
+    )
+
+
+def _wired(names: JsonValue) -> JsonValue:
+    """Return a list of names as they are offered; any other value as it is."""
+    if not isinstance(names, list):
+        return names
+    return [wire_key(name) if isinstance(name, str) else name for name in names]
+
+
+def given_arguments(schema: JsonObject, arguments: JsonObject) -> JsonObject:
+    """Return the arguments of a call under the schema's own names and in the form that it allows.
+
+    An object or a list that a model wrote as text is read where the schema takes no text; a null
+    that stands for an optional input, and that the schema does not take, is left out.
+    """
+    names = _renamed(schema)
+    own = _own_names(arguments, names)
+    return _of_schema(own, schema, schema, names) if isinstance(own, dict) else arguments
+
+
+def _own_names(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
+    if isinstance(value, list):
+        return [_own_names(inner, names) for inner in value] if names else value
+    if not isinstance(value, dict) or not names:
+        return value
+    return {names.get(name, name): _own_names(inner, names) for name, inner in value.items()}
+
+
+def _of_schema(
+    given: JsonObject, schema: JsonObject, root: JsonObject, names: Mapping[str, str]
+) -> JsonObject:
+    known, required = properties_of(schema), required_of(schema)
+    read: JsonObject = {}
+    for name, value in given.items():
+        inner = resolve(known.get(name, {}), root)
+        kinds = _kinds(inner)
+        if value is None and name not in required and kinds and "null" not in kinds:
+            continue
+        if isinstance(value, str) and kinds and kinds <= {"object", "array", "null"}:
+            value = _own_names(_from_text(value, kinds), names)
+        read[name] = _of_schema(value, inner, root, names) if isinstance(value, dict) else value
+    return read
+
+
+def _kinds(schema: JsonObject) -> frozenset[str]:
+    """Return the types that a schema states; empty if it states none at its top."""
+    kind = schema.get("type")
+    return frozenset(str(one) for one in (kind if isinstance(kind, list) else [kind]) if one)
+
+
+def _from_text(text: str, kinds: frozenset[str]) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    fits = (isinstance(value, dict) and "object" in kinds) or (
+        isinstance(value, list) and "array" in kinds
+    )
+    return value if fits else text
+
+
+def _named(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """What the members of its combinations name, then what it names itself, which wins."""
+    for inner in subschemas(schema, COMPOSITIONS):
+        if isinstance(inner, dict):
+            yield from _named(resolve(inner, root), root)
+    yield from properties_of(schema).items()
+
+
+def _words(moved: JsonObject) -> Iterator[str]:
+    """Alternatives of names in words, all else as JSON Schema."""
+    left = dict(moved)
+    for keyword in _SEVERAL:
+        named = alternatives_of({keyword: left.get(keyword, [])})
+        if named and all(_only_requires(inner) for inner in subschemas(left, (keyword,))):
+            del left[keyword]
+            how_many = "exactly one" if keyword == "oneOf" else "at least one"
+            yield f"Give {how_many} of: {'; '.join(' and '.join(names) for names in named)}."
+    if left:
+        yield f"The inputs together fit {json.dumps(left, ensure_ascii=False)}."
+
+
+def _only_requires(schema: object) -> bool:
+    return isinstance(schema, dict) and set(schema) == {"required"} and bool(schema["required"])
