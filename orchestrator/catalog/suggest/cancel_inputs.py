@@ -221,7 +221,7 @@ def _described_alike(maker: Tool, own: str, item: PathShape, asked: JsonObject) 
     schema = maker.output_schema or {}
     top = opened_properties(schema, schema)
     inner = {name: opened_properties(held, schema) for name, held in top.items()}
-    places = {(name,): held for name, held in top.items()}
+    places: dict[tuple[str, ...], JsonObject] = {(name,): held for name, held in top.items()}
     places |= {(name, n): held for name, below in inner.items() for n, held in below.items()}
     found = [
         FoundId(path, fit)
