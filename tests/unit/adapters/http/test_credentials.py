@@ -101,8 +101,8 @@ def test_a_credential_among_the_parameters_goes_along() -> None:
     header = {"name": "Authorization", "in": "header", "required": True, "description": said}
     query = {"name": "api_key", "in": "query", "required": True}
     covered = {"name": "k", "in": "query", "required": True}
-    token = Credential(SecretRef("crm_Authorization"), "header", "Authorization", "bearer")
-    key = Credential(SecretRef("crm_api_key"), "query", "api_key")
+    token = Credential(SecretRef("crm__Authorization"), "header", "Authorization", "bearer")
+    key = Credential(SecretRef("crm__api_key"), "query", "api_key")
 
     assert _alternatives(None, parameters=[header, query]) == ((token, key),)
     assert _alternatives([{"key": []}], parameters=[query, covered]) == ((_KEY, key),)
