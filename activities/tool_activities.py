@@ -375,13 +375,31 @@ def _settled(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
     """The outcome to keep; an unclear one is raised, so that Temporal tries again."""
     if outcome.kind != "unknown":
         return _kept(outcome)
+    if _is_deferred(outcome) and _is_waited_for(outcome, call):
+        return _kept(outcome.model_copy(update={"kind": "rejected", "deferred": True}))
     delay = None if outcome.retry_after_s is None else timedelta(seconds=outcome.retry_after_s)
-    _note_arrival(call, may_have_arrived=not is_not_worked_on(outcome.status))
+    _note_arrival(call, may_have_arrived=not _is_deferred(outcome))
     raise ApplicationError(
         outcome.reason or f"HTTP {outcome.status}",
         type=names.PROVIDER_BUSY,
         next_retry_delay=delay,
     )
+
+
+def _is_deferred(outcome: ToolOutcome) -> bool:
+    return outcome.deferred or is_not_worked_on(outcome.status)
+
+
+def _is_waited_for(outcome: ToolOutcome, call: ToolCall) -> bool:
+    """Whether the workflow waits before the call is sent again, so that it costs no attempt.
+
+    Nothing was done by this attempt, nor by one before it. Without a time to wait for, and with
+    attempts left, the next attempt comes soon by itself.
+    """
+    if _an_earlier_may_have_arrived(call):
+        return False
+    is_last = bool(call.held_back) or _is_the_only_attempt(call)
+    return outcome.retry_after_s is not None or is_last
 
 
 def _kept(outcome: ToolOutcome) -> ToolOutcome:

@@ -24,6 +24,8 @@ ARGS = "x-orchet-compensation-args"
 PROBE = "x-orchet-compensation-probe"
 GONE_WHEN = "gone-when"
 """Key of a probe's declaration: conditions that show a cancelled resource."""
+SETTLES_AFTER = "settles-after"
+"""Key of a probe's declaration: time in which a call may still come to light."""
 _PREFIX = "x-orchet-compensation-"
 _DURATION = TypeAdapter(timedelta)
 _TIME = (
@@ -64,6 +66,8 @@ def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compens
     if probe is not None:
         given["probe"] = _probe(probe, tool, peers)
         given["gone_when"] = _gone_when(probe)
+        if (settles := probe.at(SETTLES_AFTER)) is not None:
+            given["settles_after"] = _duration(settles)
     for name, read in _SETTINGS.items():
         if (setting := operation.node.at(f"{_PREFIX}{name}")) is not None:
             given[name.replace("-", "_")] = read(setting)
@@ -73,9 +77,10 @@ def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compens
 def _probe(declared: DocumentNode, tool: Tool, peers: Peers) -> ToolCallTemplate:
     named = declared if isinstance(declared.value, str) else declared.require("operationId")
     for key, place in declared.raw_items() if named is not declared else ():
-        if key not in ("operationId", "args", GONE_WHEN):
+        if key not in ("operationId", "args", GONE_WHEN, SETTLES_AFTER):
             raise place.invalid(
-                f"a probe is an operationId, or an object of operationId, args and {GONE_WHEN}"
+                "a probe is an operationId, or an object of operationId, args, "
+                f"{GONE_WHEN} and {SETTLES_AFTER}"
             )
     probe = peers.named(named)
     args = declared.at("args")

@@ -10,6 +10,7 @@ from pydantic import Field, SkipValidation
 from orchestrator.catalog.card_types import spends
 from orchestrator.catalog.declared_prices import CompensationFee, PriceContract
 from orchestrator.core import compensation_limits
+from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of, required_of
@@ -87,6 +88,10 @@ class Compensation(Record):
     gone_when: tuple[str, ...] = Field(
         default=(),
         description="conditions over the probe's answer that all hold once it is cancelled",
+    )
+    settles_after: timedelta = Field(
+        default=SETTLES_AFTER,
+        description="time in which a call may still come to light that the probe does not find",
     )
     timeout: timedelta = compensation_limits.CALL_TIMEOUT
     max_attempts: int = Field(default=compensation_limits.ATTEMPTS, ge=1)
@@ -180,6 +185,8 @@ class Tool(Record):
             for name in ("gone_when", "fee"):
                 if not compensation[name]:
                     del compensation[name]
+            if self.compensation and self.compensation.settles_after == SETTLES_AFTER:
+                del compensation["settles_after"]
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
     @property

@@ -6,21 +6,32 @@ from orchestrator.adapters.http.answer import Answer
 from orchestrator.adapters.http.attempt import Attempt
 from orchestrator.adapters.http.masking import Mask
 from orchestrator.adapters.http.operation_contract import ResponseCheck
-from orchestrator.adapters.http.refusal import is_in_progress, phrase_of, reason_of, retry_after_s
+from orchestrator.adapters.http.refusal import (
+    is_in_progress,
+    is_rate_limit,
+    phrase_of,
+    reason_of,
+    retry_after_s,
+)
 from orchestrator.catalog.expressions import all_hold, parse_conditions
-from orchestrator.catalog.prices import charged_price
+from orchestrator.catalog.prices import charged_price, settled_by_cancel
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.saga.answer_names import names_another
-from orchestrator.saga.outcome import OutcomeKind, ToolOutcome, classify
+from orchestrator.saga.cancel_arguments import answered_arguments
+from orchestrator.saga.contradictions import contradiction, some_items_worked
+from orchestrator.saga.outcome import OutcomeKind, ToolOutcome, classify, is_not_worked_on
 
 _ACCEPTED = 202
+_MULTI_STATUS = 207
 
 
 def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
     """What a call came to; what was sent and is secret or personal is hidden in it."""
     tool, contract = call.endpoint.tool, call.endpoint.contract
     in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
+    deferred = is_not_worked_on(answer.status) or is_rate_limit(answer)
     kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
+    kind = "unknown" if deferred else kind
     # Nobody declares what a gateway in front of the provider says when it is in trouble.
     check = ResponseCheck() if kind == "unknown" else contract.check_response(answer)
     breach = answer.fault or check.breach
@@ -33,7 +44,14 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
     reason = None if kind == "succeeded" else reason_of(answer)
     if kind == "succeeded":
         kind, reason = _of_success_status(tool, answer, breach)
+    if kind == "rejected" and 200 <= answer.status < 300 and _left_something(tool, answer):
+        kind = "unknown"
     spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+    refund, fee = (
+        settled_by_cancel(tool, call.arguments, answer.body)
+        if kind == "succeeded" and tool.effect is Effect.CANCEL
+        else (None, None)
+    )
     return ToolOutcome(
         kind=kind,
         status=answer.status,
@@ -42,8 +60,11 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         reason=mask.text(reason) if reason else None,
         contract_breach=mask.text(told) if (told := breach or check.note) else None,
         accepted=kind == "unknown" and answer.status == _ACCEPTED,
+        deferred=deferred,
         declared=kind == "rejected" and contract.declares_refusal(answer),
         price=charged_price(tool, call.arguments, answer.body) if spends else None,
+        refund=refund,
+        fee=fee,
         headers={
             name: mask.text(answer.header(name))
             for name in sorted(call.endpoint.kept_headers)
@@ -77,6 +98,10 @@ def _of_success_status(
     phrase = phrase_of(answer.status)
     if breach is not None:
         return "unknown", f"{phrase}, but the answer breaks its contract: {breach}"
+    if not tool.success_when and tool.is_side_effect:
+        against = contradiction(tool, answer.status, answer.value)
+        if against is not None:
+            return "unknown", f"{reason_of(answer)} (not believed: {against})"
     conditions = parse_conditions(tool.success_when)
     held, at_fault = all_hold(
         conditions, status=answer.status, headers=answer.headers, body=answer.value
@@ -89,3 +114,15 @@ def _of_success_status(
     if not held:
         return "rejected", f"{reason_of(answer)} (no success: it is not so that {at_fault})"
     return "succeeded", None
+
+
+def _left_something(tool: Tool, answer: Answer) -> bool:
+    """True if an answer that its document calls no success shows that something was made.
+
+    It names what the cancel tool needs, or some items of a batch worked: nothing of that is void.
+    """
+    if not tool.is_side_effect:
+        return False
+    if answer.status == _MULTI_STATUS or some_items_worked(answer.value):
+        return True
+    return bool(answered_arguments(tool, answer.value, answer.headers))
