@@ -21,6 +21,8 @@ Schema = Annotated[JsonObject, SkipValidation]
 """A compiled JSON Schema, not copied: the tools of a document share most of theirs, and validation
 would copy them. Nothing may change one."""
 Location = Literal["path", "query", "header", "cookie", "body"]
+ENDED = frozenset({"declined", "denied", "error", "failed", "refused", "rejected"})
+"""States of something that was not done and will not be; docs/contract.md lists them."""
 SCHEMA_FIELDS = frozenset({"input_schema", "output_schema"})
 
 

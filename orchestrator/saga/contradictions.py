@@ -9,13 +9,11 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import ENDED, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language.inflection import participle
 from orchestrator.language.words import name_words
 
-ENDED: Final = frozenset({"declined", "denied", "error", "failed", "refused", "rejected"})
-"""States of something that was not done, and will not be."""
 _SUCCESS: Final = frozenset({"success", "succeeded", "successful", "ok", "done", "completed"})
 _AUXILIARIES: Final = frozenset({"is", "was", "has", "been"})
 _STATES: Final = ("status", "state")

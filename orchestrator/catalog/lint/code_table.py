@@ -147,8 +147,8 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         "Cancel by a client reference, add a probe, or an `Idempotency-Key` header",
     ),
     "ORC048": Explanation(
-        "A probe reads the answer, which is missing when the probe runs",
-        "Fill its args from `$request` only",
+        "A probe reads the answer: it verifies a cancel, and finds no call whose answer is lost",
+        "Fill its args from `$request` only, if the provider can be asked so",
     ),
     "ORC049": Explanation("The probe is a tool with an effect", "Name a read"),
     "ORC050": Explanation(
@@ -210,6 +210,14 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
     "ORC065": Explanation(
         "A suppression has no reason, matches no finding, or names a code that stays",
         "Add the reason, move it, or remove it",
+    ),
+    "ORC066": Explanation(
+        "Nothing verifies a cancel: its status of success is believed unless it is contradicted",
+        "Add `x-orchet-success-when` to it, or a probe that tells what is cancelled",
+    ),
+    "ORC067": Explanation(
+        "`x-orchet-success-when` rejects a state that may still become a success",
+        'Name the failures: `$response.body#/status != "failed"`',
     ),
 }
 

@@ -206,15 +206,16 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
     )
 
 
-@rule("ORC048", "error", "A probe reads the request", is_lasting=True)
+@rule("ORC048", "note", "A probe reads the request")
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
-    """Require a probe that reads the request only, because it runs without an answer."""
+    """Report a probe that reads the answer: it verifies a cancel, and finds no lost call."""
     probe = subject.compensation.probe if subject.compensation is not None else None
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
             subject.pointer_to(PROBE),
-            f"the probe of {subject.name} reads the answer, which is missing when it is asked",
-            "fill its args from $request only",
+            f"the probe of {subject.name} reads the answer: it tells what became of a cancel, and "
+            "cannot find a call whose answer was lost",
+            "fill its args from $request only, if the provider can be asked so",
         )
 
 
