@@ -179,7 +179,12 @@ class ToolActivities:
             raise ApplicationError(str(error), type=type(error).__name__) from error
         outcome = with_cancel_arguments(tool, call, outcome)
         outcome = with_follow_ups(catalog, tool, call, outcome)
-        if outcome.is_unproved and (outcome.accepted or _is_last_for_a_breach()):
+        is_final = outcome.accepted or outcome.doubted or _is_last_for_a_breach()
+        if outcome.is_unproved and is_final:
+            # What is answered whole at the first attempt leaves no other one on its way.
+            is_whole = outcome.doubted and not outcome.accepted
+            is_alone = is_whole and not _an_earlier_may_have_arrived(call)
+            outcome = outcome.model_copy(update={"alone": is_alone})
             return _kept(await cleared_up(self._tools, catalog, tool, call, outcome, until=until))
         if tool.is_side_effect and _an_earlier_may_have_arrived(call) and _is_refusal(outcome):
             told = await settled_by_probe(self._tools, catalog, tool, call, outcome, until=until)

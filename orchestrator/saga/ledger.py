@@ -249,6 +249,7 @@ class Obligation(Record):
                     # What an answer that proves nothing calls it can be cancelled all the same.
                     "undo_arguments": {**self.undo_arguments, **outcome.undo_arguments},
                     "accepted": self.accepted or outcome.accepted,
+                    "deadline": min(self.deadline, at) if outcome.alone else self.deadline,
                 }
             )
         if outcome.kind == "rejected":

@@ -46,6 +46,11 @@ class ToolOutcome(Record):
     """Why it was rejected or is unknown, in words a planner can act on."""
     contract_breach: str | None = None
     """Deviations of the answer from its document; on a success, in parts that nothing uses."""
+    doubted: bool = False
+    """Answered with a 2xx that its document, or the closed rule, calls no success: no other attempt
+    ends otherwise."""
+    alone: bool = False
+    """No other attempt of the call can be on its way."""
     accepted: bool = False
     """The provider took it on and did not say that it is done: a 202."""
     deferred: bool = False

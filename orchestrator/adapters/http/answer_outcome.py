@@ -44,8 +44,10 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
     reason = None if kind == "succeeded" else reason_of(answer)
     if kind == "succeeded":
         kind, reason = _of_success_status(tool, answer, breach)
-    if kind == "rejected" and 200 <= answer.status < 300 and _left_something(tool, answer):
-        kind = "unknown"
+    is_success = 200 <= answer.status < 300
+    doubted = is_success and breach is None and _contradiction(tool, answer) is not None
+    if kind == "rejected" and is_success and _left_something(tool, answer):
+        kind, doubted = "unknown", True
     spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
     refund, fee = (
         settled_by_cancel(tool, call.arguments, answer.body)
@@ -61,6 +63,7 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         contract_breach=mask.text(told) if (told := breach or check.note) else None,
         accepted=kind == "unknown" and answer.status == _ACCEPTED,
         deferred=deferred,
+        doubted=doubted,
         declared=kind == "rejected" and contract.declares_refusal(answer),
         price=charged_price(tool, call.arguments, answer.body) if spends else None,
         refund=refund,
@@ -98,10 +101,9 @@ def _of_success_status(
     phrase = phrase_of(answer.status)
     if breach is not None:
         return "unknown", f"{phrase}, but the answer breaks its contract: {breach}"
-    if not tool.success_when and tool.is_side_effect:
-        against = contradiction(tool, answer.status, answer.value)
-        if against is not None:
-            return "unknown", f"{reason_of(answer)} (not believed: {against})"
+    against = _contradiction(tool, answer)
+    if against is not None:
+        return "unknown", f"{reason_of(answer)} (not believed: {against})"
     conditions = parse_conditions(tool.success_when)
     held, at_fault = all_hold(
         conditions, status=answer.status, headers=answer.headers, body=answer.value
@@ -114,6 +116,12 @@ def _of_success_status(
     if not held:
         return "rejected", f"{reason_of(answer)} (no success: it is not so that {at_fault})"
     return "succeeded", None
+
+
+def _contradiction(tool: Tool, answer: Answer) -> str | None:
+    if tool.success_when or not tool.is_side_effect:
+        return None
+    return contradiction(tool, answer.status, answer.value)
 
 
 def _left_something(tool: Tool, answer: Answer) -> bool:
