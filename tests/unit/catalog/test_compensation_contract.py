@@ -172,6 +172,15 @@ def test_without_args_the_inputs_are_matched_by_name(shop: dict[str, Any]) -> No
     }
 
 
+def test_a_document_says_how_late_a_call_may_come_to_light(shop: dict[str, Any]) -> None:
+    """A duration, as others are; thirty seconds without one."""
+    assert compensation(shop).settles_after == timedelta(seconds=30)
+
+    forward(shop)[PREFIX + "probe"]["settles-after"] = "PT2M"
+
+    assert compensation(shop).settles_after == timedelta(minutes=2)
+
+
 def test_a_probe_named_alone_is_filled_from_the_request(shop: dict[str, Any]) -> None:
     """A probe is asked when there is no answer, so none is read."""
     forward(shop)[PREFIX + "probe"] = "shop_find_order"
