@@ -296,6 +296,20 @@ async def test_a_doubted_answer_is_asked_for_once(
     assert first.undo_arguments["order_id"] == "o1"
 
 
+@pytest.mark.parametrize(("shown", "kind"), [("confirmed", "succeeded"), ("declined", "unknown")])
+async def test_a_probe_settles_a_doubted_answer_unless_it_shows_a_failure_too(
+    store: CatalogStore, shop: Shop, scripted: Any, shown: str, kind: str
+) -> None:
+    """What is there in a failed state is no success, and is left to rollback."""
+    doubted = ToolOutcome(kind="unknown", status=201, doubted=True, body={"errors": ["late"]})
+    found = ORDERED.model_copy(update={"body": {"order_id": "o1", "status": shown}})
+    client = scripted({"order_book": [doubted], "find_order": [found]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()))
+
+    assert outcome.kind == kind
+
+
 async def test_an_attempt_that_ended_before_the_wire_is_a_rejection(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:
