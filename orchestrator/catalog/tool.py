@@ -86,6 +86,10 @@ class Compensation(Record):
     """The x-orchet-cancels and x-orchet-compensation-* contract: how an obligation is cancelled."""
 
     cancel: ToolCallTemplate
+    then: tuple[ToolCallTemplate, ...] = Field(
+        default=(),
+        description="calls after the cancel that complete it, each filled from the answer before",
+    )
     probe: ToolCallTemplate | None = None
     gone_when: tuple[str, ...] = Field(
         default=(),
@@ -184,7 +188,7 @@ class Tool(Record):
         if not self.success_when:
             del content["success_when"]
         if isinstance(compensation := content["compensation"], dict):
-            for name in ("gone_when", "fee"):
+            for name in ("gone_when", "fee", "then"):
                 if not compensation[name]:
                     del compensation[name]
             if self.compensation and self.compensation.settles_after == SETTLES_AFTER:

@@ -7,9 +7,10 @@ CALL_TIMEOUT: Final = timedelta(seconds=30)
 """Of one call to the provider, where the contract says nothing else."""
 ATTEMPTS: Final = 10
 """Attempts that the provider may have worked on, where the contract says nothing else."""
-CALLS_PER_ATTEMPT: Final = 9
+CALLS_PER_ATTEMPT: Final = 12
 """At most a leg's own cancel, the call again, a cancel, and the cancel with what its probe shows,
-with a probe before and after each; each within the contract's time."""
+with a probe before and after each and up to three calls for a cancel; each within the contract's
+time."""
 FIRST_PAUSE: Final = timedelta(seconds=1)
 SPREAD: Final = timedelta(minutes=5)
 """The last attempt comes no sooner than this after the first, however few the contract gives."""

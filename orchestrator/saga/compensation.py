@@ -223,7 +223,42 @@ class _Attempt:
         )
         if outcome.kind == "rejected":
             return (yield from self._refused(tool, obligation, outcome, sent=arguments))
+        if outcome.kind == "succeeded" and self.contract.then:
+            return (yield from self._completed(tool, arguments, outcome, key + again))
         return (yield from self._done(tool, outcome, note=""))
+
+    def _completed(
+        self, tool: Tool, arguments: JsonObject, outcome: ToolOutcome, key: str
+    ) -> _Outcome:
+        """What a cancel of several calls comes to after its first: the last answer decides."""
+        for number, step in enumerate(self.contract.then, 2):
+            filled = fill_template(
+                step,
+                tool=tool,
+                arguments=arguments,
+                idempotency_key=key,
+                response_body=outcome.body,
+                response_headers=outcome.headers,
+            )
+            asked, tool, arguments = tool, self.catalog.tool(step.tool), filled
+            if check_arguments(self.catalog, tool, filled):
+                return _parked(
+                    f"the answer of {asked.name} does not fill {tool.name}: not cancelled"
+                )
+            call_id = f"{key}.{number}"
+            outcome = yield from self._call(
+                tool, filled, key=call_id, call_id=call_id, cancels=True
+            )
+            if outcome.kind != "succeeded":
+                break
+        if outcome.kind != "rejected":
+            return (yield from self._done(tool, outcome, note=""))
+        said = yield from self._ask()
+        why = outcome.reason or f"HTTP {outcome.status}"
+        if said is not None and said.says == "gone":
+            return self._over(tool, why)
+        named = ", ".join(f"{name} {value}" for name, value in arguments.items())
+        return _parked(f"only asked for, not cancelled: {tool.name} ({named}) was refused: {why}")
 
     def _refused(
         self, tool: Tool, obligation: Obligation, outcome: ToolOutcome, *, sent: JsonObject

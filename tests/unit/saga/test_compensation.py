@@ -482,3 +482,48 @@ def test_an_id_of_a_broken_answer_that_is_not_found_proves_nothing() -> None:
 
     assert played(known, unclear(**LONG_MISSING), [MISSING])[0].state == "void"
     assert played(known, broken, [MISSING])[0].state == "parked"
+
+
+def in_two_steps() -> Catalog:
+    """A booking whose cancel is asked for by one call, and confirmed by another."""
+    confirm = fake_tool("confirm", cancels="book")
+    then = ToolCallTemplate(tool="confirm", arguments={"asked": "$response.body#/cancellation"})
+    assert BOOK.compensation is not None
+    contract = BOOK.compensation.model_copy(update={"then": (then,)})
+    book = BOOK.model_copy(update={"compensation": contract})
+    return Catalog({}, {t.name: t for t in (book, CANCEL, confirm)})
+
+
+ASKED = ToolOutcome(kind="succeeded", status=201, body={"cancellation": "c1"})
+
+
+def test_a_cancel_in_two_steps_is_done_by_the_second() -> None:
+    """It is filled from the answer to the first, and has a key of its own."""
+    outcome, calls = played(in_two_steps(), COMMITTED, [ASKED, DONE])
+
+    assert outcome.state == "cancelled"
+    assert [(c.tool.name, c.arguments) for c in calls] == [
+        ("cancel", {"id": "b1"}),
+        ("confirm", {"asked": "c1"}),
+    ]
+    assert len({call.idempotency_key for call in calls}) == 2
+
+
+@pytest.mark.parametrize(
+    ("answers", "state"),
+    [
+        ([REFUSED], "parked"),
+        ([ASKED, REFUSED], "parked"),
+        ([ASKED, BROKEN], None),
+        ([BROKEN], None),
+    ],
+)
+def test_a_cancel_that_was_only_asked_for_is_none(
+    answers: list[ToolOutcome], state: str | None
+) -> None:
+    """Parked with what it was asked for by, or tried again."""
+    settled, _ = attempted(in_two_steps(), COMMITTED, answers)
+
+    assert getattr(settled, "state", None) == state
+    if answers == [ASKED, REFUSED]:
+        assert "only asked for, not cancelled: confirm (asked c1)" in getattr(settled, "note", "")
