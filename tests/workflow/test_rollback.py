@@ -219,8 +219,7 @@ async def test_a_deferred_call_is_waited_for_without_an_attempt(
     assert result.legs[0].steps[0].outcome == "succeeded"
     assert len(sent) == 3
     assert sent[1].at - sent[0].at >= timedelta(seconds=90)
-    deadlines = [call.deadline for call in world.sent("send_parcel")]
-    assert deadlines == sorted(set(deadlines))
+    assert len({call.deadline for call in world.sent("send_parcel")}) == 3
 
 
 async def test_a_call_that_is_deferred_for_too_long_is_void(stage: Stage, world: FakeWorld) -> None:

@@ -112,7 +112,7 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
     )
     pairs = [(one, theirs) for ours, theirs in ends for one in _named(subject, ours)]
     for named, theirs in pairs:
-        peer = subject.peers.get(named.value) if named and isinstance(named.value, str) else None
+        peer = subject.peers.get(named.value) if isinstance(named.value, str) else None
         if peer is None:
             continue
         if any(breach.keyword == theirs for breach in peer.breaches):

@@ -275,9 +275,11 @@ async def test_an_answer_about_another_is_no_success(tool: str, body: Any, kind:
         assert f"another {sent[tool]}" in (came.reason or "")
 
 
-CANCEL = {"x-orchet-cancel-for": "make", "x-orchet-requires-confirmation": False}
-ANYTHING = {"200": {"description": "done", "content": {JSON: {"schema": {"type": "object"}}}}}
-ANYTHING |= {"201": ANYTHING["200"], "207": ANYTHING["200"]}
+CANCEL: dict[str, Any] = {"x-orchet-cancel-for": "make", "x-orchet-requires-confirmation": False}
+_OBJECT: Any = {"description": "done", "content": {JSON: {"schema": {"type": "object"}}}}
+ANYTHING: dict[str, Any] = dict.fromkeys(("200", "201", "207"), _OBJECT)
+    "200": {"description": "done", "content": {JSON: {"schema": {"type": "object"}}}}
+}
 MAKE = {
     "/make": {
         "post": {
@@ -318,7 +320,8 @@ async def test_an_answer_that_contradicts_its_status_is_not_believed(body: Any, 
     if kind == "unknown":
         assert "not believed" in (came.reason or "")
         assert came.is_unproved
-        declared = await outcome(answer, responses=responses, **{CONDITION: "$statusCode == 201"})
+        said_so: dict[str, Any] = {CONDITION: "$statusCode == 201"}
+        declared = await outcome(answer, responses=responses, **said_so)
         assert declared.kind == "succeeded"
         assert (await outcome(answer, responses=responses, method="get")).kind == "succeeded"
 
@@ -387,16 +390,14 @@ async def test_an_answer_with_the_id_of_something_made_is_never_void(body: Any, 
             }
         }
     }
-    came = await outcome(
-        said({**body, "status": "requires_action"}),
-        responses=ANYTHING,
-        others=cancel,
-        **{
-            CONDITION: '$response.body#/status == "succeeded"',
-            "x-orchet-cancels": "drop",
-            "x-orchet-compensation-args": {"id": "$response.body#/id"},
-        },
-    )
+    keywords: dict[str, Any] = {
+        CONDITION: '$response.body#/status == "succeeded"',
+        "x-orchet-cancels": "drop",
+        "x-orchet-compensation-args": {"id": "$response.body#/id"},
+    }
+    answer = said({**body, "status": "requires_action"})
+
+    came = await outcome(answer, responses=ANYTHING, others=cancel, **keywords)
 
     assert came.kind == kind
 
