@@ -278,8 +278,6 @@ async def test_an_answer_about_another_is_no_success(tool: str, body: Any, kind:
 CANCEL: dict[str, Any] = {"x-orchet-cancel-for": "make", "x-orchet-requires-confirmation": False}
 _OBJECT: Any = {"description": "done", "content": {JSON: {"schema": {"type": "object"}}}}
 ANYTHING: dict[str, Any] = dict.fromkeys(("200", "201", "207"), _OBJECT)
-    "200": {"description": "done", "content": {JSON: {"schema": {"type": "object"}}}}
-}
 MAKE = {
     "/make": {
         "post": {
