@@ -9,6 +9,7 @@ from orchestrator.catalog.compensation_contract import ARGS, GONE_WHEN, PROBE, i
 from orchestrator.catalog.contract import SUCCESS_WHEN
 from orchestrator.catalog.expressions import Condition, Expression, parse_conditions, parse_filling
 from orchestrator.catalog.lint.finding import Problem, rule
+from orchestrator.catalog.lint.rollback_rules import probe_reads_request
 from orchestrator.catalog.lint.subject import Subject, allows, schema_at
 from orchestrator.catalog.tool import ENDED, Effect, Tool
 from orchestrator.core.record import JsonObject
@@ -66,6 +67,8 @@ def probe_identifies_call(subject: Subject) -> Iterator[Problem]:
     probe = subject.probe
     if probe is None or probe.tool is None or probe.tool.is_side_effect:
         return
+    if any(probe_reads_request.check(subject)):
+        return  # it is asked by the provider's id
     if not _identifying_places(subject, probe.tool, answered=False):
         yield Problem(
             subject.pointer_to(PROBE),
@@ -204,6 +207,8 @@ def cancel_can_be_verified(subject: Subject) -> Iterator[Problem]:
     made_by = subject.peers.get(tool.cancel_for or "")
     if made_by is None or made_by.compensation is None:
         return
+    if (then := made_by.compensation.then) and then[-1].tool != tool.name:
+        return  # the last call of a sequence says that it is cancelled
     named = made_by.compensation.probe
     probe = subject.peers.get(named.tool) if named is not None else None
     if probe is not None and (
