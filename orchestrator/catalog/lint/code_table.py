@@ -211,11 +211,11 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         "A suppression has no reason, matches no finding, or names a code that stays",
         "Add the reason, move it, or remove it",
     ),
-    "ORC066": Explanation(
+    "ORC072": Explanation(
         "Nothing verifies a cancel: its status of success is believed unless it is contradicted",
         "Add `x-orchet-success-when` to it, or a probe that tells what is cancelled",
     ),
-    "ORC067": Explanation(
+    "ORC073": Explanation(
         "`x-orchet-success-when` rejects a state that may still become a success",
         'Name the failures: `$response.body#/status != "failed"`',
     ),

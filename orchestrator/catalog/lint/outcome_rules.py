@@ -194,7 +194,7 @@ def _faults(subject: Subject, tool: Tool, conditions: tuple[Condition, ...]) -> 
                 yield f"{condition.text}: that property of {tool.name} is never that"
 
 
-@rule("ORC066", "note", "A cancel can be verified")
+@rule("ORC072", "note", "A cancel can be verified")
 def cancel_can_be_verified(subject: Subject) -> Iterator[Problem]:
     """Ask for a condition or a probe for each cancel: its status of success is all there is."""
     tool = subject.tool
@@ -223,7 +223,7 @@ def cancel_can_be_verified(subject: Subject) -> Iterator[Problem]:
     )
 
 
-@rule("ORC067", "warning", "A state that may become a success is no failure")
+@rule("ORC073", "warning", "A state that may become a success is no failure")
 def unfinished_is_no_failure(subject: Subject) -> Iterator[Problem]:
     """Require conditions that reject failed states only, not those that are still open."""
     tool = subject.tool

@@ -390,9 +390,9 @@ FAULTS: list[tuple[str, Change, str]] = [
         gone_when('$response.body#/state == "over"'),
         f"{AT_POST}/{PREFIX}probe/gone-when",
     ),
-    ("ORC066", put(POST, **{PREFIX.replace("-", "_") + "probe": None}), AT_CANCEL),
+    ("ORC072", put(POST, **{PREFIX.replace("-", "_") + "probe": None}), AT_CANCEL),
     (
-        "ORC067",
+        "ORC073",
         put(POST, x_orchet_success_when='$response.body#/status == "cancelled"'),
         f"{AT_POST}/x-orchet-success-when",
     ),
