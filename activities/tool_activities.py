@@ -183,7 +183,12 @@ class ToolActivities:
             raise ApplicationError(str(error), type=type(error).__name__) from error
         outcome = with_cancel_arguments(catalog, tool, call, outcome)
         outcome = with_follow_ups(catalog, tool, call, outcome)
-        if outcome.is_unproved and (outcome.accepted or _is_last_for_a_breach()):
+        is_final = outcome.accepted or outcome.doubted or _is_last_for_a_breach()
+        if outcome.is_unproved and is_final:
+            # What is answered whole at the first attempt leaves no other one on its way.
+            is_whole = outcome.doubted and not outcome.accepted
+            is_alone = is_whole and not _an_earlier_may_have_arrived(call)
+            outcome = outcome.model_copy(update={"alone": is_alone})
             return _kept(await cleared_up(self._tools, catalog, tool, call, outcome, until=until))
         if tool.is_side_effect and _an_earlier_may_have_arrived(call) and _is_refusal(outcome):
             told = await settled_by_probe(self._tools, catalog, tool, call, outcome, until=until)
@@ -385,13 +390,31 @@ def _settled(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
     """The outcome to keep; an unclear one is raised, so that Temporal tries again."""
     if outcome.kind != "unknown":
         return _kept(outcome)
+    if _is_deferred(outcome) and _is_waited_for(outcome, call):
+        return _kept(outcome.model_copy(update={"kind": "rejected", "deferred": True}))
     delay = None if outcome.retry_after_s is None else timedelta(seconds=outcome.retry_after_s)
-    _note_arrival(call, may_have_arrived=not is_not_worked_on(outcome.status))
+    _note_arrival(call, may_have_arrived=not _is_deferred(outcome))
     raise ApplicationError(
         outcome.reason or f"HTTP {outcome.status}",
         type=names.PROVIDER_BUSY,
         next_retry_delay=delay,
     )
+
+
+def _is_deferred(outcome: ToolOutcome) -> bool:
+    return outcome.deferred or is_not_worked_on(outcome.status)
+
+
+def _is_waited_for(outcome: ToolOutcome, call: ToolCall) -> bool:
+    """Whether the workflow waits before the call is sent again, so that it costs no attempt.
+
+    Nothing was done by this attempt, nor by one before it. Without a time to wait for, and with
+    attempts left, the next attempt comes soon by itself.
+    """
+    if _an_earlier_may_have_arrived(call):
+        return False
+    is_last = bool(call.held_back) or _is_the_only_attempt(call)
+    return outcome.retry_after_s is not None or is_last
 
 
 def _kept(outcome: ToolOutcome) -> ToolOutcome:

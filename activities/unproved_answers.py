@@ -21,6 +21,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import call_limits
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.cancel_arguments import answered_inputs, cancel_arguments, probe_for
+from orchestrator.saga.contradictions import contradiction
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.probe_answer import ProbeAnswer, own_names, read_probe
 
@@ -67,9 +68,20 @@ async def cleared_up(
         if left < _LEAST_S:
             break
         said = await _asked(tools, catalog, call, question, timeout_s=left)
-        if said is not None and said.says == question.wanted:
+        if said is not None and said.says == question.wanted and _settles(tool, outcome, said):
             return _proved(catalog, tool, call, outcome, said)
     return outcome
+
+
+def _settles(tool: Tool, outcome: ToolOutcome, said: ProbeAnswer) -> bool:
+    """Whether what the probe shows makes a success of an answer that was doubted.
+
+    That something is there is no success of a call whose own answer was called none by its
+    document, nor of one that the probe shows as failed too.
+    """
+    if not outcome.doubted or tool.effect is Effect.CANCEL:
+        return True
+    return not tool.success_when and contradiction(tool, 200, said.body) is None
 
 
 async def settled_by_probe(

@@ -14,8 +14,14 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.compensation_limits import (
+        FIRST_PAUSE,
+        LONGEST_DEFERRAL,
+        LONGEST_DEFERRAL_PAUSE,
+    )
     from orchestrator.messages import names
     from orchestrator.messages.lacking import LackingState
+    from orchestrator.saga.outcome import ToolOutcome
     from workflows import ui
     from workflows.failures import is_final, was_locked
 
@@ -136,6 +142,27 @@ async def wait_for(lacking: LackingState, why: str, *, rounds: int) -> None:
     """
     _show(why)
     await until_there(lacking, rounds=rounds)
+    _show("")
+
+
+def pause_of(answer: ToolOutcome, waited: timedelta) -> timedelta | None:
+    """How long to wait before a deferred call is sent again; None: it is settled.
+
+    Args:
+        answer: what it came to; only what its provider did not begin is deferred.
+        waited: so far, for this call.
+    """
+    if not answer.deferred or answer.kind != "rejected":
+        return None
+    asked = min(answer.retry_after_s or 0.0, LONGEST_DEFERRAL.total_seconds() + 1)
+    pause = max(timedelta(seconds=asked), min(waited, LONGEST_DEFERRAL_PAUSE), FIRST_PAUSE)
+    return pause if waited + pause <= LONGEST_DEFERRAL else None
+
+
+async def wait_in_sight(pause: timedelta, why: str) -> None:
+    """Wait for as long as a provider asked for, and show why."""
+    _show(why)
+    await workflow.sleep(pause, summary=ui.UNTIL_TAKEN)
     _show("")
 
 

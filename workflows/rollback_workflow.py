@@ -130,6 +130,7 @@ class RollbackWorkflow:
             if retries.pause:
                 await self._pause(obligation, retries.pause)
             due = self._report.ledger.obligation(obligation_id)
+            due = due.model_copy(update={"missing_for": retries.missing})
             failure = await self._try(due, lacked=retries.lacked > timedelta(0))
             if failure is None:
                 telling.obligation_tried(self._report.ledger.obligation(obligation_id))

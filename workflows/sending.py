@@ -20,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import ToolOutcome
     from workflows import calls
     from workflows.failures import LOST
-    from workflows.held_up import HeldBack, wait_for
+    from workflows.held_up import HeldBack, pause_of, wait_for, wait_in_sight
     from workflows.progress import Progress
     from workflows.reservations import needs_reservation
     from workflows.waiting import finish_despite_cancel
@@ -61,22 +61,40 @@ async def _sent(
 ) -> tuple[ToolOutcome, bool]:
     """What the call came to, and whether a cancel request came meanwhile.
 
-    One that was held back is sent later, once a worker has what it needs, with another deadline:
-    for the first time, or again under its key. While it waits, a cancel ends it.
+    One that was held back is sent later, once a worker has what it needs or its provider takes
+    calls again, with another deadline: for the first time, or again under its key. While it waits,
+    a cancel ends it.
     """
-    rounds = 0
+    rounds, waited = 0, timedelta(0)
     while True:
         work = calls.invoke_tool(call, attempts=attempts)
         answer, cancelled = await finish_despite_cancel(work)
+        may_have_arrived = call.may_have_arrived
         if isinstance(answer, ToolOutcome):
-            return answer, cancelled
-        if cancelled or not await _is_there(answer, rounds):
+            pause = pause_of(answer, waited)
+            if cancelled or pause is None:
+                return answer, cancelled
+            if not await _is_over(pause, answer):
+                return answer, True
+            waited += pause
+        elif cancelled or not await _is_there(answer, rounds):
             return _settled(answer), True
+        else:
+            may_have_arrived = answer.may_have_arrived
         rounds += 1
-        again = call.model_copy(
-            update={"held_back": rounds, "may_have_arrived": answer.may_have_arrived}
-        )
+        again = call.model_copy(update={"held_back": rounds, "may_have_arrived": may_have_arrived})
         call = _due(again, allowed, attempts, progress)
+
+
+async def _is_over(pause: timedelta, answer: ToolOutcome) -> bool:
+    """Wait for a provider that deferred a call; False: a cancel came first."""
+    try:
+        await wait_in_sight(pause, answer.reason or f"HTTP {answer.status}")
+    except LOST as error:
+        if is_cancelled_exception(error):
+            return False
+        raise
+    return True
 
 
 async def _is_there(held: HeldBack, rounds: int) -> bool:
@@ -114,9 +132,15 @@ async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) ->
 async def _all_read(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutcome], bool]:
     """What calls that leave nothing came to, and whether a cancel request came meanwhile."""
     answers, cancelled = await _asked(sent, attempts)
-    rounds = 0
-    while held := {n: one for n, one in enumerate(answers) if isinstance(one, HeldBack)}:
-        if cancelled or not await _is_there(next(iter(held.values())), rounds):
+    rounds, waited = 0, timedelta(0)
+    while held := _held_back(answers, waited):
+        first, pause = next(iter(held.values()))
+        if isinstance(first, HeldBack):
+            is_due = not cancelled and await _is_there(first, rounds)
+        else:
+            is_due = not cancelled and await _is_over(pause, first)
+            waited += pause
+        if not is_due:
             cancelled = True
             break
         rounds += 1
@@ -124,6 +148,19 @@ async def _all_read(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutco
         for n, answer in zip(held, later, strict=True):
             answers[n] = answer
     return [_settled(answer) for answer in answers], cancelled
+
+
+def _held_back(
+    answers: list[ToolOutcome | HeldBack], waited: timedelta
+) -> dict[int, tuple[ToolOutcome | HeldBack, timedelta]]:
+    """The calls that are sent later, with how long their provider is waited for."""
+    held: dict[int, tuple[ToolOutcome | HeldBack, timedelta]] = {}
+    for n, answer in enumerate(answers):
+        if isinstance(answer, HeldBack):
+            held[n] = answer, timedelta(0)
+        elif (pause := pause_of(answer, waited)) is not None:
+            held[n] = answer, pause
+    return held
 
 
 async def _asked(sent: list[ToolCall], attempts: int) -> tuple[list[ToolOutcome | HeldBack], bool]:

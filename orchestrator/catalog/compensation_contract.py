@@ -1,7 +1,7 @@
 """The compensation of an obligation, read from x-orchet-cancels and x-orchet-compensation-*."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -24,6 +24,8 @@ ARGS = "x-orchet-compensation-args"
 PROBE = "x-orchet-compensation-probe"
 GONE_WHEN = "gone-when"
 """Key of a probe's declaration: conditions that show a cancelled resource."""
+SETTLES_AFTER = "settles-after"
+"""Key of a probe's declaration: time in which a call may still come to light."""
 _PREFIX = "x-orchet-compensation-"
 _DURATION = TypeAdapter(timedelta)
 _TIME = (
@@ -43,6 +45,8 @@ _OWN_REFERENCE = re.compile(
 """Names that mean the caller's own reference, whatever the resource."""
 _SAMPLE_CALL_ID = "mission-7f3a9c2e4b1d.1-flights.12"
 _ROOM_FOR_CALL_ID = 64
+_MOST_STEPS = 3
+"""Calls that one cancel may take."""
 
 
 def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compensation | None:
@@ -58,24 +62,57 @@ def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compens
     if cancels is None:
         return None
     args, probe = operation.node.at(ARGS), operation.node.at(PROBE)
-    cancel = peers.named(cancels)
+    first, *rest = _steps(cancels)
+    cancel = peers.named(first)
     template = _template(cancel, args) if args is not None else _matched(cancel, tool)
     given: dict[str, Any] = {}
+    if rest:
+        given["then"] = tuple(_following(rest, cancel, peers))
     if probe is not None:
         given["probe"] = _probe(probe, tool, peers)
         given["gone_when"] = _gone_when(probe)
+        if (settles := probe.at(SETTLES_AFTER)) is not None:
+            given["settles_after"] = _duration(settles)
     for name, read in _SETTINGS.items():
         if (setting := operation.node.at(f"{_PREFIX}{name}")) is not None:
             given[name.replace("-", "_")] = read(setting)
     return Compensation(cancel=template, **given)
 
 
+def _steps(cancels: DocumentNode) -> list[DocumentNode]:
+    """Return the calls of a cancel, each in its right form."""
+    steps = [*cancels.elements()] if isinstance(cancels.value, list) else [cancels]
+    if not 1 <= len(steps) <= _MOST_STEPS:
+        raise cancels.invalid(f"a cancel takes one to {_MOST_STEPS} calls")
+    steps[0].text()
+    for step in steps[1:]:
+        if isinstance(step.value, str):
+            continue
+        step.require("operationId").text()
+        for key, place in step.raw_items():
+            if key not in ("operationId", "args"):
+                raise place.invalid("a step is an operationId, or {operationId, args}")
+    return steps
+
+
+def _following(
+    steps: Iterable[DocumentNode], before: Tool, peers: Peers
+) -> Iterator[ToolCallTemplate]:
+    """Yield the calls that complete a cancel; `$response` is the answer to the one before."""
+    for step in steps:
+        called = peers.named(step if isinstance(step.value, str) else step.require("operationId"))
+        args = step.at("args")
+        yield _template(called, args) if args is not None else _matched(called, before)
+        before = called
+
+
 def _probe(declared: DocumentNode, tool: Tool, peers: Peers) -> ToolCallTemplate:
     named = declared if isinstance(declared.value, str) else declared.require("operationId")
     for key, place in declared.raw_items() if named is not declared else ():
-        if key not in ("operationId", "args", GONE_WHEN):
+        if key not in ("operationId", "args", GONE_WHEN, SETTLES_AFTER):
             raise place.invalid(
-                f"a probe is an operationId, or an object of operationId, args and {GONE_WHEN}"
+                "a probe is an operationId, or an object of operationId, args, "
+                f"{GONE_WHEN} and {SETTLES_AFTER}"
             )
     probe = peers.named(named)
     args = declared.at("args")

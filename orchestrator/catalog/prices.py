@@ -22,6 +22,7 @@ from orchestrator.catalog.money_units import (
 )
 from orchestrator.catalog.stated_prices import (
     UNCLEAR,
+    amount_named,
     amounts_in,
     as_decimal,
     charged_in,
@@ -245,6 +246,21 @@ def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money |
     if (holder := holder_of_rate(plain)) is not None:
         return _by_piece(tool, arguments, holder)
     return stated_price(plain) if declares_price(plain) else charged_in(plain)
+
+
+def settled_by_cancel(
+    tool: Tool, arguments: JsonObject, body: JsonValue
+) -> tuple[Money | None, Money | None]:
+    """Return what the answer to a cancel pays back, and its fee; each None when it is not plain.
+
+    A declared price of a cancel is its refund. Else amounts are told by the words refund and fee.
+    """
+    plain = plain_answer(tool, body)
+    if tool.price is not None and tool.price.charged is not None:
+        refund = _at(tool.price.charged, tool, arguments, body)
+    else:
+        refund = amount_named(plain, ("refund", "refunded"))
+    return refund, amount_named(plain, ("fee", "fees", "penalty"))
 
 
 def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:

@@ -5,7 +5,7 @@ room use prices.py, which makes that body by the document's schemas.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final
@@ -159,6 +159,28 @@ def amounts_in(value: JsonValue, currency: str = "") -> Iterator[Money]:
                 yield from amounts_in(inner, nearby)
             elif set(name_words(name)) & (_PRICE | {"fee", "value"}):
                 yield from (money for money in _number(inner, nearby) if money is not None)
+
+
+def amount_named(value: JsonValue, words: Collection[str], currency: str = "") -> Money | None:
+    """Return the one amount whose name has one of these words; None if there is none or several.
+
+    Lists are not searched: they hold the parts of something.
+    """
+    found = {*_amounts_named(value, words, currency, _MOST_LEVELS)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _amounts_named(
+    value: JsonValue, words: Collection[str], currency: str, levels: int
+) -> Iterator[Money]:
+    if not isinstance(value, dict) or not levels:
+        return
+    nearby = currency_of(value, currency)
+    for name, inner in value.items():
+        if not {*words}.isdisjoint(name_words(name)):
+            yield from (money for money in [money_in(inner, nearby)] if money is not None)
+        else:
+            yield from _amounts_named(inner, words, nearby, levels - 1)
 
 
 def names_price(name: str) -> bool:

@@ -13,6 +13,7 @@ from pydantic import Field, SkipValidation
 from orchestrator.catalog.card_types import spends
 from orchestrator.catalog.declared_prices import CompensationFee, PriceContract
 from orchestrator.core import compensation_limits
+from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of, required_of
@@ -23,6 +24,8 @@ Schema = Annotated[JsonObject, SkipValidation]
 """A compiled JSON Schema, not copied: the tools of a document share most of theirs, and validation
 would copy them. Nothing may change one."""
 Location = Literal["path", "query", "header", "cookie", "body"]
+ENDED = frozenset({"declined", "denied", "error", "failed", "refused", "rejected"})
+"""States of something that was not done and will not be; docs/contract.md lists them."""
 SCHEMA_FIELDS = frozenset({"input_schema", "output_schema"})
 
 
@@ -133,10 +136,18 @@ class Compensation(Record):
     """The x-orchet-cancels and x-orchet-compensation-* contract: how an obligation is cancelled."""
 
     cancel: ToolCallTemplate
+    then: tuple[ToolCallTemplate, ...] = Field(
+        default=(),
+        description="calls after the cancel that complete it, each filled from the answer before",
+    )
     probe: ToolCallTemplate | None = None
     gone_when: tuple[str, ...] = Field(
         default=(),
         description="conditions over the probe's answer that all hold once it is cancelled",
+    )
+    settles_after: timedelta = Field(
+        default=SETTLES_AFTER,
+        description="time in which a call may still come to light that the probe does not find",
     )
     timeout: timedelta = compensation_limits.CALL_TIMEOUT
     max_attempts: int = Field(default=compensation_limits.ATTEMPTS, ge=1)
@@ -230,9 +241,11 @@ class Tool(Record):
         if not self.deprecated:
             del content["deprecated"]
         if isinstance(compensation := content["compensation"], dict):
-            for name in ("gone_when", "fee"):
+            for name in ("gone_when", "fee", "then"):
                 if not compensation[name]:
                     del compensation[name]
+            if self.compensation and self.compensation.settles_after == SETTLES_AFTER:
+                del compensation["settles_after"]
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
     def key_of(self, key: str) -> str | None:

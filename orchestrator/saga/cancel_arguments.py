@@ -45,6 +45,19 @@ def cancel_arguments(
     )
 
 
+def answered_arguments(tool: Tool, body: JsonValue, headers: Mapping[str, str] = {}) -> JsonObject:
+    """The inputs of the tool's cancel that its answer alone fills, empty ones left out."""
+    filled = cancel_arguments(
+        tool, {}, idempotency_key=None, response_body=body, response_headers=headers
+    )
+    template = tool.compensation.cancel.arguments if tool.compensation is not None else {}
+    return {
+        name: value
+        for name, value in filled.items()
+        if value not in (None, "", [], {}) and parse_filling(template[name]).expressions
+    }
+
+
 def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObject:
     """Those arguments of a cancel that say which obligation it means; empty when none can be told.
 

@@ -14,6 +14,7 @@ from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject, same_id
+from orchestrator.saga.contradictions import still_as_made
 from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import (
     CompensationFailure,
@@ -24,6 +25,7 @@ from orchestrator.saga.outcome import (
 from orchestrator.saga.probe_answer import ProbeAnswer, own_names, read_probe, tells_gone
 
 _UNAVAILABLE = 503
+_GONE_AFTER = "gone after a cancel that was not answered clearly"
 
 Settled = CompensationOutcome | CompensationFailure
 """What one attempt comes to: an outcome, or why it settled nothing."""
@@ -43,7 +45,7 @@ class CompensationCall:
 
     def unclear(self, outcome: ToolOutcome) -> CompensationFailure:
         """What the attempt came to after an answer that settles nothing."""
-        deferred = is_not_worked_on(outcome.status)
+        deferred = outcome.deferred or is_not_worked_on(outcome.status)
         return CompensationFailure(
             reason=outcome.reason or f"HTTP {outcome.status}",
             # A provider that asks to come back uses up no attempt.
@@ -108,6 +110,8 @@ class _Attempt:
     obligation: Obligation
     cancelled: bool = False
     """A cancel was sent in this attempt."""
+    sent_again: bool = False
+    """A cancel was sent with what its probe shows, after one that was refused."""
 
     def run(self) -> _Outcome:
         said = None
@@ -115,7 +119,7 @@ class _Attempt:
             # An earlier cancel may have done its work: looking comes before another one.
             said = yield from self._ask()
             if said is not None and said.says == "gone":
-                return _cancelled("gone after a cancel that was not answered clearly")
+                return _cancelled(_GONE_AFTER)
         sent = self.obligation.cancel_call
         if sent is not None:
             settled = yield from self._cancel_as_the_leg_did(sent)
@@ -150,7 +154,7 @@ class _Attempt:
         if said is not None and said.says == "held":
             return (yield from self._cancel(self._shown(said)))
         if said is not None and said.says == "gone":
-            return self._never_came(said.why)
+            return self._never_came(said.why, shows_it=said.names_it)
         if said is not None and said.says == "nothing" and self._can_tell_gone:
             return self._unclear(f"{self._probe_name} settles nothing: {said.why}")
         has_key = self.obligation.idempotency_key is not None
@@ -183,19 +187,31 @@ class _Attempt:
     def _shown(self, said: ProbeAnswer) -> Obligation:
         """The obligation with what its probe shows of it: it is known to be committed now."""
         state = {"state": ObligationState.COMMITTED, "undo_arguments": {}}
-        whole = self.obligation.model_copy(update={**state, "response": said.body})
+        answered = {"response": said.body, "response_headers": dict(said.headers)}
+        whole = self.obligation.model_copy(update={**state, **answered})
         inner = self._filled(
             self.contract.cancel, whole.model_copy(update={"response": said.found})
         )
         return whole.model_copy(update={"undo_arguments": inner})
 
-    def _never_came(self, why: str) -> Settled:
-        """What it comes to that the provider does not hold it, for all that is known never did."""
+    def _never_came(self, why: str, *, shows_it: bool = False) -> Settled:
+        """What it comes to that the provider does not hold it, for all that is known never did.
+
+        It may come to light late: nothing is void before it was missing for as long as its
+        document says that this takes. An answer that shows it, as over, needs no other.
+        """
         if self.obligation.accepted:
             return self._unclear(f"it was accepted, and may still come to be: {why}")
+        if not shows_it and self.obligation.missing_for < self.contract.settles_after:
+            return CompensationFailure(
+                reason=f"not found so far, and looked for again: {why}",
+                counts=False,
+                arrived=self.cancelled,
+                settles_after=self.contract.settles_after,
+            )
         return CompensationOutcome(state="void", note="the provider does not hold it")
 
-    def _cancel(self, obligation: Obligation) -> _Outcome:
+    def _cancel(self, obligation: Obligation, *, again: str = "") -> _Outcome:
         key = cancel_key(obligation.obligation_id)
         tool = self.catalog.tool(self.contract.cancel.tool)
         arguments = self._cancel_arguments(obligation)
@@ -206,18 +222,84 @@ class _Attempt:
                 f"{tool.name} was not called: what it would name is {obligation.namesake}, which "
                 "was answered with the same id"
             )
-        outcome = yield from self._call(tool, arguments, key=key, call_id=key, cancels=True)
+        # What is sent anew, with other arguments, is another call to its provider.
+        outcome = yield from self._call(
+            tool, arguments, key=key + again, call_id=key + again, cancels=True
+        )
+        if outcome.kind == "rejected":
+            return (yield from self._refused(tool, obligation, outcome, sent=arguments))
+        if outcome.kind == "succeeded" and self.contract.then:
+            return (yield from self._completed(tool, arguments, outcome, key + again))
+        return (yield from self._done(tool, outcome, note=""))
+
+    def _completed(
+        self, tool: Tool, arguments: JsonObject, outcome: ToolOutcome, key: str
+    ) -> _Outcome:
+        """What a cancel of several calls comes to after its first: the last answer decides."""
+        for number, step in enumerate(self.contract.then, 2):
+            filled = fill_template(
+                step,
+                tool=tool,
+                arguments=arguments,
+                idempotency_key=key,
+                response_body=outcome.body,
+                response_headers=outcome.headers,
+            )
+            asked, tool, arguments = tool, self.catalog.tool(step.tool), filled
+            if check_arguments(self.catalog, tool, filled):
+                return _parked(
+                    f"the answer of {asked.name} does not fill {tool.name}: not cancelled"
+                )
+            call_id = f"{key}.{number}"
+            outcome = yield from self._call(
+                tool, filled, key=call_id, call_id=call_id, cancels=True
+            )
+            if outcome.kind != "succeeded":
+                break
         if outcome.kind != "rejected":
-            note = f"refunded {outcome.price}" if outcome.price is not None else ""
-            return (yield from self._done(tool, outcome, note=note))
+            return (yield from self._done(tool, outcome, note=""))
+        said = yield from self._ask()
         why = outcome.reason or f"HTTP {outcome.status}"
-        if outcome.status in GONE and not outcome.declared:
-            return self._unclear(f"{tool.name} answers {why}, in a form that it does not declare")
-        if outcome.status in GONE and self._may_be_void(obligation):
+        if said is not None and said.says == "gone":
+            return self._over(tool, why)
+        named = ", ".join(f"{name} {value}" for name, value in arguments.items())
+        return _parked(f"only asked for, not cancelled: {tool.name} ({named}) was refused: {why}")
+
+    def _refused(
+        self, tool: Tool, obligation: Obligation, outcome: ToolOutcome, *, sent: JsonObject
+    ) -> _Outcome:
+        """What a refused cancel comes to: it may be refused for what is over already.
+
+        HTTP settles a 410, and a DELETE that finds nothing of what it names. Else the probe says
+        whether it is over; or what it shows differs from what was sent, as a version that moved
+        does, and the cancel is sent once more with that.
+        """
+        why = outcome.reason or f"HTTP {outcome.status}"
+        is_missing = outcome.status in GONE
+        if is_missing and outcome.declared and self._may_be_void(obligation):
             return self._never_came(why)
-        if self.obligation.cancel_sent and (yield from self._is_gone(tool, outcome)):
-            return _cancelled("gone after a cancel that was not answered clearly")
+        if self._http_says_gone(tool, outcome, repeated=self.obligation.cancel_sent):
+            return self._over(tool, why)
+        said = (yield from self._ask()) if self._can_tell_gone or not is_missing else None
+        if said is not None and said.says == "gone":
+            if obligation.state is not ObligationState.COMMITTED:
+                return self._never_came(said.why, shows_it=said.names_it)
+            return self._over(tool, why)
+        if is_missing and not outcome.declared:
+            return self._unclear(f"{tool.name} answers {why}, in a form that it does not declare")
+        if said is not None and said.says == "held" and not self.sent_again:
+            shown = self._shown(said)
+            fresh = {**sent, **self._cancel_arguments(shown)}
+            if fresh != sent:
+                self.sent_again = True
+                shown = shown.model_copy(update={"undo_arguments": fresh})
+                return (yield from self._cancel(shown, again=".again"))
         return _parked(f"{tool.name} was refused: {why}")
+
+    def _over(self, tool: Tool, why: str) -> Settled:
+        """What it comes to that nothing was left to cancel."""
+        before = f"it was over already: {tool.name} was refused ({why})"
+        return _cancelled(_GONE_AFTER if self.obligation.cancel_sent else before)
 
     def _done(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> _Outcome:
         """What a cancel comes to that was answered with a status of success.
@@ -225,14 +307,13 @@ class _Attempt:
         It is done when the answer honours its contract and the probe, where one can tell, finds
         nothing more; or when the answer is no such thing, and the probe says so all the same.
         """
-        honoured = outcome.kind == "succeeded"
-        can_tell = self._can_tell_gone
+        honoured, can_tell = outcome.kind == "succeeded", self._can_tell_gone
         if honoured and can_tell and not self.obligation.verify_cancel:
             return _cancelled(
                 _joined(note, f"{self._probe_name} was not asked, by policy"), outcome
             )
         if honoured and not can_tell:
-            return _cancelled(note, outcome)
+            return self._believed(tool, outcome, note=note)
         said = (yield from self._ask()) if can_tell else None
         if said is not None and said.says == "gone":
             return _cancelled(note, outcome if honoured else None)
@@ -243,21 +324,47 @@ class _Attempt:
         finds = "it still stands" if said.says == "held" else said.why
         return self._unclear(f"{tool.name} says that it is done, but by {self._probe_name} {finds}")
 
+    def _believed(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> Settled:
+        """What a cancel comes to whose own answer is all there is, and honours its contract."""
+        if tool.success_when:
+            return _cancelled(note, outcome)
+        before = still_as_made(
+            self.obligation.response, outcome.body, self._cancel_arguments(self.obligation)
+        )
+        if before is not None:
+            return self._unclear(f"{tool.name} is not believed: {before}", outcome)
+        if outcome.body in (None, "", {}, []):
+            note = _joined(note, "not verified: its answer is empty")
+        return _cancelled(note, outcome)
+
     def _is_gone(
         self, cancel: Tool, outcome: ToolOutcome
     ) -> Generator[CompensationCall, ToolOutcome, bool]:
-        """Whether "not found" means that a cancel before it, which was not answered, did its work.
+        """Whether a cancel that finds nothing means that one before it did its work."""
+        if outcome.status not in GONE:
+            return False
+        if self._can_tell_gone:
+            said = yield from self._ask()
+            return said is not None and said.says == "gone"
+        return self._http_says_gone(cancel, outcome, repeated=True)
 
-        A gateway in trouble says 404 too. HTTP makes sure of it for 410, and for a repeated DELETE
-        (RFC 9110, sections 15.5.11 and 9.3.5) where no probe can tell; else the probe is asked.
+    def _http_says_gone(self, cancel: Tool, outcome: ToolOutcome, *, repeated: bool) -> bool:
+        """Whether HTTP makes sure that what is not found is over.
+
+        A gateway in trouble says 404 too, and never 410 (RFC 9110, section 15.5.11), which of
+        another method than DELETE may mean the method. Where no probe can tell, a repeated DELETE
+        that finds nothing has worked (section 9.3.5), and so has one of that very thing which its
+        document declares, or which was answered with success before.
         """
         if outcome.status not in GONE:
             return False
-        deleted = cancel.method == "DELETE" and not self._can_tell_gone
-        if outcome.declared and (outcome.status == 410 or deleted):
+        if outcome.status == 410 and outcome.declared and repeated:
             return True
-        said = yield from self._ask()
-        return said is not None and said.says == "gone"
+        if self._can_tell_gone or cancel.method != "DELETE":
+            return False
+        is_that_thing = cancel.path.rstrip("/").endswith("}")
+        is_sure = outcome.status == 410 or outcome.declared or self.obligation.cancel_answered
+        return (outcome.declared and repeated) or (is_that_thing and is_sure)
 
     def _ask(self) -> _Asked:
         """What the probe says; None without one, or when the request says too little to ask."""
@@ -297,7 +404,10 @@ class _Attempt:
     def _unclear(self, why: str, outcome: ToolOutcome | None = None) -> CompensationFailure:
         """An attempt that was answered and settled nothing: another one may."""
         wait = outcome.retry_after_s if outcome is not None else None
-        return CompensationFailure(reason=why, arrived=self.cancelled, retry_after_s=wait)
+        answered = outcome is not None and outcome.is_unproved and not outcome.accepted
+        return CompensationFailure(
+            reason=why, arrived=self.cancelled, answered=answered, retry_after_s=wait
+        )
 
     @property
     def _probe_name(self) -> str:
@@ -365,8 +475,12 @@ class _Attempt:
 
 
 def _cancelled(note: str, outcome: ToolOutcome | None = None) -> CompensationOutcome:
-    refund = outcome.price if outcome is not None else None
-    return CompensationOutcome(state="cancelled", note=note, refund=refund)
+    if outcome is None:
+        return CompensationOutcome(state="cancelled", note=note)
+    refund, fee = outcome.refund, outcome.fee
+    paid = _joined(f"refunded {refund}" if refund else "", f"fee {fee}" if fee else "")
+    note = _joined(paid.replace(";", ","), note)
+    return CompensationOutcome(state="cancelled", note=note, refund=refund, fee=fee)
 
 
 def _joined(*notes: str) -> str:

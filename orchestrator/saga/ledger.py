@@ -82,13 +82,16 @@ class CancelCall(Record):
     written_at: datetime
     outcome: OutcomeKind = Field(default="unknown", description="unknown until it is answered")
     settled_at: datetime | None = None
+    refund: Money | None = Field(default=None, description="what its answer says is paid back")
+    fee: Money | None = Field(default=None, description="what its answer says is kept")
     confirmed_by: str | None = Field(
         default=None, description="who approved it; None: it named one obligation of its mission"
     )
 
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "CancelCall":
         """This call after it came to `outcome`."""
-        return self.model_copy(update={"outcome": outcome.kind, "settled_at": at})
+        paid = {"refund": outcome.refund, "fee": outcome.fee}
+        return self.model_copy(update={"outcome": outcome.kind, "settled_at": at, **paid})
 
     def means(self, obligation: "Obligation") -> bool:
         """Whether this call was made to cancel that obligation, and not one before or after it."""
@@ -184,6 +187,13 @@ class Obligation(Record):
         description="an earlier obligation of the mission that was answered with the same ids: "
         "nothing is cancelled by them here",
     )
+    cancel_answered: bool = Field(
+        default=False,
+        description="a cancel of it was answered with a status of success that was not believed",
+    )
+    missing_for: timedelta = Field(
+        default=timedelta(0), description="how long its provider was seen not to hold it"
+    )
     accepted: bool = Field(
         default=False, description="its provider took it on and may do it at any time: a 202"
     )
@@ -198,6 +208,9 @@ class Obligation(Record):
     price: Money | None = Field(default=None, description="what its answer says that was charged")
     fee: Money | None = Field(
         default=None, description="what undoing it may cost, by its document or the policy"
+    )
+    kept_fee: Money | None = Field(
+        default=None, description="what cancelling it did cost, by the answer to its cancel"
     )
     approved_price: Money | None = Field(
         default=None, description="what it was expected to cost when it was approved"
@@ -238,7 +251,9 @@ class Obligation(Record):
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "Obligation":
         """This obligation after its call came to `outcome`; unknown leaves it intended."""
         if outcome.kind == "unknown":
-            has_arrived = outcome.is_unproved and not (outcome.accepted or outcome.contract_breach)
+            has_arrived = outcome.alone or (
+                outcome.is_unproved and not (outcome.accepted or outcome.contract_breach)
+            )
             return self.model_copy(
                 update={
                     # What was answered in full is not on its way, whatever is wrong with its id.
@@ -300,7 +315,12 @@ class Obligation(Record):
 
     @property
     def cost(self) -> Money | None:
-        """What it cost: what was charged, else what was approved; None: it stands for no money."""
+        """What it cost: what was charged, else what was approved; None: it stands for no money.
+
+        Once cancelled: what its provider kept, as far as the cancel's answer says so.
+        """
+        if self.state is _S.CANCELLED:
+            return self.kept_fee
         stands = self.state in (_S.COMMITTED, _S.PARKED, _S.ACCEPTED)
         return (self.price or self.approved_price) if stands and self.spends else None
 
@@ -311,7 +331,12 @@ class Obligation(Record):
         It stays taken of a budget, which such a charge would else leave untouched.
         """
         cost, approved = self.cost, self.approved_price
-        if cost is None or approved is None or approved.currency == cost.currency:
+        if (
+            self.state is _S.CANCELLED
+            or cost is None
+            or approved is None
+            or approved.currency == cost.currency
+        ):
             return None
         return approved
 
@@ -319,7 +344,7 @@ class Obligation(Record):
     def fee_aside(self) -> Money | None:
         """What stays taken of a budget so that undoing it can be paid, or as it was paid for."""
         is_due = self.state in (_S.INTENDED, _S.COMMITTED, _S.PARKED, _S.CANCELLED)
-        return self.fee if is_due else None
+        return self.fee if is_due and self.kept_fee is None else None
 
     def given_up(self, *, at: datetime, note: str) -> "Obligation":
         """This obligation after the last attempt at it: parked, or let go by its contract."""
@@ -346,12 +371,28 @@ class Obligation(Record):
         state = ObligationState(outcome.state)
         if self.state is ObligationState.COMMITTED and state is ObligationState.VOID:
             state = ObligationState.CANCELLED
-        return self.moved(state, at=at, note=outcome.note)
+        kept = self._kept(outcome.refund, outcome.fee)
+        return self.moved(state, at=at, note=outcome.note).model_copy(update={"kept_fee": kept})
+
+    def _kept(self, refund: Money | None, fee: Money | None) -> Money | None:
+        """What a cancel did cost: its fee, else what of the price was not paid back."""
+        price = self.price if self.spends else None
+        if fee is not None or refund is None or price is None:
+            return fee
+        if refund.currency != price.currency:
+            return None
+        left = price.amount - refund.amount
+        return Money(amount=left, currency=price.currency) if left > 0 else None
 
     def compensation_failed(self, failure: CompensationFailure) -> "Obligation":
         """This obligation after an attempt that settled nothing."""
-        sent = self.cancel_sent or failure.arrived
-        return self.model_copy(update={"cancel_sent": sent, "note": failure.reason})
+        return self.model_copy(
+            update={
+                "cancel_sent": self.cancel_sent or failure.arrived,
+                "cancel_answered": self.cancel_answered or failure.answered,
+                "note": failure.reason,
+            }
+        )
 
     def resolved(
         self, resolution: "Resolution", *, at: datetime, operator: str, note: str = ""
@@ -391,7 +432,11 @@ class Obligation(Record):
                 note=f"cancelled by {cancel.call_id}",
             )
             return cancelled.model_copy(
-                update={"cancel_call": None, "cancelled_by": cancel.call_id}
+                update={
+                    "cancel_call": None,
+                    "cancelled_by": cancel.call_id,
+                    "kept_fee": self._kept(cancel.refund, cancel.fee),
+                }
             )
         if cancel.outcome == "unknown":
             return self.model_copy(update={"cancel_call": cancel})

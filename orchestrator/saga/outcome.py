@@ -1,6 +1,6 @@
 """What calls and compensations come to; a call's outcome is decided from its status or fault."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
@@ -46,12 +46,23 @@ class ToolOutcome(Record):
     """Why it was rejected or is unknown, in words a planner can act on."""
     contract_breach: str | None = None
     """Deviations of the answer from its document; on a success, in parts that nothing uses."""
+    doubted: bool = False
+    """Answered with a 2xx that its document, or the closed rule, calls no success: no other attempt
+    ends otherwise."""
+    alone: bool = False
+    """No other attempt of the call can be on its way."""
     accepted: bool = False
     """The provider took it on and did not say that it is done: a 202."""
+    deferred: bool = False
+    """The provider did not begin and asks to come back: a 425 or 429, or a limited rate."""
     declared: bool = False
     """A refusal that the document declares by its own status, with the type and body it has."""
     price: Money | None = None
     """What the answer says it cost."""
+    refund: Money | None = None
+    """What the answer to a cancel says is paid back."""
+    fee: Money | None = None
+    """What the answer to a cancel says is kept."""
     headers: dict[str, str] = Field(default_factory=dict)
     """The answer's headers that the tool's compensation expressions read, names in lower case."""
     undo_arguments: JsonObject = Field(default_factory=dict)
@@ -79,6 +90,7 @@ class CompensationOutcome(Record):
     state: Literal["cancelled", "void", "parked"]
     note: str = ""
     refund: Money | None = None
+    fee: Money | None = Field(default=None, description="what its provider keeps, as answered")
 
 
 class CompensationFailure(Record):
@@ -90,6 +102,13 @@ class CompensationFailure(Record):
     )
     arrived: bool = Field(
         default=True, description="the cancel may have been carried out, and only its answer lost"
+    )
+    answered: bool = Field(
+        default=False,
+        description="a cancel was answered with a status of success that was not believed",
+    )
+    settles_after: timedelta | None = Field(
+        default=None, description="it is looked for again, and void once missing for so long"
     )
     final: bool = Field(default=False, description="no further attempt can end otherwise")
     retry_after_s: float | None = Field(default=None, description="as the provider asked")

@@ -1,7 +1,7 @@
 """What a probe says of one obligation: that it stands, that it is gone, or nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pydantic import JsonValue
@@ -35,6 +35,7 @@ class ProbeAnswer:
     why: str = ""
     body: JsonValue = None
     """The whole answer."""
+    headers: Mapping[str, str] = field(default_factory=dict)
     found: JsonValue = None
     """What of it is about the obligation."""
     names_it: bool = False
@@ -94,7 +95,13 @@ def _read_success(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -
         return ProbeAnswer("another", "nothing in it says that it is about this call")
     if not ours and not conditions and (own.is_told or not _shows_what_is_read(body, contract)):
         return ProbeAnswer("nothing", "it shows nothing that is about this call")
-    return ProbeAnswer("held", body=body, found=standing.value, names_it=bool(ours))
+    return ProbeAnswer(
+        "held",
+        body=body,
+        headers=outcome.headers,
+        found=standing.value,
+        names_it=bool(ours),
+    )
 
 
 def _of_ours(condition: Condition, path: Sequence[str], body: JsonValue) -> Condition:

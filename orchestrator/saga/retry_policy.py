@@ -38,6 +38,8 @@ class CompensationRetries(Record):
     lacked: timedelta = Field(
         default=timedelta(0), description="in pauses after those, for all of a rollback"
     )
+    looked: int = Field(default=0, description="for a call that its provider does not hold so far")
+    missing: timedelta = Field(default=timedelta(0), description="in pauses between those looks")
     pause: timedelta = Field(default=timedelta(0), description="before the next attempt")
     exhausted: str = Field(
         default="", description="why there is no next attempt; empty while there is"
@@ -49,9 +51,18 @@ class CompensationRetries(Record):
             return self.model_copy(update={"exhausted": failure.reason})
         if failure.held_up:
             return self._held_up(failure)
+        if failure.settles_after is not None and self.missing < failure.settles_after:
+            return self._looked_again(failure.settles_after - self.missing)
         if failure.counts:
             return self._counted(failure)
         return self._waited(failure)
+
+    def _looked_again(self, left: timedelta) -> "CompensationRetries":
+        """One that found nothing, and that may still come to light."""
+        pause = min(FIRST_PAUSE * (1 << min(self.looked, _DOUBLINGS)), LONGEST_PAUSE, left)
+        return self.model_copy(
+            update={"looked": self.looked + 1, "missing": self.missing + pause, "pause": pause}
+        )
 
     def _held_up(self, failure: CompensationFailure) -> "CompensationRetries":
         """One that no worker could make: its provider was not asked, and has no part in it."""

@@ -86,7 +86,8 @@ class AnswerComposer:
         wrapper = self._document.wrapper(call.operation)
         wrappers = frozenset((*wrapper, *self._value_wrapper(schema, wrapper, hints)))
         chance, day = rng or self.rng(call), _day(hints, call.now)
-        scene = Scene(chance, call.now, day, hints, omit, wrappers)
+        done = flags_of(call.operation.operation_id)
+        scene = Scene(chance, call.now, day, hints, omit, wrappers, done)
         if self._document.book.is_object(schema):
             return self.make.object(schema, scene)
         return self.make.value(schema, scene)
@@ -124,3 +125,10 @@ def _day(hints: Mapping[str, Any], now: datetime) -> datetime:
             with suppress(ValueError):  # digits in a free text need not be a date
                 return datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
     return now
+
+
+def flags_of(operation_id: str) -> frozenset[str]:
+    """Return names of flags that say that an operation did its work: `cancelled` of a cancel."""
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", operation_id).casefold())
+    participles = {f"{word}{ending}" for word in words for ending in ("d", "ed", "led")}
+    return frozenset(f"{prefix}{one}" for one in participles for prefix in ("", "is", "is_"))

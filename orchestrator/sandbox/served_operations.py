@@ -183,7 +183,9 @@ class ServedOperation:
     @property
     def cancels(self) -> str | None:
         """The operation that cancels this one, when it declares one."""
-        return self.raw.get("x-orchet-cancels")
+        declared = self.raw.get("x-orchet-cancels")
+        named = next(iter(declared), None) if isinstance(declared, list) else declared
+        return named if isinstance(named, str) else None
 
     @property
     def compensation_args(self) -> Mapping[str, Any] | None:

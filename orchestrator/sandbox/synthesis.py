@@ -76,6 +76,7 @@ class Scene:
         hints: values by property name, used where they fit the schema.
         omit: selects optional properties to leave out, by name.
         wrappers: properties that wrap the resource, so that the hints apply inside them.
+        done: names of flags that say that the operation did its work.
         is_request: arguments are made: examples come first, and at every depth only required
             properties.
         effort: the values made so far.
@@ -87,13 +88,14 @@ class Scene:
     hints: Mapping[str, Any] = field(default_factory=dict)
     omit: Callable[[str], bool] = lambda name: False
     wrappers: Collection[str] = ()
+    done: Collection[str] = ()
     is_request: bool = False
     effort: Effort = field(default_factory=Effort)
 
     def inside(self) -> Scene:
         """Return the scene of a nested object: of the hints only the currency keeps its meaning."""
         kept = {key: value for key, value in self.hints.items() if key == "currency"}
-        inside = Scene(self.rng, self.now, self.day, kept, effort=self.effort)
+        inside = Scene(self.rng, self.now, self.day, kept, done=self.done, effort=self.effort)
         return replace(inside, omit=self.omit, is_request=True) if self.is_request else inside
 
 
@@ -160,6 +162,8 @@ class Synthesizer:
             if not is_wanted and (
                 is_enough or scene.omit(name) or self._is_other_direction(inner, scene)
             ):
+                continue
+            if name == "error" and not (is_wanted or scene.is_request or name in scene.hints):
                 continue
             if name.casefold() in ERROR_LISTS and self._leaves_empty(name, inner, scene):
                 if is_wanted:
@@ -304,7 +308,8 @@ class Synthesizer:
             case "number":
                 yield from numbers(schema, scene.rng, name)
             case "boolean":
-                yield name in _ALWAYS_TRUE or scene.rng.random() < 0.7
+                is_said = name in _ALWAYS_TRUE or name.casefold() in scene.done
+                yield is_said or scene.rng.random() < 0.7
             case "null":
                 yield None
 

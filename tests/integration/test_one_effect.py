@@ -23,6 +23,7 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
+from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
@@ -184,14 +185,17 @@ async def test_lost_calls_and_lost_cancels_have_one_effect_each(
 async def test_a_call_that_stays_unclear_is_cancelled_if_it_happened(
     event: Event, kind: FaultKind
 ) -> None:
-    """The provider is asked, and what it holds is cancelled; what it does not hold is void."""
+    """The provider is asked, and what it holds is cancelled; what it never holds is void."""
     call, obligation = await event.creation()
     event.lose(CREATE, kind)
     made = await event.send(call)
-    taken_back = await event.compensate(obligation)
+    at_once = await event.compensate(obligation)
+    later = obligation.model_copy(update={"missing_for": SETTLES_AFTER})
+    taken_back = at_once or await event.compensate(later)
     happened = kind.endswith("after")
 
     assert made is None
+    assert (at_once is not None) is happened
     assert taken_back is not None
     assert taken_back.state == ("cancelled" if happened else "void")
     assert event.effects() == (["create", "cancel"] if happened else [])

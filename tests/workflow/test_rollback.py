@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,9 +12,9 @@ from temporalio.exceptions import ApplicationError
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus
-from orchestrator.planning.models import CallTool, GiveUp
-from orchestrator.saga.ledger import ObligationState, Resolution
-from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+from orchestrator.planning.models import CallTool, Finish, GiveUp
+from orchestrator.saga.ledger import Obligation, ObligationState, Resolution
+from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
@@ -174,6 +175,66 @@ async def test_a_call_that_is_found_never_to_have_happened_is_void(
 
     assert result.status is MissionStatus.FAILED
     assert states_of(result.ledger) == {"book_flight": "void"}
+
+
+async def test_what_is_not_found_is_looked_for_until_it_had_time_to_come_to_light(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """No look costs an attempt, each says for how long it was missing, and the last settles it."""
+    never_answer(world)
+    settles = timedelta(seconds=30)
+    missing = CompensationFailure(
+        reason="not found so far", counts=False, arrived=False, settles_after=settles
+    )
+    seen: list[timedelta] = []
+
+    async def look(obligation: Obligation) -> CompensationOutcome:
+        seen.append(obligation.missing_for)
+        if obligation.missing_for < settles:
+            raise ApplicationError("missing", missing, type=names.PROVIDER_BUSY, non_retryable=True)
+        return CompensationOutcome(state="void", note="the provider does not hold it")
+
+    world.compensate("book_flight", look)
+
+    result = await (await stage.start()).end()
+    tried = world.attempts(names.COMPENSATE)
+
+    assert states_of(result.ledger) == {"book_flight": "void"}
+    assert seen == [timedelta(seconds=passed) for passed in (0, 1, 3, 7, 15, 30)]
+    assert tried[-1].at - tried[0].at >= settles
+
+
+async def test_a_deferred_call_is_waited_for_without_an_attempt(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Also one that takes no key and is sent once: its provider did not begin."""
+    world.plan(fake_leg("parcel"))
+    world.decide("parcel", CallTool(tool="send_parcel"), Finish(summary="sent"))
+    limited = ToolOutcome(kind="rejected", status=403, deferred=True, retry_after_s=90)
+    world.answer("send_parcel", limited, limited, ToolOutcome(kind="succeeded", status=201))
+
+    result = await (await stage.start()).end()
+    sent = world.attempts(names.INVOKE_TOOL, "send_parcel")
+
+    assert result.legs[0].steps[0].outcome == "succeeded"
+    assert len(sent) == 3
+    assert sent[1].at - sent[0].at >= timedelta(seconds=90)
+    assert len({call.deadline for call in world.sent("send_parcel")}) == 3
+
+
+async def test_a_call_that_is_deferred_for_too_long_is_void(stage: Stage, world: FakeWorld) -> None:
+    """The planner reads why; nothing was done."""
+    world.plan(fake_leg("parcel"))
+    world.decide("parcel", CallTool(tool="send_parcel"), GiveUp(reason="limited"))
+    world.answer(
+        "send_parcel",
+        ToolOutcome(kind="rejected", status=429, reason="later", deferred=True, retry_after_s=1e12),
+    )
+
+    result = await (await stage.start()).end()
+
+    assert len(world.sent("send_parcel")) == 1
+    assert states_of(result.ledger) == {"send_parcel": "void"}
 
 
 async def test_what_cannot_be_taken_back_is_parked_and_the_rest_is_cancelled(

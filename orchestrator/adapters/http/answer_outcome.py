@@ -11,19 +11,23 @@ from orchestrator.adapters.http.operation_contract import ResponseCheck
 from orchestrator.adapters.http.refusal import (
     MAX_REASON,
     is_in_progress,
+    is_rate_limit,
     phrase_of,
     reason_of,
     retry_after_s,
 )
 from orchestrator.catalog.expressions import all_hold, parse_conditions
-from orchestrator.catalog.prices import charged_price
+from orchestrator.catalog.prices import charged_price, settled_by_cancel
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.answer_names import names_another
-from orchestrator.saga.outcome import OutcomeKind, ToolOutcome, classify
+from orchestrator.saga.cancel_arguments import answered_arguments
+from orchestrator.saga.contradictions import contradiction, some_items_worked
+from orchestrator.saga.outcome import OutcomeKind, ToolOutcome, classify, is_not_worked_on
 
 _ACCEPTED = 202
 _MAX_TEXT = 2_000
+_MULTI_STATUS = 207
 
 
 def outcome_of(
@@ -32,7 +36,9 @@ def outcome_of(
     """What a call came to; what was sent and is secret or personal is hidden in it."""
     tool, contract = endpoint.tool, endpoint.contract
     in_progress = is_in_progress(answer, has_key=has_key)
+    deferred = is_not_worked_on(answer.status) or is_rate_limit(answer)
     kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
+    kind = "unknown" if deferred else kind
     # Nobody declares what a gateway in front of the provider says when it is in trouble.
     check = ResponseCheck() if kind == "unknown" else contract.check_response(answer)
     breach = answer.fault or check.breach
@@ -45,7 +51,16 @@ def outcome_of(
     reason = None if kind == "succeeded" else mask.cut(reason_of(answer), MAX_REASON)
     if kind == "succeeded":
         kind, reason = _of_success_status(tool, answer, breach, mask)
+    is_success = 200 <= answer.status < 300
+    doubted = is_success and breach is None and _contradiction(tool, answer) is not None
+    if kind == "rejected" and is_success and _left_something(tool, answer):
+        kind, doubted = "unknown", True
     spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+    refund, fee = (
+        settled_by_cancel(tool, arguments, answer.body)
+        if kind == "succeeded" and tool.effect is Effect.CANCEL
+        else (None, None)
+    )
     return ToolOutcome(
         kind=kind,
         status=answer.status,
@@ -54,8 +69,12 @@ def outcome_of(
         reason=mask.cut(reason, _MAX_TEXT) if reason else None,
         contract_breach=mask.cut(told, _MAX_TEXT) if (told := breach or check.note) else None,
         accepted=kind == "unknown" and answer.status == _ACCEPTED,
+        deferred=deferred,
+        doubted=doubted,
         declared=kind == "rejected" and contract.declares_refusal(answer),
         price=charged_price(tool, arguments, answer.body) if spends else None,
+        refund=refund,
+        fee=fee,
         headers={
             name: mask.text(answer.header(name))
             for name in sorted(endpoint.kept_headers)
@@ -109,6 +128,9 @@ def _of_success_status(
     phrase = phrase_of(answer.status)
     if breach is not None:
         return "unknown", f"{phrase}, but the answer breaks its contract: {breach}"
+    against = _contradiction(tool, answer)
+    if against is not None:
+        return "unknown", f"{reason_of(answer)} (not believed: {against})"
     conditions = parse_conditions(tool.success_when)
     held, at_fault = all_hold(
         conditions, status=answer.status, headers=answer.headers, body=answer.value
@@ -122,3 +144,21 @@ def _of_success_status(
         told = mask.cut(reason_of(answer), MAX_REASON)
         return "rejected", f"{told} (no success: it is not so that {at_fault})"
     return "succeeded", None
+
+
+def _contradiction(tool: Tool, answer: Answer) -> str | None:
+    if tool.success_when or not tool.is_side_effect:
+        return None
+    return contradiction(tool, answer.status, answer.value)
+
+
+def _left_something(tool: Tool, answer: Answer) -> bool:
+    """True if an answer that its document calls no success shows that something was made.
+
+    It names what the cancel tool needs, or some items of a batch worked: nothing of that is void.
+    """
+    if not tool.is_side_effect:
+        return False
+    if answer.status == _MULTI_STATUS or some_items_worked(answer.value):
+        return True
+    return bool(answered_arguments(tool, answer.value, answer.headers))

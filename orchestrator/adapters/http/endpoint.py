@@ -116,9 +116,21 @@ def _compile(
         body_required=body is not None and body.is_true("required"),
         encoding=_encoding(body, tool.body_content_type),
         reserved=frozenset(_reserved(operation)),
-        kept_headers=frozenset(name.lower() for name in response_headers_read(tool)),
+        kept_headers=frozenset(
+            name.lower()
+            for reader in (tool, *_probed_by(catalog, tool))
+            for name in response_headers_read(reader)
+        ),
         given_back=given_back(catalog, tool),
     )
+
+
+def _probed_by(catalog: Catalog, tool: Tool) -> Iterator[Tool]:
+    """The tools whose probe this one is: its answer is read as theirs."""
+    for other in catalog.tools.values():
+        probe = other.compensation.probe if other.compensation is not None else None
+        if probe is not None and probe.tool == tool.name:
+            yield other
 
 
 def _operations_by_place(catalog: Catalog, tool: Tool) -> dict[tuple[str, str], Operation]:

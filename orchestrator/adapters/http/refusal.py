@@ -28,6 +28,9 @@ _IN_PROGRESS = re.compile(
     r"in[ _-]progress|outstanding|(?:being|still) (?:processed|processing|running)", re.IGNORECASE
 )
 
+_RATE_LIMIT = re.compile(r"(?:x-)?rate-?limit(?:-remaining)?")
+_NOTHING_LEFT = re.compile(r"(?:^|[;,])\s*(?:r|remaining)=0\s*(?:[;,]|$)")
+
 
 def reason_of(answer: Answer) -> str:
     """Why a provider did not do it, in words that a planner can act on.
@@ -126,6 +129,20 @@ def is_in_progress(answer: Answer, *, has_key: bool) -> bool:
     # One after the other: as one pattern it would begin again at every word.
     requested = _REQUESTED.search(text)
     return requested is not None and bool(_IN_PROGRESS.search(text, requested.end()))
+
+
+def is_rate_limit(answer: Answer) -> bool:
+    """Whether a 403 says that the caller comes too often: the request was not worked on.
+
+    By `Retry-After`, or by a header of the RateLimit family that leaves no request.
+    """
+    if answer.status != 403:
+        return False
+    return bool(answer.header("retry-after").strip()) or any(
+        _NOTHING_LEFT.search(value) if name.endswith("ratelimit") else value.strip() == "0"
+        for name, value in answer.headers.items()
+        if _RATE_LIMIT.fullmatch(name)
+    )
 
 
 def retry_after_s(answer: Answer, *, now: datetime) -> float | None:

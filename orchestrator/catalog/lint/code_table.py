@@ -155,8 +155,8 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         "Cancel by a client reference, add a probe, or an `Idempotency-Key` header",
     ),
     "ORC048": Explanation(
-        "A probe reads the answer, which is missing when the probe runs",
-        "Fill its args from `$request` only",
+        "A probe reads the answer: it verifies a cancel, and finds no call whose answer is lost",
+        "Fill its args from `$request` only, if the provider can be asked so",
     ),
     "ORC049": Explanation("The probe is a tool with an effect", "Name a read"),
     "ORC050": Explanation(
@@ -242,6 +242,14 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
     "ORC071": Explanation(
         "Words count the decimals of some currency otherwise than ISO 4217",
         "Add `x-orchet-minor-units` with these currencies: `{default: iso, ISK: 2}`",
+    ),
+    "ORC072": Explanation(
+        "Nothing verifies a cancel: its status of success is believed unless it is contradicted",
+        "Add `x-orchet-success-when` to it, or a probe that tells what is cancelled",
+    ),
+    "ORC073": Explanation(
+        "`x-orchet-success-when` rejects a state that may still become a success",
+        'Name the failures: `$response.body#/status != "failed"`',
     ),
     "ORC074": Explanation(
         "An expression reads a type that the input which it fills does not take, in no form",

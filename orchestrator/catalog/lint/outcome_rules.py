@@ -9,11 +9,12 @@ from orchestrator.catalog.compensation_contract import ARGS, GONE_WHEN, PROBE, i
 from orchestrator.catalog.contract import SUCCESS_WHEN
 from orchestrator.catalog.expressions import Condition, Expression, parse_conditions, parse_filling
 from orchestrator.catalog.lint.finding import Problem, rule
+from orchestrator.catalog.lint.rollback_rules import probe_reads_request
 from orchestrator.catalog.lint.subject import Subject, allows, schema_at
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import ENDED, Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import format_pointer
-from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, subschemas
+from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, required_of, subschemas
 
 _NOT_THERE = ("404", "410")
 
@@ -66,6 +67,8 @@ def probe_identifies_call(subject: Subject) -> Iterator[Problem]:
     probe = subject.probe
     if probe is None or probe.tool is None or probe.tool.is_side_effect:
         return
+    if any(probe_reads_request.check(subject)):
+        return  # it is asked by the provider's id
     if not _identifying_places(subject, probe.tool, answered=False):
         yield Problem(
             subject.pointer_to(PROBE),
@@ -189,6 +192,56 @@ def _faults(subject: Subject, tool: Tool, conditions: tuple[Condition, ...]) -> 
                 yield f"{condition.text}: no answer of {tool.name} has that"
             elif compares and not allows(found, schema, condition.literal):
                 yield f"{condition.text}: that property of {tool.name} is never that"
+
+
+@rule("ORC072", "note", "A cancel can be verified")
+def cancel_can_be_verified(subject: Subject) -> Iterator[Problem]:
+    """Ask for a condition or a probe for each cancel: its status of success is all there is."""
+    tool = subject.tool
+    if tool is None or tool.effect is not Effect.CANCEL or tool.success_when:
+        return
+    schema = tool.output_schema or {}
+    promised = properties_of(schema)
+    if any(len(_values(promised.get(name, {}))) == 1 for name in required_of(schema)):
+        return  # an answer that honours its contract says so
+    made_by = subject.peers.get(tool.cancel_for or "")
+    if made_by is None or made_by.compensation is None:
+        return
+    if (then := made_by.compensation.then) and then[-1].tool != tool.name:
+        return  # the last call of a sequence says that it is cancelled
+    named = made_by.compensation.probe
+    probe = subject.peers.get(named.tool) if named is not None else None
+    if probe is not None and (
+        made_by.compensation.gone_when or any(_declares(probe, s) for s in _NOT_THERE)
+    ):
+        return
+    yield Problem(
+        subject.pointer,
+        f"nothing verifies what {subject.name} answers: a status of success is believed unless "
+        "the answer contradicts it",
+        f"add {SUCCESS_WHEN} to it, or to {made_by.name} a {PROBE} that tells what is cancelled",
+    )
+
+
+@rule("ORC073", "warning", "A state that may become a success is no failure")
+def unfinished_is_no_failure(subject: Subject) -> Iterator[Problem]:
+    """Require conditions that reject failed states only, not those that are still open."""
+    tool = subject.tool
+    if tool is None or not tool.is_side_effect or tool.effect is Effect.CANCEL:
+        return
+    for condition in parse_conditions(tool.success_when):
+        if condition.operator != "==" or condition.reading is None:
+            continue
+        found = schema_at(tool.output_schema or {}, condition.reading.path)
+        others = [v for v in _values(found or {}) if v != condition.literal and v not in ENDED]
+        if left := [v for v in others if not v.startswith("cancel")]:
+            place = format_pointer(condition.reading.path)
+            yield Problem(
+                subject.pointer_to(SUCCESS_WHEN),
+                f"{condition.text} calls {', '.join(left)} no success of {subject.name}, which "
+                "may still become one",
+                f'name what it means when it failed, such as $response.body#{place} != "failed"',
+            )
 
 
 def _values(schema: JsonObject) -> list[str]:

@@ -89,14 +89,24 @@ def cancel_exists(subject: Subject) -> Iterator[Problem]:
     probe = subject.declared(PROBE)
     if probe is not None and not isinstance(probe.value, str):
         probe = probe.at("operationId")
-    cancels, cancel_for = map(subject.declared, ("x-orchet-cancels", "x-orchet-cancel-for"))
-    for named in (cancels, cancel_for, probe):
+    cancel_for = subject.declared("x-orchet-cancel-for")
+    for named in (*_named(subject, "x-orchet-cancels"), cancel_for, probe):
         if named is not None and isinstance(named.value, str) and named.value not in subject.peers:
             yield Problem(
                 named.pointer,
                 f"{subject.name} names {named.value!r}, which is no tool of this document",
                 "give it x-orchet-tool: true, in the same document",
             )
+
+
+def _named(subject: Subject, keyword: str) -> list[DocumentNode]:
+    """Return the operationIds of one end of a pair, which may be a list of calls."""
+    declared = subject.declared(keyword)
+    if declared is None or any(breach.keyword == keyword for breach in subject.breaches):
+        return []
+    steps = declared.elements() if isinstance(declared.value, list) else [declared]
+    ids = [one.at("operationId") if isinstance(one.value, dict) else one for one in steps]
+    return [one for one in ids if one is not None]
 
 
 @rule("ORC042", "error", "The ends of a pair agree", is_lasting=True)
@@ -106,15 +116,15 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
         ("x-orchet-cancels", "x-orchet-cancel-for"),
         ("x-orchet-cancel-for", "x-orchet-cancels"),
     )
-    for ours, theirs in ends:
-        named = subject.declared(ours)
-        peer = subject.peers.get(named.value) if named and isinstance(named.value, str) else None
-        if named is None or peer is None:
+    pairs = [(one, theirs) for ours, theirs in ends for one in _named(subject, ours)]
+    for named, theirs in pairs:
+        peer = subject.peers.get(named.value) if isinstance(named.value, str) else None
+        if peer is None:
             continue
-        answer = peer.declared(theirs)
-        if answer is not None and not isinstance(answer.value, str):
+        if any(breach.keyword == theirs for breach in peer.breaches):
             continue
-        if answer is None or answer.value != subject.operation.operation_id:
+        answers = [one.value for one in _named(peer, theirs)]
+        if subject.operation.operation_id not in answers:
             yield Problem(
                 named.pointer,
                 f"{subject.name} names {peer.name}, which does not name it back",
@@ -264,15 +274,16 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
     )
 
 
-@rule("ORC048", "error", "A probe reads the request", is_lasting=True)
+@rule("ORC048", "note", "A probe reads the request")
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
-    """Require a probe that reads the request only, because it runs without an answer."""
+    """Report a probe that reads the answer: it verifies a cancel, and finds no lost call."""
     probe = subject.compensation.probe if subject.compensation is not None else None
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
             subject.pointer_to(PROBE),
-            f"the probe of {subject.name} reads the answer, which is missing when it is asked",
-            "fill its args from $request only",
+            f"the probe of {subject.name} reads the answer: it tells what became of a cancel, and "
+            "cannot find a call whose answer was lost",
+            "fill its args from $request only, if the provider can be asked so",
         )
 
 

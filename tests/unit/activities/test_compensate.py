@@ -9,6 +9,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.errors import SecretMissing, TransportFailed
 from orchestrator.messages import names
 from orchestrator.saga.ledger import Obligation, ObligationState
@@ -25,6 +26,7 @@ MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404", declared=T
 REFUSED = ToolOutcome(kind="rejected", status=409, reason="too late to cancel")
 BUSY = ToolOutcome(kind="unknown", status=503, reason="HTTP 503")
 REFERENCE = "m.1-shop.2"
+LONG_MISSING = {"missing_for": SETTLES_AFTER}
 
 
 def ordered(catalog: Catalog, state: ObligationState) -> Obligation:
@@ -69,8 +71,8 @@ async def test_a_committed_order_that_is_not_found_is_parked(
 async def test_a_refused_cancel_is_parked_with_the_reason(
     compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
-    """The operator reads why the provider refused."""
-    client = scripted({"cancel_order": [REFUSED]})
+    """The operator reads why the provider refused what its probe still shows."""
+    client = scripted({"cancel_order": [REFUSED], "find_order": [ORDERED]})
 
     outcome = await compensate(client, ordered(shop(), ObligationState.COMMITTED))
 
@@ -121,10 +123,11 @@ async def test_an_unknown_order_that_the_probe_finds_is_cancelled_by_its_id(
 async def test_an_unknown_order_that_the_probe_does_not_find_is_void(
     compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
-    """Nothing is cancelled that was never there."""
+    """Nothing is cancelled that was never there, once it had time to come to light."""
     client = scripted({"find_order": [MISSING]})
+    sought = ordered(shop(), ObligationState.INTENDED)
 
-    outcome = await compensate(client, ordered(shop(), ObligationState.INTENDED))
+    outcome = await compensate(client, sought.model_copy(update=LONG_MISSING))
 
     assert outcome.state == "void"
     assert client.called == ["find_order"]
@@ -145,10 +148,11 @@ async def test_without_a_probe_it_is_cancelled_by_reference(
 async def test_a_cancel_by_reference_that_finds_nothing_is_void(
     compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
-    """The order never came to be."""
+    """The order never came to be, once it had time to come to light."""
     client = scripted({"cancel_order": [MISSING]})
+    sought = ordered(shop(probe=False), ObligationState.INTENDED)
 
-    outcome = await compensate(client, ordered(shop(probe=False), ObligationState.INTENDED))
+    outcome = await compensate(client, sought.model_copy(update=LONG_MISSING))
 
     assert outcome.state == "void"
 

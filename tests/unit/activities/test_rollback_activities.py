@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -15,6 +16,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.rollback_activities import RollbackActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.budget import Money
 from orchestrator.core.errors import TransportFailed
 from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
@@ -34,6 +36,11 @@ MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404", declared=T
 GONE = ToolOutcome(kind="rejected", status=410, reason="HTTP 410", declared=True)
 BUSY = ToolOutcome(kind="unknown", status=503, reason="HTTP 503")
 LOST = TransportFailed("find_order", "timed out", may_have_arrived=True)
+
+
+def eur(amount: str) -> Money:
+    """An amount."""
+    return Money(amount=Decimal(amount), currency="EUR")
 
 
 def unclear(catalog: Catalog, **more: Any) -> Obligation:
@@ -143,18 +150,18 @@ async def test_a_cancel_is_filled_from_the_answer_before_it_was_cut(
     assert client.calls[0][1]["order_id"] == "o123"
 
 
-async def test_a_refund_is_noted(compensate: Compensate, shop: Shop, scripted: Any) -> None:
-    """What came back is kept for the person who reads the ledger."""
-    refunded = ToolOutcome.model_validate(
-        {"kind": "succeeded", "status": 200, "price": {"amount": "12.50", "currency": "EUR"}}
-    )
+async def test_a_refund_and_a_fee_are_noted(
+    compensate: Compensate, shop: Shop, scripted: Any
+) -> None:
+    """What came back, and what did not, is kept for the person who reads the ledger."""
+    refunded = CANCELLED.model_copy(update={"refund": eur("12.50"), "fee": eur("87.50")})
     client = scripted({"cancel_order": [refunded]})
     committed = unclear(shop(), state=ObligationState.COMMITTED, response={"order_id": "o1"})
 
     outcome = await compensate(client, committed)
 
-    assert outcome.note == "refunded 12.50 EUR"
-    assert str(outcome.refund) == "12.50 EUR"
+    assert outcome.note == "refunded 12.50 EUR, fee 87.50 EUR"
+    assert (outcome.refund, outcome.fee) == (eur("12.50"), eur("87.50"))
 
 
 async def test_a_catalog_that_is_not_here_is_asked_for_again(
@@ -219,10 +226,11 @@ async def test_a_legs_cancel_that_is_refused_in_the_end_leaves_the_contracts(
         (True, MISSING, MISSING, "cancelled"),
         (True, MISSING, ORDERED, "parked"),
         (True, GONE, ORDERED, "cancelled"),
-        (False, MISSING, None, "parked"),
-        (False, GONE, None, "parked"),
+        (False, MISSING, ORDERED, "parked"),
+        (False, GONE, ORDERED, "parked"),
+        (False, GONE, MISSING, "cancelled"),
     ],
-    ids=["probe finds nothing", "probe finds it", "410", "no cancel before", "410 at once"],
+    ids=["probe finds nothing", "probe finds it", "410", "no cancel", "410", "410 of what is gone"],
 )
 async def test_not_found_after_an_unanswered_cancel_is_looked_into(
     compensate: Compensate,

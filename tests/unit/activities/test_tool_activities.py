@@ -264,18 +264,50 @@ async def test_what_is_being_taken_back_is_not_sent_again(
     assert len(client.calls) == sent
 
 
-async def test_an_unclear_answer_is_tried_again_when_the_provider_says(
+async def test_a_deferred_call_is_left_to_its_workflow_to_wait_for(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:
-    """Retry-After becomes the delay of the next attempt."""
+    """Nothing was done, and a wait of Retry-After costs no attempt; after a lost one it does."""
     busy = ToolOutcome(kind="unknown", status=429, reason="slow down", retry_after_s=7)
     client = scripted({"order_book": [busy]})
+    call = await approved(store, client, shop())
 
+    outcome = await invoke(store, client, call)
+
+    assert (outcome.kind, outcome.deferred, outcome.retry_after_s) == ("rejected", True, 7)
     with pytest.raises(ApplicationError) as raised:
-        await invoke(store, client, await approved(store, client, shop()))
-
+        await invoke(store, client, call, attempt=2)
     assert raised.value.next_retry_delay == timedelta(seconds=7)
     assert not raised.value.non_retryable
+
+
+async def test_a_doubted_answer_is_asked_for_once(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The provider's whole answer: no other attempt is on its way, and none ends otherwise."""
+    doubted = ToolOutcome(kind="unknown", status=201, doubted=True, body={"order_id": "o1"})
+    client = scripted({"order_book": [doubted], "find_order": [MISSING]})
+    call = await approved(store, client, shop())
+
+    first = await invoke(store, client, call)
+    later = await invoke(store, client, call, attempt=2)
+
+    assert (first.kind, first.alone, later.alone) == ("unknown", True, False)
+    assert first.undo_arguments["order_id"] == "o1"
+
+
+@pytest.mark.parametrize(("shown", "kind"), [("confirmed", "succeeded"), ("declined", "unknown")])
+async def test_a_probe_settles_a_doubted_answer_unless_it_shows_a_failure_too(
+    store: CatalogStore, shop: Shop, scripted: Any, shown: str, kind: str
+) -> None:
+    """What is there in a failed state is no success, and is left to rollback."""
+    doubted = ToolOutcome(kind="unknown", status=201, doubted=True, body={"errors": ["late"]})
+    found = ORDERED.model_copy(update={"body": {"order_id": "o1", "status": shown}})
+    client = scripted({"order_book": [doubted], "find_order": [found]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()))
+
+    assert outcome.kind == kind
 
 
 async def test_an_attempt_that_ended_before_the_wire_is_a_rejection(

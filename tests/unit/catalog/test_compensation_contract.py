@@ -1,5 +1,6 @@
 """Rollback contracts read from a document."""
 
+import copy
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.lint import lint
 from orchestrator.catalog.tool import Compensation
 from orchestrator.core.budget import Money
 
@@ -170,6 +172,31 @@ def test_without_args_the_inputs_are_matched_by_name(shop: dict[str, Any]) -> No
         "order_id": "$response.body#/order_id",
         "client_reference": "$request.body#/client_reference",
     }
+
+
+def test_a_cancel_may_take_several_calls(shop: dict[str, Any]) -> None:
+    """The first is filled from the call, each other from the answer to the one before."""
+    confirm = copy.deepcopy(shop["paths"]["/cancel"]["post"])
+    shop["paths"]["/confirm"] = {"post": {**confirm, "operationId": "shop_confirm"}}
+    step = {"operationId": "shop_confirm", "args": {"order_id": "$response.body#/order_id"}}
+    forward(shop)["x-orchet-cancels"] = ["shop_cancel_order", step]
+
+    found = compensation(shop)
+
+    assert found.cancel.tool == "shop_cancel_order"
+    assert [(one.tool, one.arguments) for one in found.then] == [
+        ("shop_confirm", {"order_id": "$response.body#/order_id"})
+    ]
+    assert not [f for f in lint({"shop": shop}) if f.severity == "error"]
+
+
+def test_a_document_says_how_late_a_call_may_come_to_light(shop: dict[str, Any]) -> None:
+    """A duration, as others are; thirty seconds without one."""
+    assert compensation(shop).settles_after == timedelta(seconds=30)
+
+    forward(shop)[PREFIX + "probe"]["settles-after"] = "PT2M"
+
+    assert compensation(shop).settles_after == timedelta(minutes=2)
 
 
 def test_a_probe_named_alone_is_filled_from_the_request(shop: dict[str, Any]) -> None:

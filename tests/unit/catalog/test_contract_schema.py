@@ -190,6 +190,7 @@ values = st.one_of(
             "args": st.one_of(scalars, st.dictionaries(texts, st.one_of(expressions, scalars))),
             "argument": texts,
             "gone-when": st.one_of(conditions, scalars, st.lists(conditions, max_size=2)),
+            "settles-after": st.one_of(durations, scalars),
         },
     ),
 )
@@ -284,7 +285,8 @@ def test_the_linter_finds_a_wrong_value_once_and_where_it_stands(
             {"args": {}},
             "",
             'x-orchet-compensation-probe on shop_place_order is {"args": {}}',
-            "write the operationId of a tool that only reads, or {operationId, args, gone-when}",
+            "write the operationId of a tool that only reads, or {operationId, args, gone-when, "
+            "settles-after}",
         ),
     ],
 )
@@ -306,6 +308,8 @@ def test_a_wrong_value_is_said_in_one_plain_finding(
 def test_a_flag_that_is_neither_true_nor_false_is_found(shop: dict[str, Any]) -> None:
     """It is unknown if the operation is a tool, so nothing else is reported."""
     shop["paths"]["/orders"]["post"].pop("x-orchet-compensation-probe")
+    verified = '$response.body#/status == "cancelled"'
+    shop["paths"]["/cancel"]["post"]["x-orchet-success-when"] = verified
     shop["paths"]["/orders"]["get"]["x-orchet-tool"] = "yes"
 
     (found,) = lint({"shop": shop})

@@ -1,17 +1,14 @@
 """How one obligation is taken back: each next call follows from what the one before it came to."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import (
-    Compensation,
-    InputBinding,
-    Tool,
-    ToolCallTemplate,
-)
+from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
+from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.compensation import CompensationCall, cancel_key, compensation
@@ -20,6 +17,7 @@ from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, 
 from orchestrator.testing import fake_obligation, fake_tool
 from orchestrator.testing.fakes import KEY
 
+LONG_MISSING = {"missing_for": SETTLES_AFTER}
 DONE = ToolOutcome(kind="succeeded", status=200, body={"id": "b1"})
 MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404", declared=True)
 REFUSED = ToolOutcome(kind="rejected", status=409, reason="too late")
@@ -126,18 +124,32 @@ def test_a_committed_one_takes_one_cancel_with_a_key_of_its_own() -> None:
         ([MISSING], "void", ["find"]),
         ([GONE], "void", ["find"]),
         ([STANDS, DONE, GONE], "cancelled", ["find", "cancel", "find"]),
-        ([STANDS, REFUSED], "parked", ["find", "cancel"]),
+        ([STANDS, REFUSED, STANDS], "parked", ["find", "cancel", "find"]),
+        ([STANDS, REFUSED, GONE], "cancelled", ["find", "cancel", "find"]),
     ],
-    ids=["not there", "gone", "there", "there for good"],
+    ids=["not there", "gone", "there", "there for good", "gone meanwhile"],
 )
 def test_an_unclear_one_is_looked_for_first(
     outcomes: list[ToolOutcome], state: str, called: list[str]
 ) -> None:
     """What the probe does not find never was."""
-    outcome, calls = played(probed(), unclear(), outcomes)
+    outcome, calls = played(probed(), unclear(**LONG_MISSING), outcomes)
 
     assert outcome.state == state
     assert [call.tool.name for call in calls] == called
+
+
+def test_what_is_not_found_is_looked_for_again_before_it_is_void() -> None:
+    """It may come to light late; an answer that shows the very call, as over, needs no other."""
+    shown = GONE.model_copy(update={"body": {"status": "cancelled", "client_reference": REFERENCE}})
+
+    failure, _ = attempted(probed(), unclear(), [MISSING])
+
+    assert isinstance(failure, CompensationFailure)
+    assert (failure.counts, failure.settles_after) == (False, SETTLES_AFTER)
+    assert played(probed(), unclear(), [shown])[0].state == "void"
+    almost = unclear(missing_for=SETTLES_AFTER - timedelta(seconds=1))
+    assert isinstance(attempted(probed(), almost, [MISSING])[0], CompensationFailure)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +176,11 @@ def test_an_accepted_call_may_still_come_to_be() -> None:
     by_reference = probed(cancel=dict(BY_REFERENCE), gone_when=None)
     left = accepted.model_copy(update={"idempotency_key": None})
     assert isinstance(attempted(by_reference, left, [REFUSED, MISSING])[0], CompensationFailure)
-    assert played(by_reference, unclear(), [REFUSED, MISSING])[0].state == "void"
+    long = unclear(**LONG_MISSING)
+    assert played(by_reference, long, [REFUSED, MISSING])[0].state == "void"
+    assert isinstance(
+        attempted(by_reference, unclear(), [REFUSED, MISSING])[0], CompensationFailure
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,11 +240,65 @@ def test_gone_counts_as_cancelled_only_after_a_cancel_that_was_sent() -> None:
     """A 404 is a gateway's as well: only a probe that finds nothing proves it."""
     repeated = COMMITTED.model_copy(update={"cancel_sent": True})
 
-    assert played(probed(), COMMITTED, [MISSING])[0].state == "parked"
+    assert played(probed(), COMMITTED, [MISSING, STANDS])[0].state == "parked"
+    over, _ = played(probed(), COMMITTED, [MISSING, GONE])
+    assert (over.state, "was over already" in over.note) == ("cancelled", True)
     assert played(probed(), repeated, [MISSING])[0].state == "cancelled"
     assert played(probed(), repeated, [GONE])[0].state == "cancelled"
     assert played(probed(), repeated, [STANDS, MISSING, STANDS])[0].state == "parked"
-    assert isinstance(attempted(probed(), repeated, [GATEWAY, GATEWAY])[0], CompensationFailure)
+    unsettled, _ = attempted(probed(), repeated, [GATEWAY, GATEWAY, GATEWAY])
+    assert isinstance(unsettled, CompensationFailure)
+
+
+@pytest.mark.parametrize("status", [400, 403, 409, 422])
+def test_a_refused_cancel_asks_the_probe(status: int) -> None:
+    """What was cancelled by others, or is over, is done, with a note; what stands is parked."""
+    refused = ToolOutcome(kind="rejected", status=status, reason="is canceled already")
+
+    over, calls = played(probed(), COMMITTED, [refused, GONE])
+
+    assert [call.tool.name for call in calls] == ["cancel", "find"]
+    assert over.state == "cancelled"
+    assert over.note == "it was over already: cancel was refused (is canceled already)"
+    assert played(probed(), COMMITTED, [refused, STANDS])[0].state == "parked"
+    assert played(catalog(), COMMITTED, [refused])[0].state == "parked"
+
+
+def test_a_version_that_moved_is_read_again() -> None:
+    """The cancel is sent once more with what the probe shows, under another key."""
+    template: JsonObject = {"id": "$response.body#/id", "version": "$response.body#/version"}
+    old = COMMITTED.model_copy(update={"response": {"id": "b1", "version": 1}})
+    moved = ToolOutcome(kind="rejected", status=412, reason="has changed")
+    newer = STANDS.model_copy(update={"body": {"id": "b1", "version": 2, "status": "confirmed"}})
+    known = probed(cancel=template)
+
+    outcome, calls = played(known, old, [moved, newer, DONE, GONE])
+
+    assert outcome.state == "cancelled"
+    sent = [call for call in calls if call.cancels]
+    assert [call.arguments["version"] for call in sent] == [1, 2]
+    assert len({call.idempotency_key for call in sent}) == 2
+    assert played(known, old, [moved, newer, moved, newer])[0].state == "parked"
+
+
+def test_a_cancel_that_shows_the_thing_as_it_was_is_not_believed() -> None:
+    """Without a probe its own answer decides: a state that is still the one of the call says no."""
+    made = COMMITTED.model_copy(update={"response": {"id": "b1", "status": "confirmed"}})
+
+    failure, _ = attempted(catalog(), made, [STANDS])
+    believed, _ = played(catalog(), made, [GONE])
+
+    assert isinstance(failure, CompensationFailure)
+    assert "confirmed, as before" in failure.reason
+    assert (believed.state, believed.note) == ("cancelled", "")
+
+
+@pytest.mark.parametrize("body", [None, {}])
+def test_an_empty_answer_of_a_cancel_is_believed_and_not_verified(body: Any) -> None:
+    """The note says so."""
+    outcome, _ = played(catalog(), COMMITTED, [DONE.model_copy(update={"body": body})])
+
+    assert (outcome.state, outcome.note) == ("cancelled", "not verified: its answer is empty")
 
 
 DELETE = CANCEL.model_copy(update={"method": "DELETE"})
@@ -256,6 +326,28 @@ def test_a_probe_that_cannot_tell_is_not_held_against_a_deleted_thing() -> None:
     outcome, _ = played(known, repeated, [MISSING])
 
     assert outcome.state == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("answer", "before", "state"),
+    [
+        (ToolOutcome(kind="rejected", status=410, reason="HTTP 410"), {}, "cancelled"),
+        (MISSING, {}, "cancelled"),
+        (GATEWAY, {"cancel_sent": True, "cancel_answered": True}, "cancelled"),
+        (GATEWAY, {"cancel_sent": True}, None),
+        (GATEWAY, {}, None),
+    ],
+    ids=["410", "declared", "after a 2xx", "after none", "undeclared"],
+)
+def test_a_delete_of_that_very_thing_that_finds_nothing_is_done(
+    answer: ToolOutcome, before: dict[str, Any], state: str | None
+) -> None:
+    """Whoever declares it: HTTP says so of DELETE. Only a gateway's 404 is tried again."""
+    thing = DELETE.model_copy(update={"path": "/bookings/{id}"})
+    known = Catalog({}, {**catalog().tools, "cancel": thing})
+    settled, _ = attempted(known, COMMITTED.model_copy(update=before), [answer])
+
+    assert getattr(settled, "state", None) == state
 
 
 def test_an_undeclared_not_found_of_a_cancel_settles_nothing() -> None:
@@ -389,7 +481,7 @@ def test_an_id_of_a_broken_answer_that_is_not_found_proves_nothing() -> None:
     )
     broken = unclear(undo_arguments={"id": "b1", "client_reference": REFERENCE})
 
-    assert played(known, unclear(), [MISSING])[0].state == "void"
+    assert played(known, unclear(**LONG_MISSING), [MISSING])[0].state == "void"
     assert played(known, broken, [MISSING])[0].state == "parked"
 
 
@@ -421,3 +513,48 @@ def named(outcome: ToolOutcome) -> ToolOutcome:
     """An answer that gives back the reference."""
     body = {**outcome.body, "client_reference": REFERENCE}  # type: ignore[dict-item]
     return outcome.model_copy(update={"body": body})
+
+
+def in_two_steps() -> Catalog:
+    """A booking whose cancel is asked for by one call, and confirmed by another."""
+    confirm = fake_tool("confirm", cancels="book")
+    then = ToolCallTemplate(tool="confirm", arguments={"asked": "$response.body#/cancellation"})
+    assert BOOK.compensation is not None
+    contract = BOOK.compensation.model_copy(update={"then": (then,)})
+    book = BOOK.model_copy(update={"compensation": contract})
+    return Catalog({}, {t.name: t for t in (book, CANCEL, confirm)})
+
+
+ASKED = ToolOutcome(kind="succeeded", status=201, body={"cancellation": "c1"})
+
+
+def test_a_cancel_in_two_steps_is_done_by_the_second() -> None:
+    """It is filled from the answer to the first, and has a key of its own."""
+    outcome, calls = played(in_two_steps(), COMMITTED, [ASKED, DONE])
+
+    assert outcome.state == "cancelled"
+    assert [(c.tool.name, c.arguments) for c in calls] == [
+        ("cancel", {"id": "b1"}),
+        ("confirm", {"asked": "c1"}),
+    ]
+    assert len({call.idempotency_key for call in calls}) == 2
+
+
+@pytest.mark.parametrize(
+    ("answers", "state"),
+    [
+        ([REFUSED], "parked"),
+        ([ASKED, REFUSED], "parked"),
+        ([ASKED, BROKEN], None),
+        ([BROKEN], None),
+    ],
+)
+def test_a_cancel_that_was_only_asked_for_is_none(
+    answers: list[ToolOutcome], state: str | None
+) -> None:
+    """Parked with what it was asked for by, or tried again."""
+    settled, _ = attempted(in_two_steps(), COMMITTED, answers)
+
+    assert getattr(settled, "state", None) == state
+    if answers == [ASKED, REFUSED]:
+        assert "only asked for, not cancelled: confirm (asked c1)" in getattr(settled, "note", "")

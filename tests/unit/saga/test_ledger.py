@@ -2,14 +2,22 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.ledger import IllegalTransition, Ledger, Obligation, ObligationState
-from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.saga.ledger import (
+    CancelCall,
+    IllegalTransition,
+    Ledger,
+    Obligation,
+    ObligationState,
+)
+from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing import fake_obligation
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -189,3 +197,63 @@ def answered(intended: Obligation, ids: JsonObject) -> Obligation:
     outcome = ToolOutcome(kind="succeeded", status=201, undo_arguments=ids, answered_ids=ids)
     committed = intended.answered(outcome, at=intended.written_at)
     return committed.model_copy(update={"cancel_tool": "cancel"})
+
+
+def _eur(amount: str) -> Money:
+    return Money(amount=Decimal(amount), currency="EUR")
+
+
+@pytest.mark.parametrize(
+    ("refund", "fee", "kept"),
+    [
+        ("10.00", "90.00", "90.00"),
+        (None, "90.00", "90.00"),
+        ("10.00", None, "90.00"),
+        ("100.00", None, None),
+        (None, None, None),
+    ],
+)
+def test_what_a_cancel_keeps_is_spent(
+    refund: str | None, fee: str | None, kept: str | None
+) -> None:
+    """The fee of its answer, else what of the price was not paid back; nothing that is unsaid."""
+    made = fake_obligation(state=ObligationState.COMMITTED, price=_eur("100.00"), fee=_eur("5"))
+    outcome = CompensationOutcome(
+        state="cancelled",
+        refund=None if refund is None else _eur(refund),
+        fee=None if fee is None else _eur(fee),
+    )
+
+    ledger = Ledger().written(made.compensated(outcome, at=NOW))
+
+    spent = {} if kept is None else {"EUR": Decimal(kept)}
+    assert ledger.spent.by_currency == spent
+    aside = {"EUR": Decimal("5")} if kept is None else {}
+    assert ledger.set_aside.by_currency == aside
+
+
+def test_a_legs_own_cancel_keeps_its_fee_too() -> None:
+    """As its answer says."""
+    made = fake_obligation(state=ObligationState.COMMITTED, undo_arguments={"id": "b1"})
+    sent = CancelCall(
+        call_id="m.1-leg.9",
+        tool=made.cancel_tool or "",
+        arguments={"id": "b1"},
+        names={"id": "b1"},
+        written_at=NOW + timedelta(days=9),
+    )
+    answer = ToolOutcome(kind="succeeded", status=200, fee=_eur("7.00"))
+
+    ledger = Ledger(obligations=(made,)).cancelling(sent.answered(answer, at=NOW))
+
+    assert ledger.spent.by_currency == {"EUR": Decimal("7.00")}
+
+
+def test_what_no_attempt_can_add_to_may_be_cancelled_at_once() -> None:
+    """The deadline is for attempts that are on their way."""
+    made = obligation()
+    doubted = ToolOutcome(kind="unknown", status=201, doubted=True, alone=True)
+
+    assert made.answered(doubted, at=made.written_at).deadline == made.written_at
+    left = doubted.model_copy(update={"alone": False})
+    assert made.answered(left, at=made.written_at).deadline == made.deadline

@@ -26,6 +26,7 @@ async def outcome(
     responses: dict[str, Any] | None = None,
     method: str = "post",
     others: dict[str, Any] | None = None,
+    tool: str = "thing",
     **more: Any,
 ) -> ToolOutcome:
     """What a call comes to that is answered so."""
@@ -57,7 +58,7 @@ async def outcome(
     http = httpx.AsyncClient(transport=httpx.MockTransport(lambda request: fresh))
     async with ToolClient(secrets=MemorySecrets({}), pii=MemoryPii({}), http=http) as tools:
         return await tools.call(
-            catalog, catalog.tool("thing"), {}, call_id="c", idempotency_key=None, timeout_s=5
+            catalog, catalog.tool(tool), {}, call_id="c", idempotency_key=None, timeout_s=5
         )
 
 
@@ -291,6 +292,21 @@ async def test_any_type_takes_what_parses(media_type: str) -> None:
     assert (await outcome(answer, responses=anything)).kind == "succeeded"
 
 
+CANCEL: dict[str, Any] = {"x-orchet-cancel-for": "make", "x-orchet-requires-confirmation": False}
+_OBJECT: Any = {"description": "done", "content": {JSON: {"schema": {"type": "object"}}}}
+ANYTHING: dict[str, Any] = dict.fromkeys(("200", "201", "207"), _OBJECT)
+MAKE = {
+    "/make": {
+        "post": {
+            "operationId": "make",
+            "x-orchet-tool": True,
+            "x-orchet-cancels": "thing",
+            "responses": ANYTHING,
+        }
+    }
+}
+
+
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
@@ -382,3 +398,155 @@ async def test_a_number_that_no_double_holds_raises_nothing() -> None:
     declared = {"200": {"description": "done", "content": {JSON: {"schema": schema}}}}
 
     assert (await outcome(said({"n": 10**400}), responses=declared)).kind == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (None, "succeeded"),
+        ({}, "succeeded"),
+        ({"id": "1", "status": "open"}, "succeeded"),
+        ({"success": True, "error": None, "errors": []}, "succeeded"),
+        ({"refundable": False, "already_done": False, "error": {"code": 0}}, "succeeded"),
+        ({"success": False}, "unknown"),
+        ({"ok": False, "error": "too late"}, "unknown"),
+        ({"result": {"is_completed": False}}, "unknown"),
+        ({"errors": [{"message": "too late"}]}, "unknown"),
+        ({"data": None, "error": {"message": "too late"}}, "unknown"),
+        ({"id": "1", "status": "declined"}, "unknown"),
+        ({"payment": {"state": "FAILED"}}, "unknown"),
+    ],
+)
+async def test_an_answer_that_contradicts_its_status_is_not_believed(body: Any, kind: str) -> None:
+    """By the closed rule; of a read nothing depends on it, and a condition decides alone."""
+    answer = said(body, 201) if body is not None else httpx.Response(201)
+    responses = ANYTHING if body is not None else {"201": {"description": "done"}}
+
+    came = await outcome(answer, responses=responses)
+
+    assert came.kind == kind
+    if kind == "unknown":
+        assert "not believed" in (came.reason or "")
+        assert came.is_unproved
+        said_so: dict[str, Any] = {CONDITION: "$statusCode == 201"}
+        declared = await outcome(answer, responses=responses, **said_so)
+        assert declared.kind == "succeeded"
+        assert (await outcome(answer, responses=responses, method="get")).kind == "succeeded"
+
+
+CONDITION = "x-orchet-success-when"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "kind"),
+    [
+        ("orders_cancel", {"cancelled": False}, "unknown"),
+        ("orders_cancel", {"isCanceled": False}, "unknown"),
+        ("orders_cancel", {"already_cancelled": False}, "succeeded"),
+        ("orders_refund", {"refunded": False}, "unknown"),
+        ("orders_refund", {"cancelled": False}, "succeeded"),
+    ],
+)
+async def test_false_about_the_act_itself_is_not_believed(name: str, body: Any, kind: str) -> None:
+    """The act is the verb of the tool."""
+    came = await outcome(said(body), responses=ANYTHING, others={"/act": _act(name)}, tool=name)
+
+    assert came.kind == kind
+
+
+def _act(name: str) -> JsonObject:
+    return {"post": {"operationId": name, "x-orchet-tool": True, "responses": ANYTHING}}
+
+
+BATCH = {"errors": True, "items": [{"status": 201, "id": "i1"}, {"status": 422, "error": "no"}]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "more", "kind"),
+    [
+        (said(BATCH, 207), {CONDITION: "$response.body#/errors == false"}, "unknown"),
+        (said(BATCH, 200), {CONDITION: "$response.body#/errors == false"}, "unknown"),
+        (said(BATCH, 207), {}, "unknown"),
+        (said({"items": [{"status": 201}]}, 207), {}, "succeeded"),
+        (
+            said({"errors": True, "items": [{"status": 422, "error": "no"}]}),
+            {CONDITION: "$response.body#/errors == false"},
+            "rejected",
+        ),
+    ],
+    ids=["207", "200 with items that worked", "no condition", "all worked", "none worked"],
+)
+async def test_half_a_batch_is_never_void(answer: httpx.Response, more: Any, kind: str) -> None:
+    """What worked of it stands."""
+    assert (await outcome(answer, responses=ANYTHING, **more)).kind == kind
+
+
+@pytest.mark.parametrize(("body", "kind"), [({"id": "p1"}, "unknown"), ({"id": ""}, "rejected")])
+async def test_an_answer_with_the_id_of_something_made_is_never_void(body: Any, kind: str) -> None:
+    """Whatever its state is called, its cancel can be filled."""
+    cancel = {
+        "/things/{id}": {
+            "delete": {
+                "operationId": "drop",
+                "x-orchet-tool": True,
+                "x-orchet-cancel-for": "thing",
+                "x-orchet-requires-confirmation": False,
+                "parameters": [
+                    {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+                ],
+                "responses": {"204": {"description": "gone"}},
+            }
+        }
+    }
+    keywords: dict[str, Any] = {
+        CONDITION: '$response.body#/status == "succeeded"',
+        "x-orchet-cancels": "drop",
+        "x-orchet-compensation-args": {"id": "$response.body#/id"},
+    }
+    answer = said({**body, "status": "requires_action"})
+
+    came = await outcome(answer, responses=ANYTHING, others=cancel, **keywords)
+
+    assert came.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "kind"),
+    [
+        (403, {}, "rejected"),
+        (403, {"Retry-After": "3"}, "unknown"),
+        (403, {"X-RateLimit-Remaining": "0"}, "unknown"),
+        (403, {"X-RateLimit-Remaining": "4999"}, "rejected"),
+        (403, {"RateLimit": '"default";r=0;t=30'}, "unknown"),
+        (403, {"RateLimit": '"default";r=20;t=30'}, "rejected"),
+        (403, {"RateLimit-Remaining": "0"}, "unknown"),
+        (429, {}, "unknown"),
+        (400, {"Retry-After": "3"}, "rejected"),
+    ],
+)
+async def test_a_limited_rate_is_no_refusal(
+    status: int, headers: dict[str, str], kind: str
+) -> None:
+    """The provider did not begin; other headers of the kind say only how much is left."""
+    came = await outcome(httpx.Response(status, headers=headers))
+
+    assert (came.kind, came.deferred) == (kind, kind == "unknown")
+
+
+def _money(amount: str) -> JsonObject:
+    return {"amount": amount, "currency": "EUR"}
+
+
+@pytest.mark.parametrize(
+    ("body", "refund", "fee"),
+    [
+        ({"fee": _money("90.00"), "refund": _money("10.00")}, "10.00 EUR", "90.00 EUR"),
+        ({"refund_amount": "90.80", "currency": "GBP"}, "90.80 GBP", "None"),
+        ({"refund_status": "pending", "status": "cancelled"}, "None", "None"),
+    ],
+)
+async def test_a_cancel_says_what_it_pays_back_and_keeps(body: Any, refund: str, fee: str) -> None:
+    """By the words refund and fee."""
+    came = await outcome(said(body), responses=ANYTHING, others=MAKE, **CANCEL)
+
+    assert (str(came.refund), str(came.fee)) == (refund, fee)

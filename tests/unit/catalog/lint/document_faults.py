@@ -422,6 +422,12 @@ FAULTS: list[tuple[str, Change, str]] = [
         gone_when('$response.body#/state == "over"'),
         f"{AT_POST}/{PREFIX}probe/gone-when",
     ),
+    ("ORC072", put(POST, **{PREFIX.replace("-", "_") + "probe": None}), AT_CANCEL),
+    (
+        "ORC073",
+        put(POST, x_orchet_success_when='$response.body#/status == "cancelled"'),
+        f"{AT_POST}/x-orchet-success-when",
+    ),
     ("ORC036", put(GET, x_orchet_success_when="ok"), f"{AT_GET}/x-orchet-success-when"),
     ("ORC036", put(GET, x_orchet_success_when=[]), f"{AT_GET}/x-orchet-success-when"),
     ("ORC036", gone_when("$response.header.A"), f"{AT_POST}/{PREFIX}probe/gone-when"),

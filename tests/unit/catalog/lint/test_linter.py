@@ -94,6 +94,7 @@ def test_what_is_accepted_may_be_followed_or_be_done(shop: dict[str, Any], done_
         operation(shop, POST)[PREFIX + "probe"] = probe
     else:
         operation(shop, POST)["x-orchet-success-when"] = "$statusCode == 202"
+        operation(shop, CANCEL)["x-orchet-success-when"] = '$response.body#/status == "cancelled"'
 
     assert lint({"shop": shop}) == []
 
@@ -272,6 +273,7 @@ def test_ten_mistakes_are_ten_findings(shop: dict[str, Any]) -> None:
     operation(shop, POST)["x-orchet-compensation-timeout"] = "soon"
     operation(shop, POST)["x-orchet-requires-confirmation"] = "fancy"
     operation(shop, POST)["x-orchet-pii-required"] = ["address", "passport"]
+    operation(shop, CANCEL)["x-orchet-success-when"] = '$response.body#/status == "cancelled"'
     operation(shop, CANCEL).pop("x-orchet-requires-confirmation")
     operation(shop, CANCEL)["security"] = [{"key": []}]
 

@@ -1,0 +1,126 @@
+"""Contradictions: answers with a status of success that say otherwise, by one closed rule.
+
+The rule serves operations that declare no `x-orchet-success-when`. docs/contract.md states it; a
+provider whose words are not in it declares a condition or a probe, and no list here grows.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import ENDED, Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.language.inflection import participle
+from orchestrator.language.words import name_words
+
+_SUCCESS: Final = frozenset({"success", "succeeded", "successful", "ok", "done", "completed"})
+_AUXILIARIES: Final = frozenset({"is", "was", "has", "been"})
+_STATES: Final = ("status", "state")
+_TROUBLES: Final = ("error", "errors")
+_MULTI_STATUS: Final = 207
+_MOST_ITEMS: Final = 1_000
+
+
+def contradiction(tool: Tool, status: int, body: JsonValue) -> str | None:
+    """Return how an answer with a status of success contradicts it, in words; None if it does not.
+
+    It does by a boolean `false` that is named for success or for the tool's own verb, by a
+    non-empty `error` or `errors`, by a state that says it was not done, and as a multi-status with
+    a failed item. The body and the objects directly in it are read.
+    """
+    acts = frozenset(spelling for word in name_words(tool.name) for spelling in _done(word))
+    for where, held in _objects(body):
+        for name, value in held.items():
+            low = name.lower()
+            if value is False and _names_success(name, acts):
+                return f"it answers {where}{name}: false"
+            if low in _TROUBLES and not _is_empty(value):
+                return f"it answers {where}{name}"
+            said = value.lower() if low in _STATES and isinstance(value, str) else ""
+            if said in ENDED and said not in acts:
+                return f"it answers {where}{name}: {said}"
+    if status == _MULTI_STATUS and any(_status_of(one) >= 400 for one in _items(body)):
+        return "some of its items failed"
+    return None
+
+
+def still_as_made(made: JsonValue, body: JsonValue, names: Mapping[str, JsonValue]) -> str | None:
+    """Return the state in a cancel's answer that is still the one of the call; None without one.
+
+    Args:
+        made: the answer of the call that is cancelled.
+        body: the answer of the cancel.
+        names: what the cancel names it by. An object with another id, such as a refund, has a
+            state of its own.
+    """
+    before = dict(_states(made))
+    ours = {str(value) for value in names.values() if isinstance(value, str | int)}
+    for where, held in _objects(body):
+        ids = [str(v) for n, v in held.items() if _is_id(n) and isinstance(v, str | int)]
+        for name in _STATES:
+            value = held.get(name)
+            if not isinstance(value, str) or value.lower() not in before.values():
+                continue
+            is_envelope = not ids and value.lower() in _SUCCESS
+            if not is_envelope and (not ids or not ours.isdisjoint(ids)):
+                return f"it answers {where}{name}: {value}, as before"
+    return None
+
+
+def some_items_worked(body: JsonValue) -> bool:
+    """True if an item of a list in an answer names what was made, or has a status of success."""
+    return any(
+        200 <= _status_of(one) < 300
+        or (any(_is_id(name) and value for name, value in one.items()) and _status_of(one) < 400)
+        for one in _items(body)
+        if not any(name.lower() in _TROUBLES and not _is_empty(v) for name, v in one.items())
+    )
+
+
+def _done(verb: str) -> tuple[str, str]:
+    """The participle of a verb, in both spellings."""
+    return participle(verb), participle(verb).replace("lled", "led")
+
+
+def _names_success(name: str, acts: frozenset[str]) -> bool:
+    *before, last = name_words(name)
+    return (last in _SUCCESS or last in acts) and _AUXILIARIES.issuperset(before)
+
+
+def _objects(body: JsonValue) -> Iterator[tuple[str, JsonObject]]:
+    if isinstance(body, dict):
+        yield "", body
+        for name, value in body.items():
+            if isinstance(value, dict):
+                yield f"{name}.", value
+
+
+def _items(body: JsonValue) -> Iterator[JsonObject]:
+    """The objects in the lists of an answer, or in the one that it is."""
+    lists = [body] if isinstance(body, list) else [v for _, o in _objects(body) for v in o.values()]
+    for listed in lists:
+        if isinstance(listed, list):
+            yield from (one for one in listed[:_MOST_ITEMS] if isinstance(one, dict))
+
+
+def _states(body: JsonValue) -> Iterator[tuple[str, str]]:
+    for where, held in _objects(body):
+        for name in _STATES:
+            if isinstance(value := held.get(name), str) and value:
+                yield f"{where}{name}", value.lower()
+
+
+def _status_of(item: JsonObject) -> int:
+    found = item.get("status", item.get("code"))
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0
+
+
+def _is_id(name: str) -> bool:
+    return name.lower() == "id" or name.endswith(("_id", "Id", "ID"))
+
+
+def _is_empty(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return all(inner in (None, "", 0, False, [], {}) for inner in value.values())
+    return value in (None, "", 0, False, [])
