@@ -353,8 +353,9 @@ class _Attempt:
 
         A gateway in trouble says 404 too, and never 410 (RFC 9110, section 15.5.11), which of
         another method than DELETE may mean the method. Where no probe can tell, a repeated DELETE
-        that finds nothing has worked (section 9.3.5), and so has one of that very thing which its
-        document declares, or which was answered with success before.
+        that finds nothing has worked (section 9.3.5), and so has one of that very thing, by the id
+        that its provider answered, which its document declares, or one that was answered with
+        success before.
         """
         if outcome.status not in GONE:
             return False
@@ -363,8 +364,10 @@ class _Attempt:
         if self._can_tell_gone or cancel.method != "DELETE":
             return False
         is_that_thing = cancel.path.rstrip("/").endswith("}")
-        is_sure = outcome.status == 410 or outcome.declared or self.obligation.cancel_answered
-        return (outcome.declared and repeated) or (is_that_thing and is_sure)
+        answered = self.obligation.cancel_answered
+        is_sure = answered or outcome.status == 410 or outcome.declared
+        is_own = answered or bool(self.obligation.answered_ids)
+        return (outcome.declared and repeated) or (is_that_thing and is_sure and is_own)
 
     def _ask(self) -> _Asked:
         """What the probe says; None without one, or when the request says too little to ask."""

@@ -251,13 +251,10 @@ class Obligation(Record):
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "Obligation":
         """This obligation after its call came to `outcome`; unknown leaves it intended."""
         if outcome.kind == "unknown":
-            has_arrived = outcome.alone or (
-                outcome.is_unproved and not (outcome.accepted or outcome.contract_breach)
-            )
             return self.model_copy(
                 update={
-                    # What was answered in full is not on its way, whatever is wrong with its id.
-                    "deadline": min(self.deadline, at) if has_arrived else self.deadline,
+                    # The deadline is for attempts that may be on their way.
+                    "deadline": min(self.deadline, at) if outcome.alone else self.deadline,
                     "note": outcome.reason or "the outcome is unknown",
                     # What an answer that proves nothing calls it can be cancelled all the same.
                     "undo_arguments": {**self.undo_arguments, **outcome.undo_arguments},

@@ -80,8 +80,8 @@ MUTANTS = {
     ),
     "cancel-without-key": _one(
         "orchestrator.saga.compensation",
-        "self._call(tool, arguments, key=key, call_id=key, cancels=True)",
-        "self._call(tool, arguments, key=None, call_id=key, cancels=True)",
+        "tool, arguments, key=key + again, call_id=key + again, cancels=True",
+        "tool, arguments, key=None, call_id=key + again, cancels=True",
     ),
     "prompt-in-rollback": _one(
         "workflows.rollback_workflow",

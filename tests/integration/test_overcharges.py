@@ -83,7 +83,7 @@ def _booking(name: str, charged: dict[str, Any] | None) -> dict[str, Any]:
                 "parameters": [
                     {"name": "booking_id", "in": "path", "required": True, "schema": TEXT}
                 ],
-                "responses": _answers("200", booking_id=TEXT, refund=_money(90.0)),
+                "responses": _answers("200", booking_id=TEXT, refund=charged or _money(78.0)),
             }
         },
     }

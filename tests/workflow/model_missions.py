@@ -325,6 +325,8 @@ class Provider:
             body = LISTED.get(tool.name) or self._body(tool, call.arguments)
             if callable(body):
                 body = body(call.arguments)
+            elif tool.is_side_effect:
+                body = _anew(body, tool, len(self._things))
             self._remember(body)
             status = 201 if tool.is_side_effect else 200
             return ToolOutcome(kind="succeeded", status=status, body=body)
@@ -348,6 +350,13 @@ class Provider:
         made = _made(schema, schema, tool.name, {**known, **arguments})
         assert isinstance(made, dict)
         return made
+
+
+def _anew(body: JsonValue, tool: Tool, number: int) -> JsonValue:
+    """What was made, with an id of its own."""
+    own = {f"{name}_7": f"{name}_{number}7" for name in properties_of(tool.output_schema or {})}
+    shown = body if isinstance(body, dict) else {}
+    return {name: own.get(str(value), value) for name, value in shown.items()} or body
 
 
 def _made(schema: JsonObject, root: JsonObject, name: str, known: JsonObject) -> JsonValue:

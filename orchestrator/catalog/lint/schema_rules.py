@@ -107,6 +107,10 @@ def _parts_in_place(schema: DocumentNode) -> list[DocumentNode]:
     return parts
 
 
+_MOST_PARTS = 20
+"""Of a chain of any length, each part begins a chain of its own."""
+
+
 def _contradiction(schema: DocumentNode) -> Iterator[Problem]:
     """Yield ORC029 for an allOf of which one part excludes the type or a property of another."""
     if not isinstance(schema.value, dict) or "allOf" not in schema.value:
@@ -125,10 +129,10 @@ def _contradiction(schema: DocumentNode) -> Iterator[Problem]:
 
 
 def _members(schema: DocumentNode) -> list[DocumentNode]:
-    """Return the parts of an allOf that hold for one value, itself first."""
+    """Return the first parts of an allOf that hold for one value, itself first."""
     found: dict[_Path, DocumentNode] = {}
     waiting = [schema.resolved()]
-    while waiting:
+    while waiting and len(found) < _MOST_PARTS:
         part = waiting.pop()
         if part.path not in found and isinstance(part.value, dict):
             found[part.path] = part

@@ -410,7 +410,7 @@ async def call_at(catalog: Catalog, credentials: dict[str, str]) -> AsyncIterato
             options = {
                 "secrets": MemorySecrets(credentials),
                 "pii": MemoryPii(PERSONAL),
-                "server_variables": {"shop": {"port": str(port)}},
+                "server_variables": {name: {"port": str(port)} for name in ("shop", "doc")},
                 "allowed_private_hosts": ["127.0.0.1"],
                 **options,
             }

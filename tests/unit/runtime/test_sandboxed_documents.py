@@ -94,6 +94,6 @@ def test_every_credential_of_a_document_gets_a_made_up_value() -> None:
     }
 
     assert sandbox_credentials({"weather": document}) == {
-        "ORCHESTRATOR_SECRET_WEATHER_APPID": "sandbox",
-        "ORCHESTRATOR_SECRET_WEATHER_LOGIN": "sandbox:sandbox",
+        "ORCHESTRATOR_SECRET_WEATHER__APPID": "sandbox",
+        "ORCHESTRATOR_SECRET_WEATHER__LOGIN": "sandbox:sandbox",
     }

@@ -345,9 +345,20 @@ def test_a_delete_of_that_very_thing_that_finds_nothing_is_done(
     """Whoever declares it: HTTP says so of DELETE. Only a gateway's 404 is tried again."""
     thing = DELETE.model_copy(update={"path": "/bookings/{id}"})
     known = Catalog({}, {**catalog().tools, "cancel": thing})
-    settled, _ = attempted(known, COMMITTED.model_copy(update=before), [answer])
+    made = COMMITTED.model_copy(update={"answered_ids": {"id": "b1"}, **before})
+    settled, _ = attempted(known, made, [answer])
 
     assert getattr(settled, "state", None) == state
+
+
+def test_a_delete_by_what_the_provider_did_not_answer_is_only_refused() -> None:
+    """It may name another thing, and what was made stands."""
+    thing = DELETE.model_copy(update={"path": "/bookings/{id}"})
+    known = Catalog({}, {**catalog().tools, "cancel": thing})
+
+    settled, _ = attempted(known, COMMITTED, [MISSING])
+
+    assert getattr(settled, "state", None) == "parked"
 
 
 def test_an_undeclared_not_found_of_a_cancel_settles_nothing() -> None:
