@@ -51,11 +51,12 @@ def still_as_made(made: JsonValue, body: JsonValue, names: Mapping[str, JsonValu
     Args:
         made: the answer of the call that is cancelled.
         body: the answer of the cancel.
-        names: what the cancel names it by. An object with another id, such as a refund, has a
-            state of its own.
+        names: what the cancel was sent. An object with another id, such as a refund, has a state of
+            its own; a state that the cancel sets is no contradiction.
     """
-    before = dict(_states(made))
     ours = {str(value) for value in names.values() if isinstance(value, str | int)}
+    wanted = {value.lower() for value in ours}
+    before = {where: state for where, state in _states(made) if state not in wanted}
     for where, held in _objects(body):
         ids = [str(v) for n, v in held.items() if _is_id(n) and isinstance(v, str | int)]
         for name in _STATES:

@@ -139,4 +139,4 @@ def catalog() -> Catalog:
 
 @pytest.fixture(scope="session")
 def credentials() -> dict[str, str]:
-    return {"doc_key": "real-key"}
+    return {"doc__key": "real-key"}
