@@ -166,7 +166,7 @@ async def test_a_mission_that_timed_out_is_rolled_back(
         MissionInput(request=MissionRequest(goal=DINNER, mission_id=mission_id)),
         id=mission_id,
         task_queue=stack.task_queue,
-        execution_timeout=timedelta(seconds=8),
+        execution_timeout=timedelta(seconds=15),
     )
     mission = client.get(mission_id)
 
